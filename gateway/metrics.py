@@ -290,8 +290,8 @@ METRICS: Final = (
     _counter("gateway_turns_total", "Passes of the event loop that had work."),
     _counter(
         "gateway_stalls_total",
-        "Pieces of work that held the event loop for more than 100 ms, and standstills without work"
-        " (`machine`); the log says whose.",
+        "Pieces of work that held the event loop for more than 100 ms, whatever else did (`other`),"
+        " and standstills without work (`machine`); the log says whose.",
         "piece",
     ),
     _counter(
@@ -327,7 +327,10 @@ METRICS: Final = (
     _gauge("gateway_store_waiting_turns", "Turns submitted and not committed yet."),
     _gauge("gateway_store_waiting_bytes", "Octets of those."),
     _gauge("gateway_store_rows", "Rows in the store's log."),
-    _gauge("gateway_store_rows_damaged", "Rows found unreadable at start."),
+    _gauge(
+        "gateway_store_rows_damaged",
+        "Rows found unreadable at this start, or at an earlier one and still kept aside.",
+    ),
     _counter("gateway_audit_records_total", "Audit records so far."),
     _gauge(
         "gateway_audit_log_differences",

@@ -50,6 +50,21 @@ def test_every_verb_explains_itself(verb: str) -> None:
     assert "Examples:" in done.output or verb == "audit"
 
 
+@pytest.mark.parametrize("arguments", [["--version"], ["check"], ["send", "--help"]])
+def test_output_that_cannot_be_written_is_told_in_a_line(arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "gateway", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    told = "amqp-gateway: the output cannot be written: No space left on device"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, told)
+    assert "Traceback" not in done.stderr
+
+
 def test_python_m_gateway_is_the_command() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "gateway", "check", "--set", "colour=blue"],
@@ -413,10 +428,73 @@ def test_send_exits_with_1_when_not_all_were_accepted(monkeypatch: pytest.Monkey
         ["--property", "n:int9=4"],
         ["--port", "0"],
         ["--protocol", "0-9"],
+        ["--map", "{bad"],
+        ["--map", '{"n": 99999999999999999999}'],
+        ["--map", "[2020-01-01]"],
+        ["--map", "\x00"],
+        ["--timeout", "-1"],
+        ["--timeout", "0"],
+        ["--timeout", "nan"],
+        ["--timeout", "inf"],
+        ["--timeout", "soon"],
+        ["--ttl", "99999999999999999999"],
+        ["--ttl", "99999999999999999999", "-p", "0-10"],
+        ["--message-id", "abc", "-p", "0-10"],
+        ["--subject", "s" * 256, "-p", "0-10"],
+        ["--content-type", "t" * 256, "-p", "0-10"],
+        ["--reply-to", "r" * 256, "-p", "0-10"],
+        ["--correlation-id", "c" * 65536, "-p", "0-10"],
+        ["--property", f"{'n' * 256}=1", "-p", "0-10"],
+        ["--property", "n:datetime=99999999999999999999"],
+        ["--virtual-host", "v" * 256, "-p", "0-10"],
+        ["--to", f"{'e' * 256}/k", "-p", "0-10"],
+        ["--to", f"e/{'k' * 256}", "-p", "0-10"],
+        ["--body", "\udcff"],
+        ["--to", "\udcff"],
+        ["--subject", "\udcff", "-p", "0-10"],
     ],
 )
-def test_wrong_arguments_exit_with_2(wrong: list[str]) -> None:
-    assert amqp_gateway("send", "--to", "q", *wrong).exit_code == 2
+def test_wrong_arguments_exit_with_2_before_anything_is_sent(
+    wrong: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script(monkeypatch, Counter({"accepted": 1}))
+    done = amqp_gateway("send", *([] if "--to" in wrong else ["--to", "q"]), *wrong)
+    assert (done.exit_code, script.asked) == (2, [])
+    assert isinstance(done.exception, SystemExit)
+    told = done.stderr.splitlines()[-1]
+    assert told.startswith("Error: ")
+    assert wrong[0].removeprefix("--") in told
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        ["--timeout", "0.5"],
+        ["--ttl", str(2**32 - 1)],
+        ["--ttl", str(2**64 - 1), "-p", "0-10"],
+        ["--message-id", "abc"],
+        ["--message-id", "01234567-89ab-cdef-0123-456789abcdef", "-p", "0-10"],
+        ["--subject", "s" * 255, "-p", "0-10"],
+        ["--subject", "s" * 300],
+        ["--body", "x" * 100_000, "-p", "0-10"],
+        ["--map", '{"a": [1, null, "b", 1.5, true]}', "-p", "0-10"],
+        ["--property", "n:char=a", "--property", "m:uuid=01234567-89ab-cdef-0123-456789abcdef"],
+    ],
+)
+def test_what_can_be_sent_is_sent(right: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    Script(monkeypatch, Counter({"accepted": 1}))
+    assert amqp_gateway("send", "--to", f"e/{'k' * 255}", *right).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--from", "q" * 256, "-p", "0-10"], ["--from", "q", "--timeout", "nan"]]
+)
+def test_wrong_arguments_of_receive_exit_with_2(
+    wrong: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script(monkeypatch, 0)
+    assert amqp_gateway("receive", *wrong).exit_code == 2
+    assert script.asked == []
 
 
 def test_receive_asks_for_what_was_described(monkeypatch: pytest.MonkeyPatch) -> None:

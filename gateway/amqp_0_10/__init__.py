@@ -12,5 +12,6 @@ events                       what a connection tells its driver
 connection                   one connection: octets in, events out
 tuning, heartbeat            what both ends agree on; who must speak when
 session, receiving           one session; what comes for it, taken apart
+late                         what comes for it when it is over
 incoming, progress           the peer's commands, and ours: which are completed
 """

@@ -175,6 +175,7 @@ class Assembler:
             self.payload = b""
             self.body_at = 0
             self.empty_body = False
+            self.code = 0
             self.command = None
         elif self._type == IDLE or kind <= self._type:
             raise FramingError(f"segment type {kind} is out of order")

@@ -33,6 +33,7 @@ from gateway.amqp_0_10.frames import (
     FrameWriter,
 )
 from gateway.amqp_0_10.heartbeat import Heartbeat
+from gateway.amqp_0_10.late import give_up, receive_late
 from gateway.amqp_0_10.receiving import (
     receive_attach,
     receive_control,
@@ -107,6 +108,7 @@ class Connection:
         "_held_ms",
         "_limits",
         "_machine",
+        "_over",
         "_parser",
         "_part",
         "_role",
@@ -138,6 +140,7 @@ class Connection:
         self._violated = False
         self._code = 0
         self._close_text = ""
+        self._over: Session | None = None  # of the channel whose session is over, and that speaks
         self.sessions: dict[int, Session] = {}
         self.tuning = Tuning(role, limits)
         if role == Role.CLIENT:
@@ -159,7 +162,7 @@ class Connection:
     def receive_data(self, data: bytes, now_ms: int) -> list[Event]:
         """Octets from the peer, the protocol header included; what they mean, in order.
 
-        Does not raise: a `Violation` is the last event, of these octets and of all.
+        Does not raise: behind a `Violation` there are only transfers that nobody takes.
         """
         events: list[Event] = []
         if self.closed or self._deaf:
@@ -173,6 +176,8 @@ class Connection:
                 pass
             for session in self.sessions.values():
                 receive_no_more(session, events)
+            if self._over is not None:
+                receive_no_more(self._over, events)
         except TransportError as error:
             self._violated = True
             events.append(Violation(error))
@@ -336,15 +341,23 @@ class Connection:
     def _free_channels(self) -> None:
         for channel, session in list(self.sessions.items()):
             if session.detached:
-                del self.sessions[channel]
-                session.release()
+                self._free(channel, session)
+
+    def _free(self, channel: int, session: Session) -> None:
+        """Of the session that was the last to be over a message may still be under way."""
+        del self.sessions[channel]
+        session.release()
+        if self._over is not None:
+            self._over.incoming.assembler.reset()
+        self._over = session
+        if session.incoming.assembler.idle() or self._role == Role.CLIENT:
+            session.incoming.assembler.reset()
 
     def _session(self, channel: int) -> Session | None:
         """The session of a channel that is not free."""
         session = self.sessions.get(channel)
         if session is not None and session.detached:
-            del self.sessions[channel]
-            session.release()
+            self._free(channel, session)
             return None
         return session
 
@@ -378,7 +391,9 @@ class Connection:
                     self._receive_control_frame(parser, events)
                 elif machine.state == _OPEN:
                     self._receive_command_frame(parser, events)
-                elif machine.state < _OPEN:
+                elif machine.state > _OPEN:
+                    self._receive_behind(parser, events)
+                else:
                     raise FramingError("a command before the connection is open")
         except CloseError as error:
             if machine.state < ConnectionState.CLOSE_SENT:
@@ -397,8 +412,24 @@ class Connection:
             receive_frame(
                 session, parser.flags, parser.type, parser.buf, parser.start, parser.end, events
             )
-        elif parser.flags & FIRST_SEGMENT and parser.flags & FIRST_FRAME:
-            self._not_attached(parser.channel, b"")
+        else:
+            self._receive_behind(parser, events)
+            if parser.flags & FIRST_SEGMENT and parser.flags & FIRST_FRAME:
+                self._not_attached(parser.channel, b"")
+
+    def _receive_behind(self, parser: FrameParser, events: list[Event]) -> None:
+        """Take a frame of a command where its session is over, or the connection."""
+        if self._role == Role.CLIENT:
+            return
+        channel = parser.channel
+        session = self.sessions.get(channel) or self._over
+        if session is None or session.channel != channel:
+            if session is not None:
+                give_up(session, events)
+            session = self._over = self._new_session(b"", channel)
+        receive_late(
+            session, parser.flags, parser.type, parser.buf, parser.start, parser.end, events
+        )
 
     def _not_attached(self, channel: int, name: bytes) -> None:
         code = spec.DetachCode.NOT_ATTACHED
@@ -490,6 +521,8 @@ class Connection:
         """What has come in part will not come whole: nothing of it is kept."""
         for session in self.sessions.values():
             session.incoming.assembler.reset()
+        if self._over is not None:
+            self._over.incoming.assembler.reset()
         self._controls.reset()
         self._parser = FrameParser()
         self.account.give(self._part)

@@ -196,7 +196,7 @@ class SessionEnded(Event):
         code: the detach code of either side; 0 is normal.
         error: what the peer did wrong, when we ended it for that. A session that was ended by
             `session.fail` gets no event: the caller knows.
-        refused: the message that was too large for us, with what has come of it.
+        refused: the message that was too much for us or cannot be read, with what has come of it.
     """
 
     __slots__ = ("code", "error", "refused", "session")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10.assembler import UNFINISHED
+from gateway.amqp_0_10.assembler import TRANSFER, UNFINISHED
 from gateway.amqp_0_10.errors import (
     DetachError,
     ExecutionError,
@@ -31,6 +31,7 @@ from gateway.amqp_0_10.events import (
     TimeoutRequested,
 )
 from gateway.amqp_0_10.incoming import Incoming
+from gateway.amqp_0_10.late import give_up, of_session, receive_late
 from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import SessionInput, SessionState
@@ -45,10 +46,14 @@ def receive_frame(
 ) -> None:
     """Take a frame of a command."""
     if not session.listens():
+        if session.serves:
+            receive_late(session, flags, kind, buf, start, end, events)
         return
     incoming = session.incoming
     if not incoming.pointed:
         _ended_for(session, UnknownIdsError("a command before command-point"), events)
+        if session.serves:
+            receive_late(session, flags, kind, buf, start, end, events)
         return
     try:
         if incoming.add(flags, kind, buf, start, end):
@@ -57,7 +62,8 @@ def receive_frame(
         refused = _given_up(session, incoming, buf[start:end])
         _broken(session, limit, incoming.assembler.code, incoming.next_id, events, refused)
     except ExecutionError as error:
-        _broken(session, error, incoming.assembler.code, incoming.next_id, events)
+        refused = _given_up(session, incoming, b"")
+        _broken(session, error, incoming.assembler.code, incoming.next_id, events, refused)
 
 
 def receive_attach(session: Session, force: bool, events: list[Event]) -> None:
@@ -77,26 +83,19 @@ def receive_no_more(session: Session, events: list[Event]) -> None:
     incoming = session.incoming
     assembler = incoming.assembler
     if not assembler.settle():
+        if not session.listens():
+            give_up(session, events)
+            return
         refused = _given_up(session, incoming, b"")
         error = ResourceLimitExceededError(UNFINISHED)
         _broken(session, error, assembler.code, incoming.next_id, events, refused)
 
 
 def _given_up(session: Session, incoming: Incoming, piece: bytes) -> CommandReceived | None:
-    assembler = incoming.assembler
-    transfer = assembler.give_up(piece)
-    if transfer is None:
-        return None
-    return CommandReceived(
-        session,
-        incoming.next_id,
-        transfer,
-        assembler.sync,
-        assembler.payload,
-        assembler.body_at,
-        assembler.octets,
-        assembler.empty_body,
-    )
+    transfer = incoming.assembler.give_up(piece)
+    if transfer is None and incoming.assembler.code == TRANSFER:
+        transfer = spec.MessageTransfer()  # it cannot be read, but it is one
+    return None if transfer is None else of_session(session, transfer)
 
 
 def receive_control(session: Session, control: Control, events: list[Event]) -> None:

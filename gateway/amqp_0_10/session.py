@@ -47,6 +47,7 @@ class Session:
     Attributes:
         name: the session's name, as octets.
         channel: the channel that it is attached to.
+        serves: the peer is a client.
         ended: nothing may be sent or completed any more, and the face knows.
         incoming: what is known of the peer's commands; `outgoing`: of our own.
         echo: completions that the peer wants to be told we know of.
@@ -67,6 +68,7 @@ class Session:
         "machine",
         "name",
         "outgoing",
+        "serves",
     )
 
     def __init__(
@@ -80,6 +82,7 @@ class Session:
     ) -> None:
         handled = spec.SERVER_COMMANDS if role == Role.SERVER else spec.CLIENT_COMMANDS
         self.name = name
+        self.serves = role == Role.SERVER
         self.channel = channel
         self._frames = frames
         self.machine = Machine(SESSION_TABLE, SessionState.NEW)
@@ -235,8 +238,7 @@ class Session:
             self._send_exception(exception)
 
     def release(self) -> None:
-        """Its channel is free: nothing is kept of it."""
-        self.incoming.assembler.reset()
+        """Its channel is free: nothing is kept of it but what has come of a message."""
         self._account.give(self._kept)
         self._kept = 0
 

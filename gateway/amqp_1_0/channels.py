@@ -140,6 +140,12 @@ class Channels:
                 reader.pos = behind
                 receive_lost(session, self._transfer, reader.rest(), events)
 
+    def receive_behind(self, channel: int, reader: Reader, events: list[Event]) -> None:
+        """Take a transfer that came when the connection was over for us."""
+        session = self._incoming.get(channel)
+        if session is not None and session.dropping:
+            self._drop(session, _spec.TRANSFER, reader, events)
+
     def _drop(self, session: Session, code: int, reader: Reader, events: list[Event]) -> None:
         """A frame of a session that has ended for us, or is about to."""
         if code == _spec.TRANSFER:

@@ -3,9 +3,9 @@
 Both roles. The driver calls `receive_data`, `receive_eof`, `data_to_send`, `next_deadline`,
 `handle_deadline`, `closed`, and the `send_*` of this class, `Session` and `Link`. Headers, SASL
 framing, open's arithmetic and idle-time-outs are done by it (2.2 - 2.4, 5.3). Events come
-in the order of the octets; a `Violation` is the last one ever. The protocol runs ahead of the
-driver, so what the driver sends on an endpoint that has ended meanwhile is dropped without a word:
-only a defect of the gateway raises `LocalProtocolError`.
+in the order of the octets; behind a `Violation` there are only deliveries that nobody takes. The
+protocol runs ahead of the driver, so what the driver sends on an endpoint that has ended meanwhile
+is dropped without a word: only a defect of the gateway raises `LocalProtocolError`.
 """
 
 from __future__ import annotations
@@ -405,6 +405,8 @@ class Connection:
         if state == _DISCARDING:
             if code == _spec.CLOSE:
                 self.machine.receive(ConnectionInput.RECV_CLOSE)
+            elif code == _spec.TRANSFER:
+                self.channels.receive_behind(channel, reader, events)
             return
         if code == _spec.OPEN:
             self._receive_open(Open.decode(reader), channel, events)
@@ -476,7 +478,7 @@ class Connection:
         self.machine.receive(ConnectionInput.FAIL)
         if self.machine.state != _DISCARDING:
             self.machine.receive(ConnectionInput.LOST)
-        self.channels.lose()
+        self.channels.lose(events)
         events.append(Violation(error))
 
 

@@ -61,11 +61,18 @@ class NodeNames:
         self._ledger.audit.forget(number)
 
     def record(
-        self, reason: Reason, node: int, exchange: int, durable: bool, copies: int = 0
+        self,
+        reason: Reason,
+        node: int,
+        exchange: int,
+        durable: bool,
+        copies: int = 0,
+        whose: str = "",
     ) -> None:
         """Something came to be, or ended: `node` is a queue's number, `exchange` an exchange's.
 
         Whoever acts has done it. `copies`: how many a purge took, or bindings that went together.
+        `whose`: a subscription is by now, and was.
         """
         ledger = self._ledger
         ledger.audit.topology(
@@ -78,4 +85,5 @@ class NodeNames:
             address=ledger.address,
             flags=int(Flag.DURABLE) if durable else 0,
             copies=copies,
+            peer=ledger.audit.passing(whose) if whose else 0,
         )

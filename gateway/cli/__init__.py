@@ -5,7 +5,7 @@ run                                  `serve` and `check`
 check_connect, check_may             what is shown of upstreams; of access rules
 ctl, ctl_status, ctl_connections     `ctl`; what is shown of upstreams; of clients
 backup                               `backup`
-messages, demo                       `send` and `receive`; `demo`
+messages, letter_options, demo       `send` and `receive`, and what is wrong with them; `demo`
 audit, trace, features               `audit` and `reconcile`
 users                                `user`
 

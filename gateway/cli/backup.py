@@ -33,7 +33,13 @@ Exit codes:
     help="The admin port, as URL or HOST:PORT.",
 )
 @click.option("--token-file", type=FILE, help="File with the token (admin_token_file).")
-def backup(directory: pathlib.Path, url: str, token_file: pathlib.Path | None) -> None:
+@click.option("--tls-ca", type=FILE, help="With an https URL: the authorities to believe.")
+def backup(
+    directory: pathlib.Path,
+    url: str,
+    token_file: pathlib.Path | None,
+    tls_ca: pathlib.Path | None,
+) -> None:
     """Copy the store and the audit log of a running gateway, as they belong together.
 
     The gateway writes DIRECTORY, which must not be there yet, on the machine that it runs on. It
@@ -41,5 +47,5 @@ def backup(directory: pathlib.Path, url: str, token_file: pathlib.Path | None) -
     gateway that is started with it goes on as after a kill at that moment. It has messages and
     secrets in it, and is its owner's alone.
     """
-    admin = Admin(url, token_file, missing="it needs --token-file")
+    admin = Admin(url, token_file, tls_ca, missing="it needs --token-file")
     click.echo(admin.ask("backup", {"directory": str(directory.absolute())})["done"])

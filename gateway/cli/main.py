@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from typing import Any, NoReturn
 
 import click
@@ -22,7 +25,7 @@ EPILOG = """
 Exit codes:
   0  done
   1  it cannot be done, or the answer is no
-  2  wrong arguments, or a wrong configuration
+  2  wrong arguments, or a wrong configuration; reconcile: it could not be run
 """
 
 
@@ -68,5 +71,14 @@ for command in (serve, check, ctl, backup, demo, send, receive, user, audit, rec
 
 def main() -> NoReturn:
     """The entry point of the command."""
-    commands(prog_name="amqp-gateway")
+    try:
+        commands(prog_name="amqp-gateway")
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        where = "the output" if error.filename is None else error.filename
+        print(f"amqp-gateway: {where} cannot be written: {error.strerror}", file=sys.stderr)
+        # What is left of it is not tried again when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     raise AssertionError("click ends the process")

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
-import yaml
 
+from gateway.cli.letter_options import Seconds, body_of, check_letter, check_names, property_of
 from gateway.cli.options import FILE
 from gateway.clients import tools
 from gateway.clients.client import Login, Subscription
 from gateway.clients.conversation import Where, converse
-from gateway.clients.letter import Letter, Typed, infer, parse
+from gateway.clients.letter import Letter
 from gateway.errors import GatewayError
 
 F = TypeVar("F", bound=Callable[..., Any])  # Any: a command's own parameters
@@ -41,7 +41,7 @@ def connection(command: F) -> F:
         click.option("--virtual-host", default="", help="Virtual host; default: the default one."),
         click.option("--create", is_flag=True, help="Declare the queue, durable (0-10 only)."),
         click.option(
-            "--timeout", type=float, default=10.0, show_default=True, help="Seconds to wait."
+            "--timeout", type=Seconds(), default=10.0, show_default="10", help="Seconds to wait."
         ),
     )
     for option in reversed(options):
@@ -137,7 +137,7 @@ def send(  # one parameter for each option
     Exit code 1 if any was not accepted.
     """
     letter = Letter(
-        body=_body(body, body_file, map_body),
+        body=body_of(body, body_file, map_body),
         subject=subject,
         content_type=content_type,
         durable=durable,
@@ -146,8 +146,10 @@ def send(  # one parameter for each option
         message_id=message_id,
         correlation_id=correlation_id,
         reply_to=reply_to,
-        properties=dict(map(_property, properties)),
+        properties=dict(map(property_of, properties)),
     )
+    check_letter(protocol, letter, "--body" if map_body is None else "--map")
+    check_names(protocol, {"--to": to, "--virtual-host": virtual_host})
     options = ConnectionOptions(host, port, tls_ca, user, password_stdin, virtual_host)
     what = tools.Outgoing(
         protocol, options.where, options.login, to, letter, count, create, timeout
@@ -222,6 +224,7 @@ def receive(  # one parameter for each option
 
     Exit code 1 if fewer than --count came.
     """
+    check_names(protocol, {"--from": source, "--virtual-host": virtual_host})
     options = ConnectionOptions(host, port, tls_ca, user, password_stdin, virtual_host)
     subscription = Subscription(
         source,
@@ -237,31 +240,6 @@ def receive(  # one parameter for each option
     came = converse(lambda connector: tools.receive(connector, what, show))
     if came < count:
         raise GatewayError(f"{came} of {count} messages came")
-
-
-def _body(text: str | None, file: Any, map_body: str | None) -> Typed:
-    given = [each for each in (text, file, map_body) if each is not None]
-    if len(given) > 1:
-        raise click.UsageError("--body, --body-file and --map exclude one another")
-    if file is not None:
-        return Typed("binary", file.read())
-    if map_body is not None:
-        made = infer(yaml.safe_load(map_body))
-        if made.type not in ("map", "list"):
-            raise click.UsageError("--map wants a JSON object or array")
-        return made
-    return Typed("void", None) if text is None else Typed("string", text)
-
-
-def _property(text: str) -> tuple[str, Typed]:
-    declared, equals, value = text.partition("=")
-    name, _, type_name = declared.partition(":")
-    if not equals or not name:
-        raise click.UsageError(f"--property {text}: want NAME=VALUE or NAME:TYPE=VALUE")
-    try:
-        return name, parse(type_name or "string", value)
-    except ValueError as error:
-        raise click.UsageError(f"--property {name}: {error}") from None
 
 
 def _show_json(letter: Letter) -> None:

@@ -179,8 +179,7 @@ def _qpidd(path: pathlib.Path, realm: str) -> LoadedRules:
 def _own(path: pathlib.Path, hosts: list[str]) -> LoadedRules:
     text, digest = _read(path)
     try:
-        raw = yaml.load(text, Loader)
-        lines = _lines(yaml.compose(text, Loader))
+        raw, lines = _parsed(text)
     except ConfigurationError as error:
         raise ConfigurationError(
             [(f"{path}: {key}", problem) for key, problem in error.problems]
@@ -203,6 +202,17 @@ def _own(path: pathlib.Path, hosts: list[str]) -> LoadedRules:
         raise ConfigurationError([(f"{path}: {key}", problem) for key, problem in problems])
     made = [_made(rule, file, lines[at]) for at, rule in enumerate(file.rules)]
     return LoadedRules(OwnRules(made), path, (), digest, len(made))
+
+
+def _parsed(text: str) -> tuple[Any, list[int]]:
+    """What the file says, and on which line each rule begins: parsed once, which takes long."""
+    loader = Loader(text)
+    try:
+        node = loader.get_single_node()
+        lines = _lines(node)
+        return (None if node is None else loader.construct_document(node)), lines
+    finally:
+        loader.dispose()
 
 
 def _lines(node: yaml.Node | None) -> list[int]:

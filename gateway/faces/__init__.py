@@ -14,6 +14,7 @@ and what they share:
     doubt          what one connection makes the gateway hold, by octets
     access, asking what a client may, by the access rules; questions about nodes, in their words
     hiding         what a new node would take from 1.0 clients
+    replying       on whose behalf what comes by reply nodes of an upstream is published
     withdrawn      a transaction's publishes, decided again at its commit by other rules
     agenda         what one connection has asked for; a share of it is done in a turn
     leaving        the end of a connection, a share of a turn at a time

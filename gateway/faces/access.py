@@ -29,6 +29,7 @@ from gateway.permissions.rules import TOO_LONG, TOO_MUCH, AccessRules, Decision
 CONNECT: Final = Asked(Action.CONNECT, ObjectKind.NOTHING)
 REALM: Final = "QPID"  # what a qpidd gives everybody, unless it is told otherwise
 NOTHING: Final = Permits(OwnRules([]), "", "", "")  # no rule fits
+NOBODY_NOW: Final = Decision(False, 0, "nobody knows whose it is by now")
 NOBODY: Final = "anonymous"  # what clients without a login are called, and users where none come
 
 
@@ -68,14 +69,14 @@ class AccessBook:
         self.realm = REALM
         self.quotas = Quotas()
         self.teller: DecisionTeller | None = None
-        self._clients: dict[ClientAccess, None] = {}
+        self._clients: dict[int, ClientAccess] = {}
 
     def adopt(self, rules: AccessRules | None, file: str, now_ms: int) -> None:
         """From now on these rules count, also for who is connected."""
         self.rules = rules
         self.file = file
-        for client in list(self._clients):
-            if client in self._clients:  # ending one may have ended others
+        for client in list(self._clients.values()):
+            if self.client(client.connection) is client:  # ending one may have ended others
                 client.on_rules_changed(now_ms)
 
     def queues_max(self, user: str) -> int:
@@ -96,14 +97,18 @@ class AccessBook:
 
     def add(self, client: ClientAccess) -> None:
         """A client has opened its virtual host."""
-        self._clients[client] = None
+        self._clients[client.connection] = client
 
     def drop(self, client: ClientAccess) -> bool:
         """It has gone; whether it was there."""
-        if client not in self._clients:
+        if self.client(client.connection) is not client:
             return False
-        del self._clients[client]
+        del self._clients[client.connection]
         return True
+
+    def client(self, connection: int) -> ClientAccess | None:
+        """The client that has that connection, if it is there and has a virtual host."""
+        return self._clients.get(connection)
 
 
 @final
@@ -125,22 +130,24 @@ class ClientAccess:
 
     Attributes:
         permits: decisions about it. Before it has opened a virtual host, it may all.
+        connection: its number; 0: nobody's.
+        user: what it is called, login or not; login: see `open`.
     """
 
     __slots__ = (
         "_address",
         "_book",
         "_bridge",
-        "_connection",
         "_counts",
         "_denied",
         "_face",
         "_host",
-        "_login",
         "_making",
         "_reason",
-        "_user",
+        "connection",
+        "login",
         "permits",
+        "user",
     )
 
     def __init__(
@@ -155,11 +162,11 @@ class ClientAccess:
         self._book = book
         self._counts = counts
         self._bridge = bridge
-        self._connection = connection
+        self.connection = connection
         self._address = address
         self._face: Reviewed = face
-        self._user = ""
-        self._login = ""
+        self.user = ""
+        self.login = ""
         self._host: VirtualHost = bridge.default_host
         self._making: Asked | None = None
         self._reason = Reason.NOT_ALLOWED
@@ -174,8 +181,8 @@ class ClientAccess:
         `login`: who it has proved to be; "" for a client without a login, whatever it is called.
         """
         book = self._book
-        self._user = user
-        self._login = login
+        self.user = user
+        self.login = login
         self._host = host
         self._renew()
         refusal = self.refusal(CONNECT)
@@ -188,24 +195,35 @@ class ClientAccess:
 
     def _renew(self) -> None:
         rules = self._book.rules
-        self.permits = Permits(rules, self._login, self._host.name, self._address, self)
+        self.permits = Permits(rules, self.login, self._host.name, self._address, self)
 
     def _over_quota(self, connections: int) -> Refusal | None:
         rules = self._book.rules
-        limit = -1 if rules is None else rules.connections_max(self._user)
+        limit = -1 if rules is None else rules.connections_max(self.user)
         if limit < 0 or connections <= limit:
             return None
-        return self._over(CONNECT, f"{self._user!r} may have {limit} connections at a time")
+        return self._over(CONNECT, f"{self.user!r} may have {limit} connections at a time")
 
     def _over(self, asked: Asked, text: str) -> Refusal:
         self._count(asked, f"denied by a quota: {text}")
         self._record(asked, Decision(False, 0, "a quota"), Reason.OVER_LIMIT)
         return Refusal(Condition.UNAUTHORIZED_ACCESS, text)
 
+    def stand_in(self, host: VirtualHost, user: str, login: str) -> ClientAccess:
+        """Who decides as it would, also when it has gone; where it has, of whom is to be said."""
+        other = ClientAccess(
+            self._book, self._counts, self._bridge, self.connection, self._address, GONE
+        )
+        other.user = user
+        other.login = login
+        other._host = host
+        other._renew()
+        return other
+
     def close(self) -> None:
         """The connection is over."""
         if self._book.drop(self):
-            self._book.quotas.disconnected(self._user)
+            self._book.quotas.disconnected(self.user)
 
     def leave(self) -> None:
         """The connection is gone, and may nothing any more."""
@@ -274,6 +292,40 @@ class ClientAccess:
         self._denied = Denied(text, "", Reason.WRONG_USER)
         self._tell(f"publish as {text}", "denied: it is not the connection's user")
 
+    def unasked(self) -> bool:
+        """Whether nobody is asked for what is published."""
+        rules = self._book.rules
+        return rules is None or rules.publish_unchecked()
+
+    def may_be_answered(self, exchange: str, key: str) -> bool:
+        """Whether answers to its messages may be published there, on its behalf.
+
+        Who may publish there itself may have it done. What comes into a temporary queue of its own,
+        which it may consume from, is for nobody else.
+        """
+        if self.permits.rules is not self._book.rules:
+            self._renew()
+        permits = self.permits
+        if permits.open or permits.may_publish(exchange, key).allowed:
+            return True
+        if exchange:
+            return False
+        asked = Asked(Action.CONSUME, ObjectKind.QUEUE, key)
+        return permits.may(asked).allowed and asked.own == YES and asked.temporary == YES
+
+    def deny_answers(self, exchange: str, key: str, message: int) -> Refusal:
+        """They may not: told, counted and recorded, with the message that would be one, or asks."""
+        asked = publishing(exchange, key)
+        decision = self.permits.may_publish(exchange, key)
+        if decision.allowed:  # to others: nobody knows who this one is, or it is no user any more
+            decision = NOBODY_NOW
+        self._count(asked, f"as an answer: {decision}")
+        action = Action.PUBLISH.name.lower()
+        rule = self._rule(decision)
+        self._write(action, asked.object_text(), rule, Reason.NOT_ALLOWED, message)
+        who = repr(self.login) if self.login else "a client without a login"
+        return Refusal(Condition.UNAUTHORIZED_ACCESS, f"{who} may not {asked}")
+
     def record_denied(self, message: int) -> None:
         """What was denied last was a message, which has this number in the books."""
         denied = self._denied
@@ -312,7 +364,7 @@ class ClientAccess:
 
     def _refused(self, asked: Asked, decision: Decision) -> Refusal:
         self._count(asked, str(decision))
-        who = repr(self._login) if self._login else "a client without a login"
+        who = repr(self.login) if self.login else "a client without a login"
         return Refusal(Condition.UNAUTHORIZED_ACCESS, f"{who} may not {asked}")
 
     def _count(self, asked: Asked, why: str) -> None:
@@ -330,20 +382,20 @@ class ClientAccess:
         audit = self._bridge.audit
         audit.access_refused(
             self._bridge.now_ms,
-            actor=audit.passing(self._user) if self._user else 0,
+            actor=audit.passing(self.user) if self.user else 0,
             action=audit.passing(action),
             object=audit.passing(object),
             reason=reason,
             rule=audit.passing(rule) if rule else 0,
-            connection=self._connection,
-            address=audit.passing(self._address),
+            connection=self.connection,
+            address=audit.passing(self._address) if self._address else 0,
             message=message,
         )
 
     def _tell(self, what: str, decision: str) -> None:
         teller = self._book.teller
         if teller is not None:
-            teller.tell_decision(self._login, self._connection, self._address, what, decision)
+            teller.tell_decision(self.login, self.connection, self._address, what, decision)
 
     # Nodes: whose they are, and those that it makes.
 
@@ -376,9 +428,9 @@ class ClientAccess:
         if queue.name == REJECTED_QUEUE:
             return False
         if settings.subscriber is not None:
-            return settings.subscriber.user == self._login
+            return settings.subscriber.user == self.login
         owner = queue.owner
-        if owner is not None and owner.connection_id() == self._connection:
+        if owner is not None and self.connection and owner.connection_id() == self.connection:
             return True
         return self._made(settings.maker, settings.made_by)
 
@@ -387,9 +439,9 @@ class ClientAccess:
 
     def _made(self, maker: str, connection: int) -> bool:
         """Clients without a login have what they made by the same connection, and no more."""
-        if connection == self._connection:
+        if connection and connection == self.connection:
             return True
-        return maker != "" and maker == self._login and maker != NOBODY
+        return maker != "" and maker == self.login and maker != NOBODY
 
     def create_refusal(self, asked: Asked) -> Refusal | None:
         """Why it may not declare a node; `None`: it may, and `created` follows if it does."""
@@ -403,9 +455,9 @@ class ClientAccess:
         if asked.name in topology.queues:
             self._making = None
             return None
-        limit = self._book.queues_max(self._user)
-        if limit >= 0 and not self._book.quotas.has_room(self._user, limit, self):
-            return self._over(asked, f"{self._user!r} may have made {limit} queues at a time")
+        limit = self._book.queues_max(self.user)
+        if limit >= 0 and not self._book.quotas.has_room(self.user, limit, self):
+            return self._over(asked, f"{self.user!r} may have made {limit} queues at a time")
         self._making = asked
         return None
 
@@ -428,8 +480,8 @@ class ClientAccess:
         queue = self._host.topology.queues.get(name)
         if queue is None or queue.placement is not None or queue.settings.maker:
             return
-        queue.settings.maker = self._user
-        queue.settings.made_by = self._connection
+        queue.settings.maker = self.user
+        queue.settings.made_by = self.connection
         self._host.topology.rows.store_queue(queue)
         self._book.count_queue(self._host.name, queue)
 
@@ -437,8 +489,8 @@ class ClientAccess:
         exchange = self._host.topology.exchanges.get(name)
         if exchange is None or exchange.placement is not None or exchange.maker:
             return
-        exchange.maker = self._user
-        exchange.made_by = self._connection
+        exchange.maker = self.user
+        exchange.made_by = self.connection
         self._host.topology.rows.store_exchange(exchange)
 
     def lives(self, host: str, name: str, number: int) -> bool:

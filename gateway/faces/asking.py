@@ -51,7 +51,6 @@ def look_up_queue(asked: Asked, queue: Queue) -> None:
 def look_up_exchange(asked: Asked, exchange: Exchange) -> None:
     """The same of an exchange."""
     asked.durable = _yes(exchange.durable)
-    asked.exclusive = NO
     asked.temporary = _yes(exchange.auto_delete or exchange.dynamic)
 
 
@@ -149,7 +148,6 @@ def to_declare_exchange(
         ObjectKind.EXCHANGE,
         name,
         durable=_yes(durable),
-        exclusive=NO,
         temporary=_yes(auto_delete),
         properties=properties,
     )
@@ -165,7 +163,6 @@ def about_exchange(action: Action, exchange: Exchange) -> Asked:
         ObjectKind.EXCHANGE,
         exchange.name,
         durable=_yes(exchange.durable),
-        exclusive=NO,
         temporary=_yes(exchange.auto_delete or exchange.dynamic),
         properties=properties,
     )

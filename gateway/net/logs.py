@@ -101,12 +101,27 @@ def _fields(event: LogEvent) -> tuple[str, str, str, str, str]:
 
 
 def _text_line(event: LogEvent) -> str:
-    time, level, logger, message, traceback = _fields(event)
+    told = {key: _shown(value) if isinstance(value, str) else value for key, value in event.items()}
+    time, level, logger, message, traceback = _fields(told)
     text = f"{time} {level:<8} {logger}: {message}"
     if traceback:
         text += "\n" + traceback
     # One event, one entry: whatever a message brings along is indented under it.
-    return text.replace("\n", "\n    ")
+    return "\n    ".join([_shown(line) for line in text.split("\n")])
+
+
+def _shown(text: str) -> str:
+    """What a peer has said of itself neither moves a terminal's cursor nor ends a line.
+
+    JSON has escapes of its own.
+    """
+    if text.isprintable():
+        return text
+    escaped = [
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
+        for each in text
+    ]
+    return "".join(escaped)
 
 
 def _json_line(event: LogEvent) -> str:

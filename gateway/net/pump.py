@@ -20,7 +20,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from gateway.faces.face import Face
+from gateway.faces.face import Face, endpoint
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
 from gateway.net.keepalive import keep_alive
@@ -84,6 +84,7 @@ class Pump(TwistedProtocol):
         self._held_since_ms: int | None = None
         self._closing = False
         self._lost = False
+        self._ends = False  # the transport is gone, and the face is to hear of it
         self._left = False  # nothing is held for it any more
         self._defective = False
         self._reading_paused = False
@@ -164,13 +165,24 @@ class Pump(TwistedProtocol):
         if self._lost:
             return
         self._lost = True
+        self._ends = True
         self._alarm.stop()
+        if self._has_had_enough():
+            self.around.turns.touch(self.face)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        """What has come is over."""
+        self._ends = False
         self._read_put_off()
         began_ms = self.around.now_ms()
+        units = WORK.units
         try:
             self.face.receive_eof(began_ms)
         except Exception as error:
             self._broken(error)
+        self._has_cost(WORK.units - units)
         self.around.turns.stalls.over(began_ms, "read", self)
         self._leave()
 
@@ -219,12 +231,20 @@ class Pump(TwistedProtocol):
 
     def waits(self) -> bool:
         """It has work left, and its user has had enough of this turn."""
-        return self._has_had_enough() and (len(self._unread) > 0 or self.face.behind)
+        left = self._ends or len(self._unread) > 0 or self.face.behind
+        return left and self._has_had_enough()
+
+    def comes_after(self) -> bool:
+        """Its user asks for so much that others are flushed first."""
+        share = self.turn_share
+        return share is not None and share.greedy(self.around.counts.turns)
 
     def flush(self, now_ms: int) -> None:
         """Write what the face has; then obey its wishes."""
         if self._lost:
-            if not self._left:
+            if self._ends:
+                self._end()
+            elif not self._left:
                 self._go_on()
             return
         self._read_put_off()
@@ -278,7 +298,8 @@ class Pump(TwistedProtocol):
 
     def who(self) -> str:
         """Whose connection it is, and what it has been at."""
-        return f"connection {self.connection_id} from {self.address}, {self.face.doing()}"
+        where = endpoint(self.address, self.port)
+        return f"connection {self.connection_id} from {where}, {self.face.doing()}"
 
     def become(self, face: Face, data: bytes) -> None:
         """Replace the face; `data` is what it is to read first."""
@@ -348,9 +369,9 @@ class Pump(TwistedProtocol):
         self._defective = True
         self.around.counts.defects += 1
         self.log.failure(
-            "connection {connection} from {address} broke",
+            "connection {connection} from {endpoint} broke",
             connection=self.connection_id,
-            address=self.address,
+            endpoint=endpoint(self.address, self.port),
         )
         self.abort()
 

@@ -1,11 +1,13 @@
 """A stall alarm: whose work has held the event loop, so that all others had to wait.
 
 What is timed are the pieces that the loop is made of: one read, one flush, one dispatch, what a
-commit or a deadline sets in motion. Work is limited (`wire.work`), so a stall is a limit that is
-missing, or a machine that is too slow; the log says whose piece it was, once a second at most. Who
-was just at work while the loop did none - the machine gave its time to others, or a call waited -
-is not to blame: such a stall counts as `machine`. How much the thread has worked is only asked once
-a turn, so what it did in the turn before a piece counts for the piece.
+commit or a deadline sets in motion. Whatever else has held it - a timer, the admin port, very many
+short pieces - is seen by a timer that fires too late (`lag`), and counts as `other`. Work is
+limited (`wire.work`), so a stall is a limit that is missing, or a machine that is too slow; the log
+says whose piece it was, once a second at most. Who was just at work while the loop did none - the
+machine gave its time to others, or a call waited - is not to blame: such a stall counts as
+`machine`. How much the thread has worked is only asked once a turn, so what it did in the turn
+before a piece counts for the piece.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from gateway.net.counts import NetCounts
 STALL_MS: Final = 100  # more than this is one
 SILENCE_MS: Final = 1000  # after a line of the log
 MACHINE: Final = "machine"  # a stall without work
+OTHER: Final = "other"  # of no piece
 
 
 def worked_ms() -> int:
@@ -47,6 +50,8 @@ class Stalls:
         self._now_ms = now_ms
         self._worked_ms = worked
         self._before_ms = 0
+        self._looked_ms = 0  # how much had been worked at the last look
+        self._answered = False
         self.begin()
         self._counts = counts
         self._silent_until_ms = 0
@@ -61,13 +66,26 @@ class Stalls:
         """A piece of work that began then is over; the time, when the next one begins."""
         now_ms = self._now_ms()
         if now_ms - began_ms > STALL_MS:
-            self._tell(now_ms, now_ms - began_ms, piece, worker)
+            before_ms = self._before_ms
+            self.begin()
+            took_ms = now_ms - began_ms
+            worked = took_ms if self._worked_ms is None else self._before_ms - before_ms
+            self._answered = True
+            self._tell(now_ms, took_ms, worked, piece, f"a {piece} of {worker.who()}")
         return now_ms
 
-    def _tell(self, now_ms: int, took_ms: int, piece: str, worker: Worker) -> None:
-        before_ms = self._before_ms
-        self.begin()
-        worked = took_ms if self._worked_ms is None else self._before_ms - before_ms
+    def look(self, late_ms: int) -> None:
+        """A timer that is due all the time fires so late: if for no piece, that is told, too."""
+        now_worked = 0 if self._worked_ms is None else self._worked_ms()
+        if late_ms > STALL_MS and not self._answered:
+            worked = late_ms if self._worked_ms is None else now_worked - self._looked_ms
+            self._tell(
+                self._now_ms(), late_ms, worked, OTHER, "a timer, the admin port, or short pieces"
+            )
+        self._looked_ms = now_worked
+        self._answered = False
+
+    def _tell(self, now_ms: int, took_ms: int, worked: int, piece: str, what: str) -> None:
         idle = worked <= STALL_MS
         self._counts.stalls[MACHINE if idle else piece] += 1
         if now_ms < self._silent_until_ms:
@@ -75,17 +93,16 @@ class Stalls:
             return
         self._silent_until_ms = now_ms + SILENCE_MS
         untold, self._untold = self._untold, 0
-        line = "the event loop was held for {took_ms} ms by a {piece} of {who}{more}"
+        line = "the event loop was held for {took_ms} ms by {what}{more}"
         if idle:
             line = (
                 "the event loop stood for {took_ms} ms, of which it worked {worked} at most: the"
-                " machine was busy, or a call waited in a {piece} of {who}{more}"
+                " machine was busy, or a call waited in {what}{more}"
             )
         self.log.warn(
             line,
             took_ms=took_ms,
             worked=worked,
-            piece=piece,
-            who=worker.who(),
+            what=what,
             more=f" ({untold} more since the last such line)" if untold else "",
         )

@@ -65,6 +65,9 @@ class Flushed(Protocol):
     def waits(self) -> bool:
         """It has work left, and its user has had enough of this turn."""
 
+    def comes_after(self) -> bool:
+        """Its user asks for so much that others are flushed first."""
+
 
 @final
 class Everybody:
@@ -111,6 +114,7 @@ class TurnLoop:
         self._counts = counts
         self._pumps: dict[int, Flushed] = {}
         self._touched: dict[int, Flushed] = {}
+        self._waiting: dict[int, Flushed] = {}  # for this turn, since the one before was long
         self._scheduled: IDelayedCall | None = None
         self._dispatching = False
         self._swamped = False
@@ -129,6 +133,7 @@ class TurnLoop:
         """The face is gone; what it set in motion is still brought to the turn's end."""
         self._pumps.pop(id(face), None)
         self._touched.pop(id(face), None)
+        self._waiting.pop(id(face), None)
         self.schedule()
 
     def touch(self, face: Face) -> None:
@@ -221,23 +226,30 @@ class TurnLoop:
         return more
 
     def _flush(self, now_ms: int, began_ms: int) -> int:
-        """Flush what is touched; who has to wait is the first in the next turn."""
+        """Flush what is touched; of those who have to wait who did so before is the first."""
         touched, self._touched = self._touched, {}
-        waiting: dict[int, Flushed] = {}
+        after, self._waiting = self._waiting, {}
         for key, pump in touched.items():
-            if pump.waits():
-                waiting[key] = pump
-                continue
-            try:
-                pump.flush(now_ms)
-            except Exception as error:
-                self._failed(error)
-            began_ms = self.stalls.over(began_ms, "flush", pump)
-        if waiting:
-            WORK.cut += len(waiting)
-            self._touched = waiting | self._touched
+            if key in after or pump.comes_after():
+                after[key] = pump
+            else:
+                began_ms = self._flush_one(key, pump, now_ms, began_ms)
+        for key, pump in after.items():
+            began_ms = self._flush_one(key, pump, now_ms, began_ms)
+        if self._waiting:
+            WORK.cut += len(self._waiting)
             self.schedule()
         return began_ms
+
+    def _flush_one(self, key: int, pump: Flushed, now_ms: int, began_ms: int) -> int:
+        if pump.waits():
+            self._waiting[key] = pump
+            return began_ms
+        try:
+            pump.flush(now_ms)
+        except Exception as error:
+            self._failed(error)
+        return self.stalls.over(began_ms, "flush", pump)
 
     def _bridge_deadline(self, now_ms: int) -> None:
         self._bridge.now_ms = now_ms

@@ -26,7 +26,7 @@ class Asked:
         key: the routing or binding key; `None` where the action has none.
         queue: of bind, unbind and bound: the queue.
         durable, exclusive, temporary: of the object: `YES`, `NO`, or `UNKNOWN`. A temporary one
-            goes with its client, or with its last consumer.
+            goes with its client, or with its last consumer. An exchange is never exclusive.
         own: whoever asks made the object, or has it for itself; of bind and unbind: the queue.
         exists: create: the object is there already, and is only declared again.
         every_key: of an exchange, where the key is `None`: by whatever key; else by any one.
@@ -73,7 +73,7 @@ class Asked:
         self.key = key
         self.queue = queue
         self.durable = durable
-        self.exclusive = exclusive
+        self.exclusive = NO if kind == ObjectKind.EXCHANGE and not queue else exclusive
         self.temporary = temporary
         self.own = own
         self.exists = exists

@@ -1,7 +1,8 @@
 """What qpidd looks up in its rules: for which action on which object, by which properties.
 
 A rule with a property that none of these sets has can never match, and qpidd leaves it out; so does
-the gateway. Transcribed from what qpidd 1.40 does, and compared with it (tests/peers).
+the gateway. Transcribed from what qpidd 1.40 does, and compared with it
+(`tests/interop/record_access.py`).
 """
 
 from __future__ import annotations
@@ -97,6 +98,7 @@ LOOKUPS: Final[dict[tuple[str, str], list[frozenset[str]]]] = {
 ABSENT: Final = frozenset(
     (
         ("access", "broker"),
+        ("access", "method"),
         ("access", "query"),
         ("create", "link"),
         ("move", "queue"),

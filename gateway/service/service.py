@@ -11,8 +11,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, final
 
+from twisted.internet.defer import maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall
+from twisted.python.failure import Failure
 from twisted.web.server import Site
 
 from gateway import __version__
@@ -23,6 +25,7 @@ from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
 from gateway.faces.server_0_10 import connection as server_0_10
 from gateway.faces.server_1_0 import connection as server_1_0
 from gateway.metrics import METRICS, Collector
+from gateway.net.admin.clear import TlsOrTold
 from gateway.net.admin.measures import readers
 from gateway.net.admin.tokens import Tokens
 from gateway.net.backup import Backup
@@ -34,7 +37,8 @@ from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
 from gateway.net.held_back import HeldBack
 from gateway.net.keepalive import LOOK_S as UNANSWERED_LOOK_S
 from gateway.net.keepalive import Unanswered
-from gateway.net.lag import LAG_INTERVAL_S, LagMeter
+from gateway.net.lag import LAG_INTERVAL_S, LagMeter, StallWatch
+from gateway.net.lag import LOOK_S as STALL_LOOK_S
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.doubted import DoubtedClients
 from gateway.net.listening.first_octets import Ask
@@ -91,6 +95,7 @@ class Service:
         clock: GatewayClock | None = None,
         *,
         accept_new_store: bool = False,
+        accept_damaged_store: bool = False,
     ) -> None:
         self.settings = settings
         self.reactor = reactor
@@ -110,7 +115,7 @@ class Service:
         segments = LateSegments(
             settings.data_directory / AUDIT_FOLDER, accept_new_store=accept_new_store
         )
-        self.store = self._store(segments)
+        self.store = self._store(segments, accept_damaged_store)
         self.recovered = open_store(self.store, settings.data_directory)
         try:
             self.authentication = self._authentication()
@@ -122,7 +127,7 @@ class Service:
                 self.clock.now_ms(),
                 met=lambda: self.counts.accepted > 0 or len(settings.upstreams) > 0,
             )
-            tell_of_log(self.bridge, self.store, segments)
+            tell_of_log(self.bridge, self.store, self.recovered, segments)
             self.turns = TurnLoop(
                 reactor, self.clock.now_ms, self.bridge, self.counts, worked_ms=worked_ms
             )
@@ -144,7 +149,12 @@ class Service:
             with suppress(StoreError):  # which would hide why there is no gateway
                 self.store.close(b"")
             raise
-        self.backup = Backup(self.store, settings.data_directory, reactor.callFromThread)
+        self.backup = Backup(
+            self.store,
+            settings.data_directory,
+            reactor.callFromThread,
+            lambda: self.bridge.store_error if self.bridge.stuck() else None,
+        )
         self.stopping = Stopping(
             self.door,
             self.bridge,
@@ -160,7 +170,7 @@ class Service:
 
     # The parts.
 
-    def _store(self, segments: LateSegments) -> SqliteStore:
+    def _store(self, segments: LateSegments, accept_damaged: bool) -> SqliteStore:
         return SqliteStore(
             self.settings.data_directory,
             segments,
@@ -170,6 +180,7 @@ class Service:
             lambda: self._on_store_eased(),
             reserve_octets=self.settings.store_reserve,
             log=segments,
+            accept_damaged=accept_damaged,
         )
 
     def _faces(self, access: LoadedRules) -> FaceSettings:
@@ -223,12 +234,13 @@ class Service:
             self.bridge,
             self.upstreams,
             self.settings,
+            in_thread=self._threads.read,
             check=self._prepare,
             counts=self.counts,
         )
 
     def _prepare(self, settings: Settings) -> Callable[[Operator], None]:
-        """Read the files of other settings; what is returned makes them count."""
+        """Read the files of other settings, in a thread; what is returned makes them count."""
         tls, admin_context = client_tls(settings), admin_tls(settings)
         passwords = load_passwords(settings)
         access = load_rules(settings)
@@ -308,6 +320,7 @@ class Service:
         self._every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
         self._every(UNANSWERED_LOOK_S, Unanswered(self.door.pumps).look)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
+        self._every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
         self._every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         self._every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
         self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
@@ -316,7 +329,7 @@ class Service:
 
     def _listen_for_admin(self, site: Site) -> None:
         secure = self.settings.admin_tls
-        factory = within_tls(site, lambda: self._admin_context) if secure else site
+        factory = within_tls(site, lambda: self._admin_context, TlsOrTold) if secure else site
         self.ports.listen("admin", self.settings.admin, factory)
         scheme = "https" if secure else "http"
         self.faces.admin_address = f"{scheme}://{self.addresses['admin']}"
@@ -377,17 +390,15 @@ class Service:
 
     def reload(self) -> None:
         """Have the configuration, as it is now, count; say what came of it."""
-        try:
-            done = self.reloading.reload(self.read_again, SIGNALLED)
-        except GatewayError as error:
-            self._say_refused(error)
-        else:
-            done.addCallbacks(
-                lambda told: self.log.info("configuration reloaded: {told}", told=told),
-                lambda failure: self._say_refused(failure.value),
-            )
+        done = maybeDeferred(self.reloading.reload, self.read_again, SIGNALLED)
+        done.addCallback(lambda told: self.log.info("configuration reloaded: {told}", told=told))
+        done.addErrback(self._say_refused)
 
-    def _say_refused(self, error: Exception) -> None:
+    def _say_refused(self, failure: Failure) -> None:
+        error = failure.value
+        if not isinstance(error, GatewayError):
+            self.log.failure("a reload broke off", failure)
+            return
         problems = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]
         for path, problem in problems:
             told = f"{path}: {problem}" if path else problem

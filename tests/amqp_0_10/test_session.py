@@ -451,7 +451,9 @@ def test_detach_is_answered_after_the_last_completions() -> None:
 def test_controls_and_commands_without_a_session_are_not_attached() -> None:
     server = drive.opened_server()
     detached = spec.SessionDetached(name=b"", code=spec.DetachCode.NOT_ATTACHED)
-    assert told(server, says(spec.SessionGap(commands=[(0, 1)]), 9), TRANSFER) == []
+    [nobodys] = told(server, says(spec.SessionGap(commands=[(0, 1)]), 9), TRANSFER)
+    assert isinstance(nobodys, CommandReceived)
+    assert nobodys.session not in server.sessions.values()
     assert drive.values(server.data_to_send()) == [detached, detached]
     assert told(server, says(spec.SessionDetach(name=b"q"))) == []
     assert drive.values(server.data_to_send()) == [

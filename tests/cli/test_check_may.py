@@ -23,6 +23,7 @@ rules:
   - {allow: purge, login: false}
   - {allow: create, users: dave, queue: "*"}
   - {allow: create, users: erin}
+  - {allow: publish, users: frank, exclusive: false}
 """
 ACL = """acl allow bob@QPID publish exchange name=amq.default routingkey=orders
 acl deny all all
@@ -55,6 +56,9 @@ def asked(files: pathlib.Path, key: str, *question: str) -> tuple[int, str]:
         ("bob publish amq.topic/weather", (1, "denied by ")),
         ("bob bind amq.topic/q/news.de", (0, "allowed by line 7: ")),
         ("bob delete mine", (1, "denied by ")),
+        ("frank publish amq.topic/x", (0, "allowed by line 17: ")),
+        ("frank publish amq.topic/x --exchange --not-durable", (0, "allowed by line 17: ")),
+        ("frank publish q --exclusive --durable", (1, "denied by ")),
         ("bob delete mine --exchange", (0, "allowed by line 8: ")),
         ("bob connect -", (0, "allowed by line 3: ")),
         ("bob connect - --address 192.0.2.1", (1, "denied by ")),

@@ -1,9 +1,12 @@
 import pathlib
+from typing import Any
 
 import pytest
 
+from gateway.config import access
 from gateway.config.access import access_notes, load_rules
 from gateway.config.load import load
+from gateway.config.raw import Loader
 from gateway.config.settings import Settings
 from gateway.errors import ConfigurationError
 from gateway.permissions.actions import Action, ObjectKind
@@ -24,6 +27,20 @@ def problems(tmp_path: pathlib.Path, text: str, key: str = "file") -> list[str]:
     return [
         f"{path}: {problem}".replace(str(tmp_path), "") for path, problem in raised.value.problems
     ]
+
+
+def test_a_file_is_parsed_once(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch):
+    parsed: list[object] = []
+
+    class Counted(Loader):
+        def get_single_node(self) -> Any:
+            parsed.append(self)
+            return super().get_single_node()
+
+    wanted = settings(tmp_path, "rules: [{allow: all}]")
+    monkeypatch.setattr(access, "Loader", Counted)
+    assert load_rules(wanted).count == 1
+    assert len(parsed) == 1
 
 
 def test_rules_are_read_with_their_lines(tmp_path: pathlib.Path):

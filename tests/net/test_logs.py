@@ -5,6 +5,7 @@ import io
 import json
 import pkgutil
 
+import pytest
 from twisted.logger import LogEvent, Logger, LogLevel
 from twisted.python.failure import Failure
 
@@ -48,6 +49,39 @@ def test_what_a_message_brings_along_cannot_look_like_another_entry() -> None:
     text = written(failed())
     assert "\n    Traceback" in text
     assert all(line.startswith("    ") for line in text.splitlines()[1:])
+
+
+# Controls of ASCII and of Latin 1, what ends lines and paragraphs, what turns a text round or hides
+# in it, a half of a surrogate pair.
+UNSHOWN = [
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    *(0x2028, 0x2029),
+    *(0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
+    *(0x00AD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF, 0xE0001, 0xE0041),
+    0xD800,
+]
+
+
+@pytest.mark.parametrize("code", UNSHOWN, ids=hex)
+def test_no_character_of_a_peer_does_anything_to_the_terminal_or_to_the_line(code: int) -> None:
+    text = written(
+        event(LogLevel.info, f"one{chr(code)}2023-11-14 forged \u00fc \u05d0 \U0001f600")
+    )
+    escaped = chr(code).encode("unicode_escape").decode()
+    assert text.endswith(f": one{escaped}2023-11-14 forged \u00fc \u05d0 \U0001f600\n")
+    assert text[:-1].isprintable()
+
+
+def test_the_text_of_an_error_may_have_several_lines_and_nothing_else_that_is_not_shown() -> None:
+    text = written(event(LogLevel.info, "") | {"text": ValueError("one\n2023 \x1b[2J\u202e\r")})
+    assert text.endswith(": one\n    2023 \\x1b[2J\\u202e\\r\n")
+
+
+def test_a_json_object_has_what_a_peer_said_as_it_is() -> None:
+    said = "".join(map(chr, UNSHOWN[:-1]))
+    (line,) = written(event(LogLevel.info, said), form="json").split("\n")[:-1]
+    assert json.loads(line)["message"] == said
 
 
 def test_a_json_object_a_line() -> None:

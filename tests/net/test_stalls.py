@@ -76,6 +76,32 @@ def test_a_standstill_without_work_is_the_machines(told: list[str]) -> None:
     assert net.counts.stalls["machine"] == 2
 
 
+def test_what_no_piece_answers_for_is_told_too(told: list[str]) -> None:
+    net = Net()
+    worked = [0]
+    stalls = Stalls(net.now_ms, net.counts, lambda: worked[0])
+    net.clock.advance(5)
+    worked[0] = 5
+    stalls.look(STALL_MS)
+    assert told == []
+    worked[0] += 400
+    stalls.look(401)
+    assert told == [
+        "the event loop was held for 401 ms by a timer, the admin port, or short pieces"
+    ]
+    net.clock.advance(5)
+    stalls.look(300)
+    assert "stood for 300 ms, of which it worked 0 at most" in told[1]
+    net.clock.advance(5)
+    worked[0] += 500
+    stalls.over(9500, "read", Slow())
+    stalls.look(450)
+    assert (net.counts.stalls["other"], net.counts.stalls["machine"]) == (1, 1)
+    assert net.counts.stalls["read"] == 1
+    stalls.look(450)
+    assert len(told) == 3
+
+
 def slow(net: Net, face: FakeFace, name: str) -> None:
     """From now on that call of the face takes 200 ms."""
     call = getattr(face, name)
@@ -99,6 +125,7 @@ def slow(net: Net, face: FakeFace, name: str) -> None:
 def test_each_piece_of_a_connection_is_timed(told: list[str], name: str, piece: str) -> None:
     net = Net()
     pump, _wire = net.connect()
+    pump.port = 4711
     pump.dataReceived(HEADER_0_10)
     net.turn()
     slow(net, net.faces[0], name)
@@ -108,7 +135,7 @@ def test_each_piece_of_a_connection_is_timed(told: list[str], name: str, piece: 
     pump.connectionLost()
     assert net.counts.stalls[piece] >= 1
     assert sum(net.counts.stalls.values()) == net.counts.stalls[piece]
-    who = "connection 1 from 192.0.2.1, user 'u': fake"
+    who = "connection 1 from 192.0.2.1:4711, user 'u': fake"
     assert told[0] == f"the event loop was held for 200 ms by a {piece} of {who}"
 
 

@@ -5,8 +5,8 @@ from support.work import units_of
 
 from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.pump import Pump
-from gateway.net.turn_shares import TurnShare, TurnShares
-from gateway.wire.work import SHARE, USER
+from gateway.net.turn_shares import TurnShares
+from gateway.wire.work import EVERYBODY, SHARE, USER
 
 CLIENTS = 3 * USER // SHARE
 
@@ -36,7 +36,7 @@ def a_net() -> Net:
 
 
 def test_a_share_is_that_of_one_turn() -> None:
-    share = TurnShare()
+    share = TurnShares().of("alice")
     share.use(1, USER - 1)
     assert not share.used_up(1)
     share.use(1, 1)
@@ -50,6 +50,64 @@ def test_a_user_has_one_whatever_the_connection() -> None:
     shares = TurnShares()
     assert shares.of("alice") is shares.of("alice")
     assert shares.of("alice") is not shares.of("bob")
+
+
+def greedy(shares: TurnShares, users: int, turn: int) -> list[int]:
+    """So many users take a connection's share each until they have had enough: what each took."""
+    took = [0] * users
+    for number in range(users):
+        share = shares.of(f"user-{number}")
+        while not share.used_up(turn):
+            share.use(turn, SHARE)
+            took[number] += SHARE
+    return took
+
+
+def test_users_who_want_that_much_have_one_share_between_them() -> None:
+    shares = TurnShares()
+    greedy(shares, 5, 1)
+    assert greedy(shares, 5, 2) == [USER // 5] * 5
+
+
+def test_the_parts_of_very_many_are_no_less_than_one_connections_share() -> None:
+    shares = TurnShares()
+    greedy(shares, CLIENTS, 1)
+    took = greedy(shares, CLIENTS, 2)
+    assert took == [SHARE] * (USER // SHARE) + [0] * (CLIENTS - USER // SHARE)
+
+
+def test_who_asks_for_little_is_not_held_up_by_those_who_ask_for_much() -> None:
+    shares = TurnShares()
+    greedy(shares, CLIENTS, 1)
+    for turn in range(2, 5):
+        greedy(shares, CLIENTS, turn)
+        alice = shares.of("alice")
+        assert not alice.used_up(turn)
+        alice.use(turn, SHARE - 1)
+        assert not alice.used_up(turn)
+        assert not alice.greedy(turn)
+
+
+def test_one_who_asks_for_much_once_is_as_all_others_afterwards() -> None:
+    shares = TurnShares()
+    greedy(shares, 2, 1)
+    alice = shares.of("user-0")
+    assert alice.greedy(2)
+    assert not alice.used_up(2)
+    assert not alice.greedy(3)
+    alice.use(3, USER - 1)
+    assert not alice.used_up(3)
+
+
+def test_many_who_begin_at_once_have_no_longer_turn_than_two_users() -> None:
+    shares = TurnShares()
+    taken = 0
+    for number in range(1000):
+        share = shares.of(f"user-{number}")
+        if not share.used_up(1):
+            share.use(1, SHARE - 1)
+            taken += SHARE - 1
+    assert EVERYBODY <= taken < EVERYBODY + SHARE
 
 
 def test_what_the_clients_of_a_user_have_to_do_is_spread_over_turns() -> None:
@@ -76,6 +134,39 @@ def test_each_of_them_has_its_turn_before_one_has_a_second() -> None:
         for _, _, face in clients:
             net.turns.touch(face)  # they are behind
     assert [face.shares for _, _, face in clients] == [1] * CLIENTS
+
+
+def test_many_users_together_have_no_longer_turn_than_one() -> None:
+    net = Net(connections_max=100, connections_per_address_max=100)
+    clients = [connected(net, f"user-{number}") for number in range(CLIENTS)]
+    for _, _, face in clients:
+        face.units = SHARE
+        face.shares = 4
+        net.turns.touch(face)
+    bounds = [EVERYBODY] + [USER] * 11
+    for bound in bounds:
+        assert units_of(net.turns.end_now) <= bound
+        for _, _, face in clients:
+            net.turns.touch(face)  # they are behind
+    assert [face.shares for _, _, face in clients] == [0] * CLIENTS
+
+
+def test_others_are_flushed_before_those_who_had_to_wait() -> None:
+    net = a_net()
+    clients = crowd(net)
+    _, _, polite = connected(net, "alice")
+    for _, _, face in clients:
+        face.shares = 1
+        net.turns.touch(face)
+    net.turns.end_now()
+    waited = [face for _, _, face in clients if face.shares]
+    order = []
+    for face in waited:
+        face.on_flush = lambda: order.append("mallory")
+    polite.on_flush = lambda: order.append("alice")
+    net.turns.touch(polite)
+    net.turns.end_now()
+    assert order == ["alice"] + ["mallory"] * (CLIENTS // 3)
 
 
 def test_what_they_send_is_read_when_it_is_their_turn_and_nobody_elses_waits() -> None:
@@ -109,17 +200,38 @@ def pump_of(net: Net, face: FakeFace) -> Pump:
     return pump
 
 
-def test_what_was_put_off_is_read_before_the_end() -> None:
+def test_what_was_put_off_is_read_before_the_end_in_its_turn() -> None:
     net = a_net()
     clients = crowd(net)
     for pump, _, _ in clients:
         pump.dataReceived(b"first;")
     last, _, face = clients[-1]
     last.dataReceived(b"second")
-    assert face.received == b""
     last.connectionLost()
+    assert face.received == b""
+    assert face.log == []
+    for _ in range(4):
+        assert units_of(net.turns.end_now) <= USER
     assert face.received == b"first;second"
     assert face.log == ["eof"]
+
+
+def test_the_ends_of_the_clients_of_a_user_are_spread_over_turns() -> None:
+    net = a_net()
+    clients = crowd(net)
+
+    def leave() -> None:
+        for pump, _, _ in clients:
+            pump.connectionLost()
+
+    for _, _, face in clients:
+        face.eof_units = SHARE
+    assert units_of(leave) <= USER
+    ended = [sum(face.log == ["eof"] for _, _, face in clients)]
+    while ended[-1] < CLIENTS:
+        assert units_of(net.turns.end_now) <= USER
+        ended.append(sum(face.log == ["eof"] for _, _, face in clients))
+    assert ended == [CLIENTS // 3, 2 * CLIENTS // 3, CLIENTS]
 
 
 def test_what_was_put_off_of_a_connection_that_is_cut_off_is_not_read() -> None:

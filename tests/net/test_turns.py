@@ -10,12 +10,16 @@ class Recorder:
     def __init__(self, log: list[str], name: str) -> None:
         self.log, self.name = log, name
         self.waiting = False
+        self.greedy = False
 
     def flush(self, now_ms: int) -> None:
         self.log.append(f"flush {self.name}")
 
     def waits(self) -> bool:
         return self.waiting
+
+    def comes_after(self) -> bool:
+        return self.greedy
 
 
 def faces(net: Net, *names: str) -> list[FakeFace]:
@@ -57,19 +61,28 @@ def test_a_face_that_the_bridge_touches_while_dispatching_is_flushed_in_the_same
     assert bridge.log == ["end_turn", "flush one", "flush two"]
 
 
-def test_a_face_that_waits_is_the_first_of_the_next_turn() -> None:
+def recorder(net: Net, face: FakeFace) -> Recorder:
+    found = net.turns._pumps[id(face)]
+    assert isinstance(found, Recorder)
+    return found
+
+
+def test_a_face_that_waits_is_the_first_of_its_user_in_the_next_turn() -> None:
     net = Net()
-    first, second = faces(net, "first", "second")
-    recorder = net.turns._pumps[id(second)]
-    assert isinstance(recorder, Recorder)
-    recorder.waiting = True
+    first, second, other = faces(net, "first", "second", "other")
+    recorder(net, second).waiting = True
     net.turns.touch(second)
     net.turns.touch(first)
     net.turns.end_now()
-    recorder.waiting = False
-    net.turns.touch(first)
+    assert net.bridge.log == ["end_turn", "flush first"]
+    net.bridge.log.clear()
+    recorder(net, second).waiting = False
+    for face in (first, second):
+        recorder(net, face).greedy = True
+    for face in (first, other):
+        net.turns.touch(face)
     net.turn()
-    assert net.bridge.log == ["end_turn", "flush first", "end_turn", "flush second", "flush first"]
+    assert net.bridge.log == ["end_turn", "flush other", "flush second", "flush first"]
 
 
 def test_a_bridge_with_more_to_dispatch_gets_another_turn() -> None:

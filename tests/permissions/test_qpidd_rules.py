@@ -45,10 +45,12 @@ def test_an_allow_line_without_effect_is_noted():
         "acl allow bob@QPID create link",
         "acl allow bob@QPID consume queue durable=true",
         "acl allow bob@QPID create connection host=example.org",
+        "acl deny all access method",
         "acl allow all all",
     )
     assert read.problems == []
-    assert [line for line, _ in read.notes] == [1, 2, 3]
+    assert [line for line, _ in read.notes] == [1, 2, 3, 4]
+    assert "there is no such thing here" in read.notes[3][1]
     assert ["there is no such thing here" in read.notes[0][1], "never" in read.notes[1][1]] == [
         True,
         True,

@@ -79,6 +79,29 @@ def transacted(client: Client10) -> None:
     controller.commits(txn_id)
 
 
+def retired(client: Client10) -> None:
+    """Outcomes wait for a discharge that never comes."""
+    controller = Controller(hub=client.hub, client=client)
+    controller.puts(b"x", b"y")
+    first, second = controller.gets(controller.receiver())
+    txn_id = controller.declares()
+    controller.retires(first, txn_id, settled=True)
+    controller.retires(second, txn_id)
+
+
+def retired_for_ever(client: Client10) -> None:
+    """The same, and the store has not answered yet."""
+    controller = Controller(hub=client.hub, client=client)
+    controller.puts(b"x")
+    receiver = controller.receiver()
+    [delivery] = controller.gets(receiver)
+    txn_id = controller.declares()
+    controller.retires(delivery, txn_id)
+    controller.posts(controller.sender("d"), txn_id, durable=True)
+    client.hub.world.auto_commit = False
+    controller.commits(txn_id)
+
+
 def waited(client: Client10) -> None:
     """The store has not answered yet."""
     client.hub.world.auto_commit = False
@@ -137,6 +160,8 @@ def hub_with_rules() -> Hub:
         (closed, {"user": ("user", "pass")}),
         (worked, {}),
         (transacted, {}),
+        (retired, {}),
+        (retired_for_ever, {}),
         (waited, {}),
         (broke, {}),
         (was_forced, {}),

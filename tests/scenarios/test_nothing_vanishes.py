@@ -1,7 +1,7 @@
 """A message that came is in the books, whatever is wrong with it, and whoever hears of it."""
 
 import pytest
-from support import talk_0_10
+from support import drive_0_10, talk_0_10
 from support.controller_1_0 import ROLLED_BACK, Controller, error_of
 from support.face_1_0 import Hub, message
 from support.upstream_world import UpstreamWorld
@@ -417,6 +417,90 @@ def test_a_transfer_that_is_none_is_in_the_books(transfer, header, reason):
     client.says(transfer, header=header, body=b"x")
     client.hears()
     assert books(gateway.world) == (1, [reason])
+
+
+MESSAGE_ID = bytes(range(16))
+
+
+def ends_by_exception(gateway, client):
+    client.publishes(b"x", to="no exchange")
+    return Reason.NOT_FOUND
+
+
+def ends_by_detached(gateway, client):
+    """Another transport takes its name."""
+    gateway.session().attach(client.session.name, force=True)
+
+
+def ends_with_the_connection(gateway, client):
+    client.face.force_close(gateway.world.now_ms)
+
+
+@pytest.mark.parametrize("octets", [1, 100_000], ids=["one frame", "many frames"])
+@pytest.mark.parametrize("end", [ends_by_exception, ends_by_detached, ends_with_the_connection])
+def test_transfers_behind_the_end_of_their_session_are_in_the_books(end, octets):
+    gateway = talk_0_10.Gateway()
+    gateway.world.queue()
+    client = gateway.session()
+    first = end(gateway, client)
+    if first is not None:
+        client.face.receive_data(client.connection.data_to_send(), gateway.world.now_ms)
+    # The client has not heard of it.
+    for _ in range(3):
+        identity = spec.MessageProperties(message_id=MESSAGE_ID)
+        client.publishes(b"x" * octets, message=identity)
+    client.hears()
+    reasons = [Reason.SESSION_ENDED] * 3
+    if first is not None:
+        reasons.insert(0, first)
+    assert books(gateway.world) == (len(reasons), reasons)
+    assert identities(gateway.world)[-3:] == [digest(MESSAGE_ID)] * 3
+    assert gateway.world.bridge.counts.refusals[Reason.SESSION_ENDED] == 3
+    assert gateway.world.depth() == 0
+
+
+def test_a_transfer_that_was_under_way_when_its_session_ended_is_in_the_books_once():
+    gateway = talk_0_10.Gateway(limits=Limits(message_size_max=4096))
+    gateway.world.queue()
+    client = gateway.session()
+    client.publishes(b"x" * 200_000)
+    client.publishes(b"y")
+    octets = client.connection.data_to_send()
+    for at in range(0, len(octets), 10_000):
+        client.face.receive_data(octets[at : at + 10_000], gateway.world.now_ms)
+    client.hears()
+    assert books(gateway.world) == (2, [Reason.OVER_LIMIT, Reason.SESSION_ENDED])
+
+
+def test_a_transfer_before_the_command_point_of_its_session_is_in_the_books():
+    gateway = talk_0_10.Gateway()
+    gateway.world.queue()
+    client = gateway.client()
+    attach = drive_0_10.control(spec.SessionAttach(name=b"s"), 1)
+    transfer = drive_0_10.command(spec.MessageTransfer(), header=b"", body=b"x")
+    client.face.receive_data(attach + transfer * 2, gateway.world.now_ms)
+    client.hears()
+    assert books(gateway.world) == (2, [Reason.SESSION_ENDED] * 2)
+
+
+def test_a_command_that_cannot_be_read_is_in_the_books_if_it_is_a_transfer():
+    gateway = talk_0_10.Gateway()
+    client = gateway.session()
+    client.publishes(b"x", to="a name")
+    octets = client.connection.data_to_send().replace(b"\x06a name", b"\xffa name")
+    client.face.receive_data(octets, gateway.world.now_ms)
+    client.hears()
+    assert books(gateway.world) == (1, [Reason.UNDECODABLE])
+
+
+def test_who_has_not_opened_a_virtual_host_publishes_nothing():
+    gateway = talk_0_10.Gateway()
+    client = talk_0_10.Client(gateway)
+    client.hears()
+    transfer = drive_0_10.command(spec.MessageTransfer(), header=b"", body=b"x")
+    client.face.receive_data(transfer * 2, gateway.world.now_ms)
+    client.hears()
+    assert books(gateway.world) == (0, [])
 
 
 @pytest.mark.parametrize("how", ["detach", "lose"])

@@ -123,6 +123,7 @@ def test_rules_that_a_signal_has_read_again_are_changed_by_that(office: Office) 
 
 def test_a_reload_of_what_is_as_before_is_no_change(office: Office) -> None:
     office.service.reload()
+    office.whole.run()
     office.asks("reload")
     assert office.log("rules-changed") == []
 
@@ -170,10 +171,13 @@ def test_what_ctl_changes_in_the_configuration_is_its_operators(office: Office) 
 
 def test_a_subscription_that_ctl_assigns_is_assigned_by_its_operator(office: Office) -> None:
     host = office.service.bridge.default_host
-    settings = QueueSettings(durable=True, subscriber=Subscriber("joe", "app", "sub"))
+    settings = QueueSettings(durable=True, subscriber=Subscriber("ann", "app", "sub"))
     host.declaring.make_queue("app.sub", settings, None)
-    office.asks("assign", queue="app.sub", user="ann", container="app", link="sub")
+    office.asks("assign", queue="app.sub", user="joe", container="app", link="sub")
     (assigned,) = office.log("topology")
     assert assigned["reason"] == "assigned"
     assert (assigned["actor"], assigned["address"]) == ("operator by ctl", "192.0.2.7:4711")
     assert "connection" not in assigned
+    now, _, before = assigned["peer"].partition("; before: ")
+    assert now == "user 'joe', container 'app', link 'sub'"
+    assert before == "user 'ann', container 'app', link 'sub'"

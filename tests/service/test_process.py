@@ -1,16 +1,22 @@
-"""A process of its own: a thread that dies, and few files that it may have open."""
+"""A process of its own: what `run` wires, a thread that dies, few files that it may have open."""
 
+import json
 import re
 import resource
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from signal import SIGTERM
 from socket import create_connection
 
-from support.gateway_process import GatewayProcess
+from support.gateway_process import GatewayProcess, run
+from support.raw_peers import Raw, Raw010
 
+from gateway.amqp_0_10 import _spec as spec
 from gateway.net.listening.first_octets import HEADER_0_10
+from gateway.net.listening.proxy_header import SIGNATURE
+from gateway.net.listening.users import make_user, write_users
 
 
 def test_a_thread_that_dies_ends_the_process_and_says_why() -> None:
@@ -50,6 +56,132 @@ def test_memory_that_is_refused_ends_the_process_as_a_kill_does(tmp_path: Path) 
         assert gateway.recovered >= 40
     checked = gateway.tool("audit", "verify", str(gateway.data))
     assert (checked.returncode, checked.stdout.count("whole")) == (0, 1)
+
+
+# A gateway whose store is given a turn that nobody can read, as soon as it has started.
+BROKEN_STORE = """
+import sys
+from gateway.cli import main
+from gateway.service.service import Service
+
+start = Service.start
+
+def started(self):
+    start(self)
+    self.store.submit(1 << 40, bytes(3), b"")
+
+Service.start = started
+sys.argv[0] = "amqp-gateway"
+main()
+"""
+
+
+def test_a_gateway_whose_commit_thread_dies_ends_and_says_why(tmp_path: Path) -> None:
+    options = ["listen.amqp=127.0.0.1:0", "admin=127.0.0.1:0", f"data_directory={tmp_path}/data"]
+    given = [part for option in options for part in ("--set", option)]
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN_STORE, "serve", *given],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 70, done.stderr
+    assert " is ready: " in done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if "critical" in line]
+    assert "thread store has died, and with it the gateway: DecodeError: " in line
+
+
+def test_what_is_allowed_but_perhaps_not_meant_is_said_at_the_start(tmp_path: Path) -> None:
+    users, token = tmp_path / "users.yaml", tmp_path / "token"
+    write_users(users, {"alice": make_user("secret", 10)})
+    users.chmod(0o604)
+    token.write_text("sesame")
+    token.chmod(0o600)
+    config = {
+        "listen": {"amqp": "0.0.0.0:0"},
+        "admin": "0.0.0.0:0",
+        "users_file": str(users),
+        "admin_token_file": str(token),
+    }
+    gateway = GatewayProcess(tmp_path, config)
+    with gateway:
+        pass
+    log = gateway.log()
+    warned = [
+        line.partition(" warn ")[2].partition("Service: ")[2]
+        for line in log.partition(" is ready: ")[2].splitlines()
+        if " warn " in line
+    ]
+    assert warned == [
+        "access rules: there are none: everybody may do everything, and users_file has users:"
+        " set access.file",
+        "the admin token crosses the network in clear text on 0.0.0.0:0",
+        f"users_file: other users of this machine can use {users} (mode 604); chmod 600",
+        *(line for line in warned if "is not offered" in line),
+        "passwords may cross the network in clear text on 0.0.0.0:0; whose do is told, and counted"
+        " (gateway_plain_logins_in_clear_total)",
+    ]
+    assert len(warned) == 6  # no SCRAM for a user of 10 iterations
+
+
+def passed_on(address: str) -> bytes:
+    """What a proxy says first."""
+    source = bytes(map(int, address.split(".")))
+    rest = source + bytes((10, 0, 0, 1)) + (4711).to_bytes(2, "big") + bytes(2)
+    return SIGNATURE + b"\x21\x11" + len(rest).to_bytes(2, "big") + rest
+
+
+def test_the_address_that_a_proxy_tells_is_the_one_that_counts(tmp_path: Path) -> None:
+    rules = tmp_path / "access.yaml"
+    rules.write_text("rules: [{allow: all, addresses: 203.0.113.9}]")
+    config = {"listen": {"proxy_protocol": ["amqp"]}, "access": {"file": str(rules)}}
+    with GatewayProcess(tmp_path, config) as gateway:
+        with Raw010(gateway.amqp_port, patience_s=30) as client:
+            client.say(passed_on("203.0.113.9"))
+            client.log_in()
+        with Raw010(gateway.amqp_port, patience_s=30) as other, suppress(AssertionError):
+            other.say(passed_on("203.0.113.8"))
+            other.log_in()
+        assert not other.connection.open
+        with Raw010(gateway.amqp_port, patience_s=30) as bare, suppress(AssertionError):
+            bare.log_in()  # no proxy
+        assert not bare.connection.open
+    log = gateway.log()
+    assert "connection 1 from 203.0.113.9" in log
+    assert "connection 2 from 203.0.113.8" in log
+    assert "127.0.0.1 is no proxy" in log
+    told = run("audit", "cat", str(gateway.audit)).stdout
+    records = [json.loads(line) for line in told.splitlines()]
+    found = [
+        (record["kind"], record["address"].partition(":")[0])
+        for record in records
+        if record["kind"] in ("connection-opened", "connection-refused")
+    ]
+    assert found == [
+        ("connection-opened", "203.0.113.9"),
+        ("connection-refused", "203.0.113.8"),
+    ]
+
+
+def test_a_stop_does_not_wait_for_metrics_that_are_being_gathered(tmp_path: Path) -> None:
+    queues = 3000
+    config = {"queues": {"queues": 2 * queues}}
+    with GatewayProcess(tmp_path, config) as gateway, ExitStack() as scrapers:
+        with Raw010(gateway.amqp_port, patience_s=60) as client:
+            session = client.log_in().attach()
+            declared = [
+                spec.QueueDeclare(queue=f"queue-{number}", durable=True) for number in range(queues)
+            ]
+            assert client.does(session, declared)
+        # Each wants a text of its own, which a thread makes: they have work for a while.
+        asked = [scrapers.enter_context(Raw(gateway.admin_port, patience_s=60)) for _ in range(12)]
+        for number, scraper in enumerate(asked):
+            names = b"name[]=gateway_object_queue_messages&name[]=%d" % number
+            scraper.say(b"GET /metrics/objects?%b HTTP/1.1\r\nHost: x\r\n\r\n" % names)
+        assert gateway.get("/healthz") == "ok\n"  # their requests have come as well
+        gateway.signal(SIGTERM)
+        assert gateway.wait() == 0
 
 
 def test_clients_that_want_all_files_leave_some_for_probes_and_for_the_log(tmp_path: Path) -> None:

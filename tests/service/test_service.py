@@ -216,6 +216,17 @@ def test_the_event_loops_lag_is_measured(whole: WholeGateway) -> None:
     whole.stop()
 
 
+def test_a_timer_that_holds_the_event_loop_is_told_of(whole: WholeGateway) -> None:
+    def hold() -> None:
+        whole.reactor.rightNow += 0.25
+
+    whole.reactor.callLater(0.05, hold)
+    whole.pass_time(0.05)
+    stalls = whole.service.counts.stalls  # where it did not work, it is the machine's
+    assert stalls["other"] + stalls["machine"] == sum(stalls.values()) == 1
+    whole.stop()
+
+
 def test_checkpoints_are_written_again_and_again(whole: WholeGateway) -> None:
     before = whole.service.bridge.audit.next_sequence
     whole.pass_time(60)

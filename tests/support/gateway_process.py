@@ -164,7 +164,7 @@ class GatewayProcess:
         kept = self.ports if same_ports else {}
         own = {
             "listen": {"amqp": f"127.0.0.1:{kept.get('AMQP', 0)}"} | self.config.get("listen", {}),
-            "admin": f"127.0.0.1:{kept.get('admin', 0)}",
+            "admin": self.config.get("admin", f"127.0.0.1:{kept.get('admin', 0)}"),
             "data_directory": str(self.data),
         }
         # No reserve: directories of tests are kept, by the hundred.

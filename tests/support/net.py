@@ -67,6 +67,8 @@ class FakeFace:
         self.reading_paused = False
         self.shares = 0  # turns that what came still takes
         self.units = 0  # that each read costs, and each share of what came
+        self.eof_units = 0  # that its end costs
+        self.on_flush: Callable[[], object] | None = None
         self.received = b""
         self.to_send = b""
         self.log: list[str] = []
@@ -89,10 +91,13 @@ class FakeFace:
 
     def receive_eof(self, now_ms: int) -> None:
         self.log.append("eof")
+        WORK.units += self.eof_units
         if self.fails is not None:
             raise self.fails
 
     def data_to_send(self) -> bytes:
+        if self.on_flush is not None:
+            self.on_flush()
         if self.shares > 0:
             WORK.units += self.units
             self.shares -= 1

@@ -126,8 +126,12 @@ class ConnectionRecords(IncarnationRecords):
         node: int32,
         peer: int32 = 0,
         flags: int16 = 0,
+        actor: int32 = 0,
     ) -> None:
-        """A subscription or (PUBLISHER) publisher exists; COPY: it browses."""
+        """A subscription or (PUBLISHER) publisher exists; COPY: it browses.
+
+        `actor`: of a link to an upstream, for whom what comes by it is published.
+        """
         self._record(
             _LINK_ATTACHED,
             now_ms,
@@ -136,6 +140,7 @@ class ConnectionRecords(IncarnationRecords):
             node=node,
             peer=peer,
             flags=flags,
+            actor=actor,
         )
 
     def link_detached(
@@ -164,12 +169,14 @@ class ConnectionRecords(IncarnationRecords):
         actor: int32 = 0,
         address: int32 = 0,
         copies: int32 = 0,
+        peer: int32 = 0,
     ) -> None:
         """A queue, exchange or binding came or went, as `reason` says, and by whom.
 
         `address`: of an operator, who has no connection; a connection's is in its own records.
         `copies`: of PURGE, how many were removed; of UNBOUND, how many bindings of a queue to an
-        exchange went with one of them, or 0 for one that was unbound.
+        exchange went with one of them, or 0 for one that was unbound. `peer`: of ASSIGNED, whose
+        it is now and whose it was.
         """
         self._record(
             _TOPOLOGY,
@@ -182,6 +189,7 @@ class ConnectionRecords(IncarnationRecords):
             actor=actor,
             address=address,
             copies=copies,
+            peer=peer,
         )
 
     def feature_used(

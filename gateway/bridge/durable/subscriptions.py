@@ -26,6 +26,7 @@ from gateway.wire.tagged import Tagged
 PREFIX: Final = "subscription"
 NOBODY: Final = "anonymous"  # clients without a login, in a queue's name
 NUMBER_OCTETS: Final = 8  # "~" and what tells apart those who would have one name
+TOLD_MAX: Final = 300  # characters of a name, in the audit log
 
 
 @final
@@ -80,6 +81,7 @@ class DurableSubscriptions:
         """From now on the queue is this subscriber's, which the store and the audit log know."""
         topology = self._topology
         settings = queue.settings
+        whose = f"{_told(subscriber)}; before: {_told(settings.subscriber)}"
         if settings.subscriber is not None:
             topology.subscribed.pop(settings.subscriber.key(), None)
         settings.subscriber = subscriber
@@ -87,7 +89,7 @@ class DurableSubscriptions:
         queue.by_name = []
         topology.subscribed[subscriber.key()] = queue
         topology.rows.store_queue(queue)
-        topology.names.record(Reason.ASSIGNED, queue.node, 0, settings.durable)
+        topology.names.record(Reason.ASSIGNED, queue.node, 0, settings.durable, whose=whose)
 
     def assign(self, name: str, subscriber: Subscriber) -> Refusal | None:
         """An operator says whose the subscription is that the queue `name` collects for.
@@ -108,6 +110,15 @@ class DurableSubscriptions:
             return Refusal(Condition.RESOURCE_LOCKED, text)
         self.give(queue, subscriber)
         return None
+
+
+def _told(subscriber: Subscriber | None) -> str:
+    """Who it is, for the audit log, which cannot be made to say anything else by its parts."""
+    if subscriber is None:
+        return "nobody"
+    user = f"user {subscriber.user!r}" if subscriber.user else "clients without a login"
+    parts = f"container {subscriber.container[:TOLD_MAX]!r}, link {subscriber.link[:TOLD_MAX]!r}"
+    return f"{user}, {parts}"
 
 
 def may_be_old(queue: Queue) -> bool:

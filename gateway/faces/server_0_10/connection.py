@@ -14,6 +14,7 @@ from mypy_extensions import i64 as int64
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.connection import Connection
+from gateway.amqp_0_10.errors import ResourceLimitExceededError
 from gateway.amqp_0_10.events import (
     AttachReceived,
     CommandReceived,
@@ -46,7 +47,7 @@ from gateway.faces.server_0_10.negotiation import Negotiation
 from gateway.faces.server_0_10.session import ServerSession
 from gateway.faces.server_0_10.transfers import record_refused
 from gateway.message import Encoding
-from gateway.wire.work import COMMAND, WORK
+from gateway.wire.work import COMMAND, DELIVERY, WORK
 
 
 @final
@@ -264,6 +265,7 @@ class ServerConnection:
                 if session is not None:
                     session.on_command(event)
                 else:
+                    work.units += DELIVERY
                     record_refused(self.client, event, Reason.SESSION_ENDED)
             elif isinstance(event, CommandsCompleted):
                 session = self._of(event.session)
@@ -296,7 +298,9 @@ class ServerConnection:
             if event.error is not None:
                 self.client.on_error(str(event.error))
             if event.refused is not None:
-                record_refused(self.client, event.refused, Reason.OVER_LIMIT)
+                limit = isinstance(event.error, ResourceLimitExceededError)
+                reason = Reason.OVER_LIMIT if limit else Reason.UNDECODABLE
+                record_refused(self.client, event.refused, reason)
             ended = self._of(event.session)
             if ended is not None:
                 self._end_session(ended, Reason.SESSION_ENDED)

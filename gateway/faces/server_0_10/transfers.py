@@ -224,7 +224,7 @@ def record_refused(client: Client, event: CommandReceived, reason: Reason) -> No
 
     It may have come in part only.
     """
-    if not isinstance(event.command, spec.MessageTransfer):
+    if not isinstance(event.command, spec.MessageTransfer) or not client.visit.opened:
         return
     try:
         arrival = arrival_0_10(event.payload, event.body_at)

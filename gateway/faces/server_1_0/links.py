@@ -14,7 +14,7 @@ from gateway.faces.server_1_0.control_link import ControlLink
 from gateway.faces.server_1_0.ended import Ended
 from gateway.faces.server_1_0.producer import Producer
 from gateway.faces.server_1_0.transactions import Transactions
-from gateway.wire.work import SUBSCRIPTION, WORK
+from gateway.wire.work import ATTACHED, SUBSCRIPTION, WORK
 
 
 @final
@@ -69,6 +69,7 @@ class Links:
 
     def add_producer(self, producer: Producer) -> None:
         """A link by which the client publishes is attached."""
+        WORK.units += ATTACHED
         producer.link.context = producer
         self.producers[producer.number] = producer
         self.dynamics.on_attached(producer.node_name())
@@ -83,6 +84,7 @@ class Links:
 
     def add_consumer(self, consumer: Consumer) -> None:
         """A link by which the client receives is attached, or about to be."""
+        WORK.units += ATTACHED
         consumer.link.context = consumer
         self.consumers[consumer.link.handle_in] = consumer
         self.dynamics.on_attached(consumer.unsettled.node_name)
@@ -100,6 +102,7 @@ class Links:
     def attach_control(self, link: Link, attach: Attach) -> None:
         """The client wants to declare transactions."""
         control = ControlLink(self.client, self.transactions, self, link)
+        WORK.units += ATTACHED
         link.context = control
         self.controls[control.number] = control
         self.client.on_link(opened=True)

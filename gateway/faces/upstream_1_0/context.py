@@ -132,13 +132,31 @@ class UpstreamContext:
         self.draining = True
         self.takers.on_credit()
 
-    def note_link(self, link: int, node: int, slot: LinkSlot, flags: int = 0) -> None:
-        """A link is attached: the audit log learns where `link`, its number, leads to."""
+    def note_link(
+        self,
+        link: int,
+        node: int,
+        slot: LinkSlot,
+        flags: int = 0,
+        *,
+        address: str = "",
+        user: str = "",
+    ) -> None:
+        """A link is attached: the audit log learns where `link`, its number, leads to.
+
+        `address`: where the slot does not have it. `user`: for whom it publishes what comes by it.
+        """
         audit = self.bridge.audit
-        peer = audit.name(f"link {link}: {slot.address} at {self.name}")
+        peer = audit.name(f"link {link}: {slot.address or address} at {self.name}")
         number = slot.transport.number
         audit.link_attached(
-            self.bridge.now_ms, link, connection=number, node=node, peer=peer, flags=flags
+            self.bridge.now_ms,
+            link,
+            connection=number,
+            node=node,
+            peer=peer,
+            flags=flags,
+            actor=audit.passing(user) if user else 0,
         )
         audit.forget(peer)
 

@@ -241,7 +241,7 @@ class Control(Resource):
         )
         host, queue = _text(asked, "virtual_host", ""), _text(asked, "queue")
         self._bridge.act_for_operator(self._now_ms(), by.how, by.address)
-        return assign(self._bridge, host, queue, subscriber)
+        return assign(self._bridge, host, queue, subscriber, self._door.authentication.users())
 
 
 def _operator(request: Request) -> Operator:

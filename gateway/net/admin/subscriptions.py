@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.durable.subscriptions import may_be_old
@@ -19,6 +19,14 @@ from gateway.wire.work import BINDING, TOLD, WORK
 
 Told = dict[str, Any]  # Any: what JSON holds
 BINDINGS: Final = 100  # at a time
+TOLD_MAX: Final = 100  # characters of a name that is none
+
+
+class Users(Protocol):
+    """Who may log in."""
+
+    def has(self, name: str) -> bool:
+        """Whether a user may be called so."""
 
 
 def subscriptions(bridge: Bridge) -> Iterator[str]:
@@ -60,17 +68,25 @@ def _subscription(queue: Queue) -> Iterator[str]:
     yield "]}"
 
 
-def assign(bridge: Bridge, host_name: str, name: str, subscriber: Subscriber) -> str:
-    """Say whose the subscription is that a queue collects for. Raises ConfigurationError."""
+def assign(
+    bridge: Bridge, host_name: str, name: str, subscriber: Subscriber, users: Users | None = None
+) -> str:
+    """Say whose the subscription is that a queue collects for. Raises ConfigurationError.
+
+    `users`: those whose it may be; `None`: nobody knows them all.
+    """
     host = bridge.hosts.get(host_name) if host_name else bridge.default_host
     if host is None:
         problem = f"there is no virtual host {host_name!r}"
         raise ConfigurationError([("virtual_host", problem)])
+    user = subscriber.user
+    if user and not (user.isprintable() and (users is None or users.has(user))):
+        raise ConfigurationError([("user", f"there is no user {user[:TOLD_MAX]!r}")])
     refusal = host.durable_subscriptions.assign(name, subscriber)
     if refusal is not None:
         raise ConfigurationError([("queue", refusal.description)])
-    user = f"user {subscriber.user}" if subscriber.user else "clients without a login"
+    whose = f"user {user}" if user else "clients without a login"
     return (
         f"queue {name} is the subscription {subscriber.link} of container"
-        f" {subscriber.container} for {user}"
+        f" {subscriber.container} for {whose}"
     )

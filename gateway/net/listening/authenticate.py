@@ -133,6 +133,10 @@ class Authentication:
             return False
         return self.certificates or (passwords is not None and passwords.has(name))
 
+    def users(self) -> Authentication | None:
+        """Itself where there are users, who have to log in; `None`: everybody is anybody."""
+        return self if self.certificates or self.passwords is not None else None
+
     def users_file(self) -> tuple[str, str]:
         """SHA-256 and path of the users file, as it was read last; "" where there is none."""
         passwords = self.passwords

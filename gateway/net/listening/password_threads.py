@@ -2,7 +2,7 @@
 
 Those that take long wait in a fair queue over addresses, and over users within one: however many
 somebody asks for, somebody else waits for one of them at most. What is only looked up goes before,
-one at a time.
+one at a time; the files of other settings are read beside both.
 
 There are as many threads as cores, and not fewer than two: a verification does not hold the lock of
 the interpreter. Of a source that floods (`throttle`) no more than `FLOOD_WAITING` wait; beyond that
@@ -15,6 +15,7 @@ address that are heard before their login.
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable
 from threading import Thread
@@ -30,6 +31,7 @@ from gateway.wire.sasl import Derivation
 
 PASSWORD_THREADS: Final = max(2, len(os.sched_getaffinity(0)))
 FLOOD_WAITING: Final = 8
+READING_SWITCH_S: Final = 0.0005  # how long the reactor waits for what parses: Python has 5 ms
 T = TypeVar("T")
 Job = tuple[Callable[[], Any], "Deferred[Any]"]  # Any: what the job answers
 
@@ -56,7 +58,7 @@ class PasswordThreads:
     def __init__(self, reactor: PosixReactorBase, now_ms: Callable[[], int]) -> None:
         self._reactor = reactor
         self._now_ms = now_ms
-        self._pool = ThreadPool(0, PASSWORD_THREADS + 1, "passwords")
+        self._pool = ThreadPool(0, PASSWORD_THREADS + 2, "passwords")
         self._pool.threadFactory = PasswordThread
         self._long: FairQueue[Job] = FairQueue()
         self._long_running = 0
@@ -114,6 +116,22 @@ class PasswordThreads:
         self._short.append((up, answer))
         self._go_on()
         return answer
+
+    def read(self, files: Callable[[], T]) -> Deferred[T]:
+        """The answer of `files`, which may parse for seconds, in the reactor; one at a time.
+
+        Nobody who logs in waits for it, and the reactor has the interpreter back sooner than usual.
+        """
+
+        def yielding() -> T:
+            before = sys.getswitchinterval()
+            sys.setswitchinterval(READING_SWITCH_S)
+            try:
+                return files()
+            finally:
+                sys.setswitchinterval(before)
+
+        return deferToThreadPool(self._reactor, self._pool, yielding)
 
     def derive_for(self, name: str) -> Callable[[Derivation, Callable[[int], None]], None]:
         """A face's `Derive`, for an upstream of that name."""

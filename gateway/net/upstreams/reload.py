@@ -1,16 +1,18 @@
 """Other settings while the gateway runs: what may change, and in which order it does.
 
-Everything is checked first, and what cannot be changes nothing. What is changed by hand is asked of
-the upstreams, too: nodes that an upstream lacks do not move to it. Then what is to move to another
-upstream rests until what is in flight has settled, or `switch_timeout` is over; then all of it
-counts at once. One change at a time. Of the configuration the upstreams are asked when it counts:
-it is the truth, whatever their state is, and what they refuse is told in the log.
+Everything is checked first, and what cannot be changes nothing. Files are read in a thread, since
+large ones take seconds. What is changed by hand is asked of the upstreams, too: nodes that an
+upstream lacks do not move to it. Then what is to move to another upstream rests until what is in
+flight has settled, or `switch_timeout` is over; then all of it counts at once, in one turn. One
+change at a time. Of the configuration the upstreams are asked when it counts: it is the truth,
+whatever their state is, and what they refuse is told in the log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple, final
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, final
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -45,6 +47,7 @@ RELOADABLE: Final = (
 LOOK_S: Final = 0.05
 ASK_MS: Final = 10_000  # how long upstreams have to say whether nodes exist, before they move
 ASK_LATER_MS: Final = 60_000  # and after that
+T = TypeVar("T")
 
 
 class Operator(NamedTuple):
@@ -60,6 +63,7 @@ class Operator(NamedTuple):
 
 
 SIGNALLED: Final = Operator("SIGHUP")
+Count = Callable[[Operator], None]  # makes what was read count
 
 
 class BusyError(GatewayError):
@@ -70,19 +74,28 @@ class MissingError(ConfigurationError):
     """An upstream does not have what is to live at it."""
 
 
+class InThread(Protocol):
+    """A thread that reads files."""
+
+    def __call__(self, files: Callable[[], T], /) -> Deferred[T]:
+        """The answer of `files`, in the reactor."""
+
+
 @final
 class Reloading:
     """Carries out changes of the settings.
 
     Args:
-        check: reads the files that new settings name, and may raise ConfigurationError; what it
-            returns makes what is not about nodes count for whoever asked, is told last, and must
-            not fail.
+        in_thread: runs what reads files.
+        check: reads the files that new settings name, in a thread, and may raise
+            ConfigurationError; what it returns makes what is not about nodes count for whoever
+            asked, is told last, and must not fail.
 
     Attributes:
         settings: those in force.
         configured: those of the configuration, before anybody changed something by hand.
         under_way: what is being done now; "" for nothing.
+        reading: what that takes is being read.
     """
 
     log = NamedLogger("gateway.net.reload.Reloading")
@@ -96,12 +109,15 @@ class Reloading:
         upstreams: Upstreams,
         settings: Settings,
         *,
-        check: Callable[[Settings], Callable[[Operator], None]],
+        in_thread: InThread,
+        check: Callable[[Settings], Count],
         counts: NetCounts,
     ) -> None:
         self.settings = settings
         self.configured = settings
         self.under_way = ""
+        self.reading = False
+        self._in_thread = in_thread
         self._later = later
         self._now_ms = now_ms
         self._turns = turns
@@ -118,12 +134,7 @@ class Reloading:
 
     def reload(self, read_again: Callable[[], Settings], by: Operator) -> Deferred[str]:
         """Have the configuration, read again, count. As `change`."""
-        try:
-            settings = read_again()
-        except GatewayError:
-            self._counts.changes["refused"] += 1
-            raise
-        return self.change("a reload", settings, by, configured=True)
+        return self._begin("a reload", read_again, by, configured=True)
 
     def change(
         self, what: str, settings: Settings, by: Operator, *, configured: bool
@@ -132,18 +143,45 @@ class Reloading:
 
         Unless they are `configured`, the upstreams must have what is to live at them now.
 
+        The Deferred fails where nothing was changed: with ConfigurationError, since it cannot be,
+        or not any more when what moves has settled; with MissingError; or with BusyError, since the
+        gateway stops.
+
         Raises:
-            ConfigurationError: it cannot be done; nothing was changed. The Deferred may also fail
-                with it: what moves was used in the meantime, and stays where it is; or with
-                MissingError.
             BusyError: something else is being done.
         """
-        try:
-            done = self._change(what, settings, by, configured=configured)
-        except GatewayError:
+        return self._begin(what, lambda: settings, by, configured=configured)
+
+    def _begin(
+        self, what: str, read: Callable[[], Settings], by: Operator, *, configured: bool
+    ) -> Deferred[str]:
+        if self.under_way:
             self._counts.changes["refused"] += 1
-            raise
+            raise BusyError(f"{self.under_way} is under way: try again later")
+        self.under_way = what
+        self.reading = True
+
+        def is_read(read: tuple[Settings, Count]) -> Deferred[str]:
+            self.reading = False
+            if self._stopped:
+                raise BusyError("the gateway stops")
+            return self._change(*read, by, configured=configured)
+
+        def fail(failure: Failure) -> Failure:
+            self.reading = False
+            self.under_way = ""
+            return failure
+
+        done = self._in_thread(partial(self._read, read)).addCallback(is_read).addErrback(fail)
         return done.addCallbacks(self._done, self._refused)
+
+    def _read(self, read: Callable[[], Settings]) -> tuple[Settings, Count]:
+        """In a thread."""
+        settings = read()
+        problems = list(fixed(self.settings, settings))
+        if problems:
+            raise ConfigurationError(problems)
+        return settings, self._check(settings)
 
     def _done(self, told: str) -> str:
         self._counts.changes["done"] += 1
@@ -158,18 +196,11 @@ class Reloading:
         self._counts.paused_rules = sum(node.paused for node in self.settings.nodes)
 
     def _change(
-        self, what: str, settings: Settings, by: Operator, *, configured: bool
+        self, settings: Settings, count: Count, by: Operator, *, configured: bool
     ) -> Deferred[str]:
-        if self.under_way:
-            raise BusyError(f"{self.under_way} is under way: try again later")
-        problems = list(fixed(self.settings, settings))
-        if problems:
-            raise ConfigurationError(problems)
-        count = self._check(settings)
         estate = self._upstreams.prepare(settings)
         moving = Moving(self._bridge, estate.placements, [*estate.upstreams.values()])
         self._look_for_problems(moving)
-        self.under_way = what
         coming = arrivals(self._bridge, self._upstreams.placements, estate.placements)
         done: Deferred[str] = Deferred()
 

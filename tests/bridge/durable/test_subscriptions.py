@@ -182,6 +182,7 @@ def test_an_old_queue_that_was_given_stays_given_and_the_log_says_so() -> None:
     world.turn()
     (record,) = [each for each in world.blocks.raw() if each["reason"] == int(Reason.ASSIGNED)]
     assert (record["kind"], record["node"]) == (int(AuditKind.TOPOLOGY), "app.sub")
+    assert record["peer"] == "user 'ann', container 'app', link 'sub'; before: nobody"
     world.crash()
     found = subscriptions(world).find(ANN)
     assert found is not None

@@ -58,6 +58,25 @@ def test_a_subscription_is_given_to_a_user_or_to_nobody() -> None:
     assert told.endswith("for clients without a login")
 
 
+class Users:
+    def has(self, name: str) -> bool:
+        return name == "ann"
+
+
+@pytest.mark.parametrize("user", ["ghost", "ann\x1b[31m", "a\nb", "x" * 5000])
+def test_it_is_given_to_no_user_that_there_is_not(user: str) -> None:
+    world = World()
+    old_queue(world)
+    with pytest.raises(ConfigurationError) as caught:
+        assign(world.bridge, "", "old.sub", Subscriber(user, "app", "sub"), Users())
+    [(key, problem)] = caught.value.problems
+    assert (key, len(problem) < 200) == ("user", True)
+    assert problem.isprintable()
+    assert assign(world.bridge, "", "old.sub", Subscriber("ann", "app", "sub"), Users())
+    assert assign(world.bridge, "", "old.sub", Subscriber("", "app", "sub"), Users())
+    assert assign(world.bridge, "", "old.sub", Subscriber("ghost", "app", "sub"))
+
+
 @pytest.mark.parametrize(
     ("host", "queue", "key"), [("nowhere", "old.sub", "virtual_host"), ("", "q", "queue")]
 )

@@ -1,9 +1,13 @@
 """Passwords wait in turn for threads that the test runs: who is heard, and who is given up."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from hashlib import pbkdf2_hmac
+from threading import current_thread
 from typing import Any
 
 import pytest
+from support.whole_gateway import THREAD_TIMEOUT_S, ThreadedMemoryReactor
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
 
@@ -11,9 +15,11 @@ from gateway.net.listening import password_threads
 from gateway.net.listening.password_threads import (
     FLOOD_WAITING,
     PASSWORD_THREADS,
+    READING_SWITCH_S,
     GivenUpError,
     PasswordThreads,
 )
+from gateway.wire.sasl import Derivation
 
 
 class Desk:
@@ -92,3 +98,54 @@ def test_what_is_only_looked_up_does_not_wait_behind_passwords(desk: Desk) -> No
     call, answer = desk.running.pop()
     answer.callback(call())
     assert seen == ["keys"]
+
+
+def test_who_logs_in_does_not_wait_for_files_that_are_read(desk: Desk) -> None:
+    read = desk.threads.read(lambda: "read")
+    desk.ask("alice")
+    looked = desk.threads.look(lambda: "keys")
+    assert len(desk.running) == 3
+    desk.run(3)
+    assert (read.result, looked.result, desk.heard) == ("read", "keys", ["alice"])
+
+
+class Pool:
+    """Real threads, and a reactor that the test turns."""
+
+    def __init__(self) -> None:
+        self.reactor = ThreadedMemoryReactor()
+        self.threads = PasswordThreads(self.reactor, lambda: 7)  # type: ignore[arg-type]  # a fake
+        self.threads.start()
+
+    def answered(self) -> None:
+        self.reactor.from_threads.get(timeout=THREAD_TIMEOUT_S)()
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    made = Pool()
+    yield made
+    made.threads.stop()
+
+
+def test_while_files_are_read_the_reactor_has_the_interpreter_back_sooner(pool: Pool) -> None:
+    before = sys.getswitchinterval()
+    read = pool.threads.read(lambda: (sys.getswitchinterval(), current_thread().name))
+    pool.answered()
+    interval, thread = read.result
+    assert interval == pytest.approx(READING_SWITCH_S)
+    assert thread != current_thread().name
+    broken = pool.threads.read(lambda: 1 // 0)
+    broken.addErrback(lambda failure: failure.trap(ZeroDivisionError))
+    pool.answered()
+    assert sys.getswitchinterval() == before
+
+
+def test_what_upstreams_are_shown_is_derived_in_a_thread(pool: Pool) -> None:
+    done: list[int] = []
+    derivation = Derivation("sha256", b"secret", b"salt", 4096)
+    pool.threads.derive_for("up")(derivation, done.append)
+    assert done == []
+    pool.answered()
+    assert done == [7]
+    assert derivation.salted == pbkdf2_hmac("sha256", b"secret", b"salt", 4096)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import json
 import pathlib
+from threading import Event, current_thread
 from typing import Any
 
 import pytest
 import yaml
 from support.bridge_world import Session
 from support.upstream_world import Broker
-from support.whole_gateway import WholeGateway
+from support.whole_gateway import THREAD_TIMEOUT_S, WholeGateway
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs, formatEvent
 from twisted.web.test.requesthelper import DummyRequest
@@ -122,6 +123,7 @@ def test_a_wrong_file_changes_nothing(stay: Stay) -> None:
     before = stay.whole.service.reloading.settings
     stay.raw["nodes"] = [{"queue": "far", "upstream": "nowhere"}]
     stay.whole.service.reload()
+    stay.whole.run()
     assert stay.whole.service.reloading.settings is before
     assert stay.whole.service.counts.changes == {"done": 0, "refused": 1}
 
@@ -324,6 +326,84 @@ def test_one_change_is_done_at_a_time_and_none_when_the_gateway_stops(stay: Stay
     assert failures[0].check(BusyError)
     assert stay.rule(0)["state"] == "active"
     queue.unsettled = 0
+
+
+class Slow:
+    """A configuration whose files take as long to read as the test says."""
+
+    def __init__(self, stay: Stay) -> None:
+        self.read = Event()
+        self.whole = stay.whole
+        self.thread = ""
+
+        def read_again() -> Settings:
+            self.thread = current_thread().name
+            assert self.read.wait(THREAD_TIMEOUT_S)
+            return stay.read()
+
+        self.whole.service.read_again = read_again
+
+    def go_on(self) -> None:
+        self.read.set()
+        self.whole.wait_until(lambda: not self.whole.service.reloading.reading)
+
+
+def test_everything_goes_on_while_files_are_read_and_then_all_of_it_counts(stay: Stay) -> None:
+    service, whole = stay.whole.service, stay.whole
+    client = whole.connect_0_10()
+    whole.result(client.declare_queue("q"))
+    users = stay.directory / "users.yaml"
+    write_users(users, {"joe": make_user("secret", iterations=4096)})
+    rules = stay.directory / "access.yaml"
+    rules.write_text("rules: [{deny: consume}, {allow: all}]")
+    stay.raw |= {"users_file": str(users), "access": {"file": str(rules)}}
+    stay.raw["nodes"][0] = {"queue": "far", "upstream": "b"}
+    slow = Slow(stay)
+    service.reload()
+    sent = client.send("q", LETTER)
+    whole.let_happen(lambda: bool(sent.called))
+    assert sent.result == "accepted"
+    assert (service.ready(), service.reloading.under_way) == (None, "a reload")
+    assert slow.thread != current_thread().name
+    with pytest.raises(BusyError, match="a reload is under way"):
+        service.reloading.reload(stay.read, SIGNALLED)
+    assert service.authentication.passwords is None
+    assert service.upstreams.placements.rules.rules[0].upstream == "a"
+    slow.go_on()
+    assert service.authentication.passwords is not None
+    assert service.faces.access.rules is not None
+    assert stay.rule(0)["upstream"] == "b"
+    assert service.counts.changes == {"done": 1, "refused": 1}
+
+
+def test_what_is_read_while_the_gateway_stops_does_not_count(stay: Stay) -> None:
+    service = stay.whole.service
+    stay.raw["nodes"][0] = {"queue": "far", "upstream": "b"}
+    slow = Slow(stay)
+    with capturedLogs() as captured:
+        service.reload()
+        service.reloading.stop()
+        slow.go_on()
+    assert stay.rule(0)["upstream"] == "a"
+    told = [formatEvent(event) for event in captured]
+    assert "configuration not reloaded: the gateway stops" in told
+    assert service.counts.changes == {"done": 0, "refused": 1}
+
+
+def test_a_defect_while_files_are_read_is_told_and_the_next_reload_is_done(stay: Stay) -> None:
+    service = stay.whole.service
+
+    def broken() -> Settings:
+        raise RuntimeError("a defect")
+
+    service.read_again = broken
+    with capturedLogs() as captured:
+        service.reload()
+        stay.whole.run()
+    assert [event["log_failure"].value.args for event in captured if "log_failure" in event] == [
+        ("a defect",)
+    ]
+    assert stay.reload() == "done"
 
 
 NOT_FOUND = _spec.Error(condition="amqp:not-found", description="no such node")

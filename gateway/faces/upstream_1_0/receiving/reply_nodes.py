@@ -4,6 +4,8 @@ A 0-10 message on its way upstream may name one of the gateway's own nodes in it
 upstream's clients cannot reach that. So a node is asked for at the upstream (a dynamic source,
 3.5.3) whose address goes out in its place; what arrives at it is published to the gateway's node
 that was named. It lives until its connection ends or what it stands for is gone.
+
+It is one for each user, and the node must be one that this user may publish to: `faces.replying`.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces.host_nodes import HostNodes
 from gateway.faces.outcomes import OUTCOMES, rejected
+from gateway.faces.replying import Asker, Askers
 from gateway.faces.safe_with import SafeWith
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.slot import LinkSlot
@@ -41,24 +44,59 @@ class Held(Protocol):
         """There is one more address, or there will be none."""
 
 
+# Exchange and key of the gateway's node, and of whom the replies are: a user, or a connection.
+Purpose = tuple[str, str, str, int]
+
+
+@final
+class Denied:
+    """What a message may not have: answers that are published there."""
+
+    __slots__ = ("asker", "exchange", "key", "message")
+
+    def __init__(self, message: int, asker: Asker, exchange: str, key: str) -> None:
+        self.message = message
+        self.asker = asker
+        self.exchange = exchange
+        self.key = key
+
+
 @final
 class ReplyNodes:
     """Those of one relay; implements `translate.context.ReplyAddresses`.
 
     A message whose reply node has no address yet must wait: `take_pending` says so.
+
+    Attributes:
+        message: the one that is translated now, while it is.
     """
 
-    __slots__ = ("_held", "_host", "_nodes", "_pending", "_upstream")
+    __slots__ = (
+        "_askers",
+        "_denied",
+        "_held",
+        "_host",
+        "_nodes",
+        "_pending",
+        "_upstream",
+        "message",
+    )
 
     def __init__(self, upstream: UpstreamContext, host: VirtualHost, held: Held) -> None:
         self._upstream = upstream
         self._host = host
         self._held = held
-        self._nodes: dict[tuple[str, str], ReplyNode] = {}
+        self._askers = Askers(upstream.faces, upstream.bridge, host)
+        self._nodes: dict[Purpose, ReplyNode] = {}
         self._pending = False
+        self._denied: Denied | None = None
+        self.message: Message | None = None
 
     def address_of(self, exchange: str, key: str) -> str | None:
-        """A node that lives at the upstream has an address of its own, others get a reply node."""
+        """A node that lives at the upstream has an address of its own, others get a reply node.
+
+        Unless who asks must not have anything published there.
+        """
         upstream = self._upstream
         if HostNodes(self._host).upstream_of(exchange, key) == upstream.name:
             host = self._host.name
@@ -67,11 +105,19 @@ class ReplyNodes:
             return upstream.addresses.queue_address(host, key) or None
         if not upstream.profile.dynamic_nodes:
             return None
-        node = self._nodes.get((exchange, key))
+        message = self.message
+        assert message is not None
+        asker = self._askers.of(message)
+        if not asker.may_be_answered(exchange, key):
+            self._denied = Denied(message.id, asker, exchange, key)
+            return None
+        user, connection = asker.whose()
+        purpose = (exchange, key, user, connection)
+        node = self._nodes.get(purpose)
         if node is None:
             self._make_room()
-            node = ReplyNode(upstream, self._host, self, exchange, key)
-            self._nodes[(exchange, key)] = node
+            node = ReplyNode(upstream, self._host, self, purpose, asker.stay(self._host))
+            self._nodes[purpose] = node
             node.slot = upstream.links.add(node, alone=True)
         if node.address == NO_ADDRESS:
             self._pending = not node.refused
@@ -84,14 +130,23 @@ class ReplyNodes:
         self._pending = False
         return pending
 
+    def record_denied(self, message: Message) -> None:
+        """It has been sent, and if no answer to it may be published, that is told."""
+        denied = self._denied
+        if denied is not None:
+            self._denied = None
+            if denied.message == message.id:
+                denied.asker.deny(denied.exchange, denied.key, message.id)
+
     def on_address(self) -> None:
         """A node has its address, or will have none: what waits for it can go."""
         self._held.resume()
 
     def forget(self, node: ReplyNode) -> None:
         """What the node stands for is gone."""
-        if self._nodes.get((node.exchange, node.key)) is node:
-            del self._nodes[(node.exchange, node.key)]
+        if self._nodes.get(node.purpose) is node:
+            del self._nodes[node.purpose]
+            node.asker.access.leave()
             if node.slot is not None:
                 node.slot.drop()
 
@@ -110,6 +165,7 @@ class ReplyNode:
     """Implements `UpstreamLink`, `Publisher`, `CommitWaiter`.
 
     Attributes:
+        purpose: what it is for; asker: for whom.
         exchange, key: of the gateway's node, as the reply-to named it.
         address: of the upstream's node; `NO_ADDRESS` while there is none.
         refused: the upstream makes no such nodes.
@@ -127,8 +183,10 @@ class ReplyNode:
         "_token",
         "_upstream",
         "address",
+        "asker",
         "exchange",
         "key",
+        "purpose",
         "refused",
         "slot",
     )
@@ -138,14 +196,16 @@ class ReplyNode:
         upstream: UpstreamContext,
         host: VirtualHost,
         nodes: ReplyNodes,
-        exchange: str,
-        key: str,
+        purpose: Purpose,
+        asker: Asker,
     ) -> None:
         self._upstream = upstream
         self._host = host
         self._nodes = nodes
-        self.exchange = exchange
-        self.key = key
+        self.asker = asker
+        self.purpose = purpose
+        self.exchange = purpose[0]
+        self.key = purpose[1]
         self.address = NO_ADDRESS
         self.refused = False
         self.slot: LinkSlot | None = None
@@ -183,8 +243,25 @@ class ReplyNode:
         self._link = event.link
         self.address = (source.address if source is not None else None) or NO_ADDRESS
         self.refused = self.address == NO_ADDRESS
+        if self.slot is not None:
+            self._upstream.note_link(
+                self._number,
+                self._node(),
+                self.slot,
+                address=self.address,
+                user=self.asker.access.user,
+            )
         event.link.send_flow(credit=REPLY_CREDIT)
         self._nodes.on_address()
+
+    def _node(self) -> int:
+        """What the audit log calls the gateway's node; 0: it is not there."""
+        topology = self._host.topology
+        if self.exchange:
+            exchange = topology.find_exchange(self.exchange)
+            return 0 if exchange is None else exchange.node
+        queue = topology.find_queue(self.key)
+        return 0 if queue is None else queue.node
 
     def on_flow(self) -> None:
         """Nothing is drained."""
@@ -239,6 +316,9 @@ class ReplyNode:
             self._host.publishing.refuse(message, Reason.UNDECODABLE, self._number)
             self._tell(event.delivery_id, rejected(Refusal(Condition.DECODE_ERROR, str(error))))
             return
+        if not self.asker.may_be_answered(self.exchange, self.key):
+            self._deny(event, message)
+            return
         self._token += 1
         published = self._host.publishing.publish(message, self, self._token, self._number)
         if published.status == PublishStatus.DONE:
@@ -251,6 +331,13 @@ class ReplyNode:
             refusal = published.refusal or Refusal(Condition.NOT_FOUND, "nobody waits for a reply")
             self._tell(event.delivery_id, rejected(refusal))
             self.close()
+
+    def _deny(self, event: DeliveryReceived, message: Message) -> None:
+        """By now who asked may not have it published: it comes to nothing, and so does the node."""
+        self._host.publishing.refuse(message, Reason.NOT_ALLOWED, self._number)
+        refusal = self.asker.deny(self.exchange, self.key, message.id)
+        self._tell(event.delivery_id, rejected(refusal))
+        self.close()
 
     def _message(self, event: DeliveryReceived, arrival: Arrival) -> Message:
         bridge = self._upstream.bridge

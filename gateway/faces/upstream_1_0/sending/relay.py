@@ -188,7 +188,9 @@ class Relay:
             return self._refuse(outside)
         context = self._context
         context.now_ms = upstream.bridge.now_ms
+        self._replies.message = message
         translated = to_1_0(message, context, delivery.annotations)
+        self._replies.message = None
         if self._replies.take_pending():
             losses.take_back(context.counts, translated.losses)
             return outflow.block()
@@ -204,6 +206,7 @@ class Relay:
             return self._refuse(Refusal(Condition.MESSAGE_SIZE_EXCEEDED, text))
         if translated.losses:
             losses.record(upstream.bridge, translated.losses, message.id, delivery.subscription)
+            self._replies.record_denied(message)
         delivery.body_digest = body_digest_1_0(translated.body, 0, translated.body_end)
         delivery.body_changed = translated.body_changed
         sender.send(delivery, head, translated.body, _state_of(transaction))

@@ -3,13 +3,17 @@
 import pytest
 from support.bridge_world import Producer
 from support.face_1_0 import message as encoded
+from support.own_rules import own_rules
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties, ReplyTo
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_1_0 import _spec, sections
 from gateway.amqp_1_0._spec import Error, Source
-from gateway.audit.schema import Reason
+from gateway.audit.schema import Kind, Reason
+from gateway.faces.access import ClientAccess
+from gateway.faces.leaving import GONE
+from gateway.permissions.actions import Action
 from gateway.translate.facts import arrival_0_10, message_from_0_10
 from gateway.translate.mapping_rows import number
 from gateway.translate.profiles.profile import Profile
@@ -48,9 +52,12 @@ def world(*, container=None, prepare=None, profile=None, **settings):
     return w
 
 
-def request(w, body=b"?", *, key="answers", exchange="", publisher=None):
+def request(w, body=b"?", *, key="answers", exchange="", publisher=None, by=1, user=None):
     """A 0-10 client asks what lives upstream, and names a node of ours for the reply."""
-    properties = MessageProperties(reply_to=ReplyTo(exchange=exchange, routing_key=key))
+    properties = MessageProperties(
+        reply_to=ReplyTo(exchange=exchange, routing_key=key),
+        user_id=user.encode() if user else None,
+    )
     header = write_header(DeliveryProperties(routing_key="q"), properties)
     message = message_from_0_10(
         arrival_0_10(header, len(header)),
@@ -59,7 +66,7 @@ def request(w, body=b"?", *, key="answers", exchange="", publisher=None):
         id=w.bridge.numbers.next_message(),
         exchange="",
         now_ms=w.now_ms,
-        publisher=1,
+        publisher=by,
         times_in_ms=False,
         reader=READER,
     )
@@ -286,3 +293,156 @@ def test_nodes_go_with_the_queue_whose_requests_they_serve():
     w.upstream.unserve(w.host.topology.find_queue("q"))
     w.step()
     assert w.broker.links(DYNAMIC, sends=True) == []
+
+
+# Who may have what comes by them published.
+
+
+class Users:
+    """`faces.face.Logins`."""
+
+    def __init__(self, *names):
+        self.names = set(names)
+
+    def has(self, name):
+        return name in self.names
+
+
+def ruled(*rules, users=("alice", "mallory"), **more):
+    """The same world under access rules, with a connection of each user, numbered from 1."""
+    w = world(**more)
+    w.faces.access.adopt(own_rules(*rules, "allow: connect"), "f", w.now_ms)
+    w.faces.logins = Users(*users)
+    for number_, user in enumerate(users, 1):
+        login(w, number_, user)
+    return w
+
+
+def login(w, connection, user, proved=True):
+    access = ClientAccess(
+        w.faces.access, w.faces.counts, w.bridge, connection, f"10.0.0.{connection}", GONE
+    )
+    assert access.open(user, user if proved else "", w.host) is None
+    return access
+
+
+def records(w, kind):
+    return [each for each in w.world.blocks.raw() if each["kind"] == kind]
+
+
+def refused_access(w):
+    return [
+        (each["actor"], each["address"], each["message"])
+        for each in records(w, Kind.ACCESS_REFUSED)
+    ]
+
+
+def queue_of(w, name, *, user="", connection=0, **settings):
+    w.world.queue(name, **settings)
+    made = w.host.topology.find_queue(name)
+    made.settings.maker, made.settings.made_by = user, connection
+
+
+def test_who_may_not_publish_to_a_node_gets_no_answers_published_there():
+    w = ruled("allow: publish, queue: q", "allow: publish, queue: answers, users: alice")
+    request(w, by=1)
+    request(w, by=2)
+    assert named(w) == ["reply-1", "answers"]
+    assert w.faces.translated.lost[UNREACHABLE] == 1
+    assert w.faces.counts.access_refused[Action.PUBLISH] == 1
+    asked = records(w, Kind.RECEIVED)[-1]["message"]
+    assert refused_access(w) == [("mallory", "10.0.0.2", asked)]
+    w.check()
+
+
+@pytest.mark.parametrize(("exchange", "key"), [("sx", "k"), ("", "nothing here")])
+def test_neither_is_an_exchange_nor_a_queue_that_is_not_there(exchange, key):
+    w = ruled("allow: publish, queue: q")
+    if exchange:
+        w.host.declaring.declare_exchange(exchange, "fanout")
+    request(w, by=2, exchange=exchange, key=key)
+    assert w.container.made == 0
+    assert len(refused_access(w)) == 1
+
+
+@pytest.mark.parametrize(
+    ("rules", "temporary", "made"),
+    [
+        (["allow: consume, temporary: true, own: true"], True, 1),
+        (["allow: consume, temporary: true, own: true"], False, 0),
+        (["allow: browse, temporary: true, own: true"], True, 0),
+        (["allow: [publish, consume], temporary: true, own: true"], True, 1),
+    ],
+)
+def test_who_has_a_reply_queue_of_its_own_needs_nothing_more(rules, temporary, made):
+    w = ruled(*rules)
+    queue_of(w, "mine", user="alice", auto_delete=temporary)
+    request(w, by=2, key="mine")
+    assert w.container.made == 0
+    request(w, by=1, key="mine")
+    assert w.container.made == made
+
+
+def test_each_user_has_a_node_of_its_own_and_the_log_says_whose():
+    w = ruled("allow: publish")
+    request(w, by=1)
+    w.broker.deliver(DYNAMIC, encoded(b"!"))
+    w.step()
+    answer = records(w, Kind.RECEIVED)[-1]
+    for by in (2, 1):
+        request(w, by=by)
+    assert named(w) == ["reply-1", "reply-2", "reply-1"]
+    links = [each for each in records(w, Kind.LINK_ATTACHED) if each["actor"]]
+    assert [(each["actor"], each["node"]) for each in links] == [
+        ("alice", "answers"),
+        ("mallory", "answers"),
+    ]
+    assert links[0]["peer"].endswith(": reply-1 at broker")
+    assert answer["link"] == links[0]["link"]
+
+
+def withdraws_rule(w):
+    w.faces.access.adopt(own_rules("allow: connect"), "f", w.now_ms)
+
+
+def withdraws_user(w):
+    w.faces.logins.names.remove("alice")
+
+
+@pytest.mark.parametrize("withdraw", [withdraws_rule, withdraws_user])
+def test_an_answer_that_may_not_be_published_any_longer_is_refused(withdraw):
+    w = ruled("allow: publish")
+    request(w, by=1)
+    consumer(w)
+    w.faces.access.client(1).close()
+    withdraw(w)
+    w.broker.deliver(DYNAMIC, encoded(b"!"))
+    w.step()
+    [state] = w.broker.states()
+    assert state.error.condition == "amqp:unauthorized-access"
+    assert w.bridge.counts.refusals == {Reason.NOT_ALLOWED: 1}
+    refused = records(w, Kind.REFUSED)[-1]["message"]
+    assert refused_access(w) == [("alice", "10.0.0.1", refused)]
+    assert w.broker.links(DYNAMIC, sends=True) == []
+    w.check()
+
+
+@pytest.mark.parametrize(
+    ("user", "made"),
+    [("alice", 1), ("alice@QPID", 1), ("alice@ELSEWHERE", 0), ("mallory", 0), ("eve", 0), ("", 0)],
+)
+def test_who_has_gone_is_known_by_the_user_id(user, made):
+    w = ruled("deny: publish, users: mallory, queue: answers", "allow: publish")
+    request(w, by=77, user=user)
+    assert w.container.made == made
+    assert len(refused_access(w)) == 1 - made
+
+
+def test_without_a_login_what_the_connection_has_made_is_its_own():
+    w = ruled("allow: publish, own: true", users=())
+    for number_ in (5, 6):
+        login(w, number_, "anonymous", proved=False)
+    queue_of(w, "mine", connection=5)
+    for by in (6, 5):
+        request(w, by=by, key="mine")
+    assert named(w) == ["mine", "reply-1"]
