@@ -256,8 +256,9 @@ class Link:
         state: DeliveryState | None = None,
         context: object = None,
         resume: bool = False,
+        rest_at: int = 0,
     ) -> Outgoing:
-        """Sender: send one message, `head` + `rest`; there must be credit.
+        """Sender: send one message, `head` + `rest` from `rest_at` on; there must be credit.
 
         What the session window does not let through waits; see `Session.blocked`. A delivery that
         is resumed (`resumption.resolve` says which) takes credit like any.
@@ -265,7 +266,9 @@ class Link:
         if self.role or self.credit <= 0 or not self.attached:
             raise LocalProtocolError("a delivery without a link that has credit")
         number = self.session.sending.next_delivery_id
-        delivery = Outgoing(self, number, tag, settled, message_format, head, rest, state, context)
+        delivery = Outgoing(
+            self, number, tag, settled, message_format, head, rest, state, context, rest_at
+        )
         delivery.resume = resume
         self._send(delivery)
         return delivery

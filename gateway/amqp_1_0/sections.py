@@ -246,12 +246,12 @@ def write_data(writer: Writer, octets: bytes) -> None:
     types.encode_binary(writer, octets)
 
 
-def data_section(octets: bytes) -> bytes:
-    """One data section, for which the octets, which may be very many, are copied once."""
+def data_head(size: int) -> bytes:
+    """How a data section of so many octets begins: before the octets, which may be very many."""
     writer = Writer()
     _write_descriptor(writer, _spec.DATA)
-    types.binary_head(writer, len(octets))
-    return writer.getvalue() + octets
+    types.binary_head(writer, size)
+    return writer.getvalue()
 
 
 def write_value(writer: Writer, value: Tagged) -> None:

@@ -138,7 +138,10 @@ class Translated10:
 
     Attributes:
         head: message-annotations, properties and application-properties, encoded.
-        body: the body sections and, from `body_end` on, the footer, encoded.
+        body: from `body_at` on: the body sections and, from `body_end` on, the footer, encoded.
+            A large body is the message's own octets, not a copy of them.
+        data_head: not empty: the body is only what one data section holds, and this is how that
+            begins, to be sent before it.
         body_changed: its content is not the octets that came but another form of them.
         priority: of the header section that `towards_1_0.hop` writes.
         losses: every value that did not cross, in no order.
@@ -147,8 +150,10 @@ class Translated10:
 
     head: bytes
     body: bytes
+    body_at: int
     body_end: int
     body_changed: bool
+    data_head: bytes
     priority: int
     losses: list[Loss]
     refusal: Refusal | None
@@ -163,11 +168,15 @@ class Translated10:
         refusal: Refusal | None = None,
         *,
         body_changed: bool = False,
+        body_at: int = 0,
+        data_head: bytes = b"",
     ) -> None:
         self.head = head
         self.body = body
+        self.body_at = body_at
         self.body_end = body_end
         self.body_changed = body_changed
+        self.data_head = data_head
         self.priority = priority
         self.losses = losses
         self.refusal = refusal

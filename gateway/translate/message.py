@@ -88,6 +88,18 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
     footer = _footer_to_1_0(crossing) if crossing.has_escrow else b""
     head = _head(crossing, annotations, properties, out, odd, merged)
     WORK.units += CROSSING + (WORK.units - units) * AFTER_DECODING
+    if body.plain and not footer:
+        return Translated10(
+            head,
+            message.payload,
+            len(message.payload),
+            priority,
+            crossing.losses,
+            body_at=message.body_at,
+            data_head=sections.data_head(len(octets)),
+        )
+    if body.plain:
+        body.octets = sections.data_head(len(octets)) + octets
     return Translated10(
         head,
         body.octets + footer,

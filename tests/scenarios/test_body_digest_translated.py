@@ -19,7 +19,7 @@ from translate.messages import (
 
 from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_1_0 import types as new
-from gateway.audit.digests import digest
+from gateway.audit.digests import digest, digest_part
 from gateway.message import Message
 from gateway.translate.context import Translated10
 from gateway.translate.facts import body_digest_1_0
@@ -30,7 +30,9 @@ AMPLE = 60_000
 
 
 def of_1_0(made: Translated10) -> int:
-    return body_digest_1_0(made.body, 0, made.body_end)
+    if made.data_head:
+        return digest_part(made.body, made.body_at, made.body_end)
+    return body_digest_1_0(made.body, made.body_at, made.body_end)
 
 
 def assert_one_digest(message: Message) -> None:

@@ -6,9 +6,10 @@ from translate.cases import Seen, in_1_0, new_message, old_message
 from translate.messages import body_list, context, data, message_0_10, sent_to_1_0, value
 
 from gateway.amqp_0_10 import _spec_constants as old
+from gateway.amqp_1_0 import sections
 from gateway.amqp_1_0 import types as new
 from gateway.errors import LimitError
-from gateway.translate.facts import arrival_0_10, arrival_1_0
+from gateway.translate.facts import arrival_0_10, arrival_1_0, body_digest_1_0
 from gateway.translate.message import to_0_10, to_1_0
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import CONVERSION, CROSSING, ELEMENTS_MAX
@@ -64,3 +65,23 @@ def test_a_body_of_too_many_values_is_opaque_and_goes_back_as_it_was() -> None:
     message = old_message(body_list([Tagged(old.VOID, None)] * 20_000), content_type="amqp/list")
     made = in_1_0(message)
     assert (made["body"], made["content_type"]) == ([message.body()], "amqp/list")
+
+
+def test_a_large_body_that_becomes_a_data_section_is_not_copied() -> None:
+    content = b"\x00\x53\x75\xa0\x01" * 100_000  # which is no section itself
+    message = old_message(content)
+    made = to_1_0(message, context())
+    assert made.body is message.payload
+    assert made.data_head == b"\x00\x53\x75\xb0" + len(content).to_bytes(4, "big")
+    assert (made.body[made.body_at : made.body_end], made.body_changed) == (content, False)
+    payload, _ = sent_to_1_0(message, context())
+    found = sections.scan(payload)
+    assert sections.data(payload, found) == [content]
+    assert body_digest_1_0(payload, found.body_at, found.body_end) == message.body_digest
+
+
+def test_a_1_0_body_is_not_copied_on_its_way_to_1_0() -> None:
+    message = new_message(body=data(b"body" * 100_000))
+    made = to_1_0(message, context())
+    assert made.body is message.payload
+    assert made.body[made.body_at : made.body_end] == data(b"body" * 100_000)

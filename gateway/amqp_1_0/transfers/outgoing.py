@@ -34,6 +34,7 @@ class Outgoing:
         context: the driver's own, untouched.
         resume: it takes up a delivery of an earlier attachment of the link (2.6.13).
         aborted: it is only named to be given up.
+        rest_at: where in `rest` the payload goes on: what is before that is not sent.
         sent: octets of the payload (`head`, then `rest`) that have been written.
         started: its first frame has been written.
     """
@@ -46,6 +47,7 @@ class Outgoing:
         "link",
         "message_format",
         "rest",
+        "rest_at",
         "resume",
         "sent",
         "settled",
@@ -65,6 +67,7 @@ class Outgoing:
         rest: bytes,
         state: DeliveryState | None,
         context: object,
+        rest_at: int = 0,
     ) -> None:
         self.link = link
         self.delivery_id = delivery_id
@@ -73,6 +76,7 @@ class Outgoing:
         self.message_format = message_format
         self.head = head
         self.rest = rest
+        self.rest_at = rest_at
         self.state = state
         self.context = context
         self.sent = 0
@@ -93,7 +97,7 @@ def write_transfer(
     Raises:
         FrameSizeTooSmallError: its state does not fit a frame; nothing was written.
     """
-    left = len(delivery.head) + len(delivery.rest) - delivery.sent
+    left = len(delivery.head) + len(delivery.rest) - delivery.rest_at - delivery.sent
     performative = b""
     if (delivery.state is not None or delivery.resume) and _is_told(delivery):
         performative = _with_state(delivery, handle, maximum, left)
@@ -115,6 +119,7 @@ def write_transfer(
         return False
     delivery.head = b""
     delivery.rest = b""
+    delivery.rest_at = 0
     delivery.sent = 0
     return True
 
@@ -204,7 +209,8 @@ def _write_payload(writer: Writer, delivery: Outgoing, count: int) -> None:
     sent = delivery.sent
     head = len(delivery.head)
     delivery.sent = sent + count
-    if sent == 0 and count == head + len(delivery.rest):
+    rest_at = delivery.rest_at
+    if sent == 0 and rest_at == 0 and count == head + len(delivery.rest):
         writer.raw(delivery.head)
         writer.raw(delivery.rest)
         return
@@ -214,4 +220,5 @@ def _write_payload(writer: Writer, delivery: Outgoing, count: int) -> None:
         count -= len(part)
         sent += len(part)
     if count:
-        writer.raw(delivery.rest[sent - head : sent - head + count])
+        start = rest_at + sent - head
+        writer.raw(delivery.rest[start : start + count])

@@ -14,6 +14,7 @@ from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import Source
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
+from gateway.audit.digests import digest_part
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
 from gateway.bridge.queues.subscription import Subscription
@@ -171,12 +172,19 @@ class Consumer:
                 header_section(message, translated.priority, delivery.delivery_count, now_ms) + head
             )
         body = translated.body
-        if self._size_max and len(head) + len(body) > self._size_max:
+        body_at = translated.body_at
+        if translated.data_head:
+            head += translated.data_head
+        octets = len(head) + len(body) - body_at
+        if self._size_max and octets > self._size_max:
             losses.take_back(context.counts, translated.losses)
             return DeliverStatus.UNDELIVERABLE
         if translated.losses:
             losses.record(client.bridge, translated.losses, message.id, delivery.subscription)
-        delivery.body_digest = body_digest_1_0(body, 0, translated.body_end)
+        if translated.data_head:
+            delivery.body_digest = digest_part(body, body_at, translated.body_end)
+        else:
+            delivery.body_digest = body_digest_1_0(body, body_at, translated.body_end)
         delivery.body_changed = translated.body_changed
         delivery_id = link.session.sending.next_delivery_id
         if not self.settled:
@@ -187,8 +195,9 @@ class Consumer:
             body,
             settled=self.settled,
             message_format=message.message_format,
+            rest_at=body_at,
         )
-        client.room.left -= len(head) + len(body)
+        client.room.left -= octets
         client.touch()
         return DeliverStatus.TAKEN
 

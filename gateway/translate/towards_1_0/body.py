@@ -9,6 +9,7 @@ from mypy_extensions import mypyc_attr
 from gateway.amqp_0_10._spec_structs import MessageProperties
 from gateway.amqp_1_0 import sections, types
 from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA, Properties
+from gateway.audit.digests import COPIED_MAX
 from gateway.errors import DecodeError
 from gateway.message import Flag
 from gateway.translate import content
@@ -27,13 +28,14 @@ class Body10:
 
     Attributes:
         octets: the encoded sections.
+        plain: they are one data section of what came: it is not made yet where that is large.
         shape: see `content`.
         jms_type: what `x-opt-jms-msg-type` says of it, or `NO_JMS_TYPE`.
         restored: it is the body of a 1.0 message again, by its escrow.
         changed: its content is not the octets of the 0-10 body.
     """
 
-    __slots__ = ("changed", "jms_type", "octets", "restored", "shape")
+    __slots__ = ("changed", "jms_type", "octets", "plain", "restored", "shape")
 
     def __init__(self, octets: bytes, shape: int, jms_type: int = content.NO_JMS_TYPE) -> None:
         self.octets = octets
@@ -41,6 +43,7 @@ class Body10:
         self.jms_type = jms_type
         self.restored = False
         self.changed = True
+        self.plain = False
 
 
 def body_to_1_0(
@@ -89,7 +92,11 @@ def _plain(
     if value is None and crossing.context.text_body_value:
         value = content.text_in(content_type, mp.content_encoding, octets)
     if value is None:
-        made = Body10(sections.data_section(octets), content.shape_of(DATA, None), jms_type)
+        made = Body10(b"", content.shape_of(DATA, None), jms_type)
+        if len(octets) > COPIED_MAX:
+            made.plain = True
+        else:
+            made.octets = sections.data_head(len(octets)) + octets
         made.changed = False
         return made
     if not conversion.exact:

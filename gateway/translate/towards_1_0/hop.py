@@ -75,7 +75,7 @@ def delivery_payload(
     if message.message_format != 0:
         return translated.body
     front = header_section(message, translated.priority, delivery_count, now_ms)
-    return front + translated.head + translated.body
+    return front + translated.head + translated.data_head + translated.body[translated.body_at :]
 
 
 def onward_to_1_0(message: Message, merged: bytes = b"") -> Translated10:
@@ -94,8 +94,9 @@ def onward_to_1_0(message: Message, merged: bytes = b"") -> Translated10:
     elif merged:
         sections.write_map(writer, MESSAGE_ANNOTATIONS, merge_annotations([], merged))
     writer.raw(octets[found.bare_at : found.body_at])
-    body_size = found.body_end - found.body_at
-    return Translated10(writer.getvalue(), octets[found.body_at :], body_size, message.priority, [])
+    return Translated10(
+        writer.getvalue(), octets, found.body_end, message.priority, [], body_at=found.body_at
+    )
 
 
 def _section(octets: bytes, value_at: int) -> bytes:

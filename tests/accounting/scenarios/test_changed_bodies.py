@@ -30,7 +30,7 @@ class BrokenOutlet:
     def deliver(self, delivery):
         if self.protocol == "1.0":
             made = to_1_0(delivery.message, context())
-            delivery.body_digest = body_digest_1_0(broken(made.body), 0, made.body_end)
+            delivery.body_digest = body_digest_1_0(broken(made.body), made.body_at, made.body_end)
         else:
             made = to_0_10(delivery.message, context())
             delivery.body_digest = digest(broken(made.body))

@@ -11,6 +11,7 @@ from typing import Final, Protocol, final
 
 from gateway.amqp_1_0._spec import TransactionalState
 from gateway.amqp_1_0.transactions import posting
+from gateway.audit.digests import digest_part
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import UNLIMITED
 from gateway.bridge.remote.remote import LookUpWaiter, Target
@@ -198,8 +199,10 @@ class Relay:
             losses.record(upstream.bridge, translated.losses, message.id, delivery.subscription)
             return self._refuse(translated.refusal)
         head = self._head(delivery, translated, context.now_ms)
+        body = translated.body
+        body_at = translated.body_at
         limit = sender.size_max()
-        size = len(head) + len(translated.body)
+        size = len(head) + len(body) - body_at
         if limit and size > limit:
             losses.take_back(context.counts, translated.losses)
             text = f"{size} octets, and {sender.address} takes {limit}"
@@ -207,9 +210,12 @@ class Relay:
         if translated.losses:
             losses.record(upstream.bridge, translated.losses, message.id, delivery.subscription)
             self._replies.record_denied(message)
-        delivery.body_digest = body_digest_1_0(translated.body, 0, translated.body_end)
+        if translated.data_head:
+            delivery.body_digest = digest_part(body, body_at, translated.body_end)
+        else:
+            delivery.body_digest = body_digest_1_0(body, body_at, translated.body_end)
         delivery.body_changed = translated.body_changed
-        sender.send(delivery, head, translated.body, _state_of(transaction))
+        sender.send(delivery, head, body, body_at, _state_of(transaction))
         self._sent += 1
         sender.used = self._sent
         upstream.counts.sent += 1
@@ -224,7 +230,8 @@ class Relay:
             head = self._with_key(message, head, translated)
         if message.message_format != 0:
             return head
-        return header_section(message, translated.priority, delivery.delivery_count, now_ms) + head
+        front = header_section(message, translated.priority, delivery.delivery_count, now_ms)
+        return front + head + translated.data_head
 
     def _may_send(self) -> bool:
         """Whether deliveries may go upstream, by any connection that has room."""

@@ -155,7 +155,12 @@ class Sender:
         return 0 if link is None else link.peer_max_message_size
 
     def send(
-        self, delivery: Delivery, head: bytes, body: bytes, state: TransactionalState | None
+        self,
+        delivery: Delivery,
+        head: bytes,
+        body: bytes,
+        body_at: int,
+        state: TransactionalState | None,
     ) -> None:
         """Send one, in a transaction if there is a `state`; the link is `ready`."""
         link = self._link
@@ -171,6 +176,7 @@ class Sender:
             message_format=delivery.message.message_format,
             state=state,
             context=delivery,
+            rest_at=body_at,
         )
 
     def abandon(self) -> None:
