@@ -67,6 +67,7 @@ class Stay:
                 self.whole.service.store,
                 directory / "data",
                 self.whole.reactor.callFromThread,
+                lambda: None,
             ),
             pieces=Pieces(self.whole.reactor),
             answers=Answers(),
