@@ -49,12 +49,12 @@ class Kept(Protocol):
 class LookedAt(Protocol):
     """A connection."""
 
+    connection_id: int
+    address: str
+
     @property
     def transport(self) -> Kept:
         """Its transport."""
-
-    def who(self) -> str:
-        """Whose it is."""
 
     def abort(self) -> None:
         """Cut it off."""
@@ -101,8 +101,10 @@ class Unanswered:
             connection = self._connections.get(self._left.pop())
             if connection is not None and _unanswered(connection.transport, _INFO):
                 self.log.info(
-                    "{who}: it has acknowledged nothing for {seconds} s",
-                    who=connection.who(),
+                    "connection {connection} from {address} has acknowledged nothing for"
+                    " {seconds} s",
+                    connection=connection.connection_id,
+                    address=connection.address,
                     seconds=UNANSWERED_MS // 1000,
                 )
                 connection.abort()

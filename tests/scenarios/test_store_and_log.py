@@ -629,3 +629,18 @@ def test_a_queue_that_not_even_the_log_names_is_called_by_its_number(tmp_path: P
     assert name.startswith("recovered.")
     assert gateway.service.bridge.default_host.topology.queues[name].depth == 3
     gateway.stop()
+
+
+@pytest.mark.parametrize("content", [b"", bytes(4096), b"AMQPAUDT"])
+def test_a_file_called_like_the_next_segment_that_has_no_header_tells_of_no_start(
+    tmp_path: Path, content: bytes
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    (data / "audit" / "0000000002-000002.audit").write_bytes(content)
+    gateway = WholeGateway(data).start()
+    assert depth(gateway) == 3
+    gateway.stop()
+    assert gateway.service.store.counts.log_differences == 0
+    assert run("audit", "verify", data).exit_code == 0
+    assert [each["incarnation"] for each in told(data, "incarnation-started")] == [1, 2]

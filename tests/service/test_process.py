@@ -150,7 +150,7 @@ def test_the_address_that_a_proxy_tells_is_the_one_that_counts(tmp_path: Path) -
     log = gateway.log()
     assert "connection 1 from 203.0.113.9" in log
     assert "connection 2 from 203.0.113.8" in log
-    assert "127.0.0.1 is no proxy" in log
+    assert "a connection from 127.0.0.1 was refused: it is no proxy" in log
     told = run("audit", "cat", str(gateway.audit)).stdout
     records = [json.loads(line) for line in told.splitlines()]
     found = [
