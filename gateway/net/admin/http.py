@@ -32,6 +32,7 @@ from gateway.net.admin.channel import AdminChannel
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.scrape import InThread, Scrape
 from gateway.net.admin.tokens import Tokens
+from gateway.net.logs import NamedLogger
 
 IDLE_S: Final = 30
 Ready = Callable[[], str | None]
@@ -104,6 +105,9 @@ class Probe(Resource):
 @final
 class AdminRequest(SiteRequest):
     """A request whose answer does not say what it was made by."""
+
+    # Twisted's chatter is Twisted's.
+    _log = NamedLogger("twisted.web.server.Request")
 
     def setHeader(self, name: bytes, value: bytes) -> None:
         """As Twisted's."""

@@ -134,7 +134,10 @@ def test_metrics_are_at_both_addresses() -> None:
     "path", ["/healthz", "/readyz", "/metrics", "/metrics/", "/metrics/objects"]
 )
 def test_head_is_answered_as_get_is_without_a_body(path: str) -> None:
-    assert get(Site(), path, "HEAD") == (200, "")
+    with capturedLogs() as captured:
+        assert get(Site(), path, "HEAD") == (200, "")
+    # Whatever Twisted has to say of it is not the gateway's.
+    assert [event for event in captured if event["log_namespace"].startswith("gateway.")] == []
 
 
 # Bodies.

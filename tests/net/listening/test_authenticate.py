@@ -319,9 +319,10 @@ def test_refused_logins_are_told_one_line_a_second(tmp_path: pathlib.Path) -> No
         desk.ask("EXTERNAL")
         desk.clock.advance(0)
     assert [formatEvent(event) for event in captured] == [
-        "refused a login from 192.0.2.1: PLAIN, 'alice'",
-        f"refused a login from 192.0.2.1: PLAIN, {LONG[:80]!r}; 2 more since the last such line",
-        "refused a login from 192.0.2.1: EXTERNAL, no name",
+        "refused a login of connection 1 from 192.0.2.1: PLAIN, 'alice'",
+        "refused a login of connection 1 from 192.0.2.1: PLAIN,"
+        f" {LONG[:80]!r}; 2 more since the last such line",
+        "refused a login of connection 1 from 192.0.2.1: EXTERNAL, no name",
     ]
 
 
