@@ -331,8 +331,19 @@ class Connection:
         self._owed = []
         return owed
 
+    @property
+    def unfinished(self) -> int:
+        """How many sessions go on with what fits no flush, with each `data_to_send`."""
+        return len(self.carrier.unfinished)
+
+    def on_full(self, full: bool) -> None:
+        """The transport takes no more for now, or does again: what is unfinished waits for it."""
+        self.carrier.full = full
+
     def data_to_send(self) -> bytes:
-        """Octets to write, given once."""
+        """Octets to write, given once; there are more while it is `unfinished`."""
+        if self.carrier.unfinished and not self.carrier.full:
+            self.channels.go_on()
         self.channels.flush()
         if self.writer.size() == 0:
             return b""

@@ -35,7 +35,7 @@ from gateway.amqp_1_0.primitives import decoding as decoding_1_0
 from gateway.audit.reader import Segment, records
 from gateway.audit.records.log import AuditLog
 from gateway.audit.segment import SegmentWriter
-from gateway.errors import DecodeError, StoreError
+from gateway.errors import DecodeError, StoreError, UnknownStoreError
 from gateway.selectors.selector import Selector, read_selector
 from gateway.store.database import Database
 from gateway.store.log_rows import check, pack_row, unpack_row
@@ -518,12 +518,11 @@ def _store(pieces: Pieces) -> None:
         database = Database(Path(directory) / FILE_NAME)
         database.commit(1, pack_row(b"".join(pieces), b""), {})
         database.close()
-        try:
-            running = Running(Path(directory))
-        except StoreError as error:
-            assert "\n" not in str(error)
-            return
-        running.close()
+        for accept_damaged in (False, True):
+            try:
+                Running(Path(directory), accept_damaged=accept_damaged).close()
+            except (StoreError, UnknownStoreError) as error:
+                assert "\n" not in str(error)
 
 
 def _segment_seeds() -> list[Pieces]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 from support.bridge_world import Session
+from support.controller_1_0 import Controller
 from support.face_1_0 import Client as Client10
 from support.face_1_0 import Hub, message
 from support.garbage import by_hand, garbage_of
@@ -96,8 +97,39 @@ def subscribed(client: Client10) -> None:
     client.step()
 
 
+def retired(client: Client10, discharges: Callable[[Controller, bytes], object]) -> None:
+    """Outcomes in a transaction, of which the client settles one."""
+    controller = Controller(hub=client.hub, client=client)
+    controller.puts(b"x", b"y")
+    receiver = controller.receiver()
+    first, second = controller.gets(receiver)
+    txn_id = controller.declares()
+    controller.retires(first, txn_id, settled=True)
+    controller.retires(second, txn_id)
+    discharges(controller, txn_id)
+    controller.session.send_end()
+    client.step()
+    client.hub.host.declaring.purge_queue("q")
+
+
+def committed(client: Client10) -> None:
+    retired(client, Controller.commits)
+
+
+def rolled_back(client: Client10) -> None:
+    retired(client, Controller.rolls_back)
+
+
+def left_in_a_transaction(client: Client10) -> None:
+    retired(client, lambda _controller, _txn_id: None)
+
+
 @pytest.mark.parametrize(
-    "does", [began, published, consumed, left, deleted, refused, dynamic, subscribed]
+    "does",
+    [
+        *(began, published, consumed, left, deleted, refused, dynamic, subscribed),
+        *(committed, rolled_back, left_in_a_transaction),
+    ],
 )
 def test_what_a_client_of_1_0_has_ended(by_hand: None, does: Callable[[Client10], None]) -> None:
     hub = Hub()

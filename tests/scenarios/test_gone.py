@@ -79,6 +79,29 @@ def transacted(client: Client10) -> None:
     controller.commits(txn_id)
 
 
+def retired(client: Client10) -> None:
+    """Outcomes wait for a discharge that never comes."""
+    controller = Controller(hub=client.hub, client=client)
+    controller.puts(b"x", b"y")
+    first, second = controller.gets(controller.receiver())
+    txn_id = controller.declares()
+    controller.retires(first, txn_id, settled=True)
+    controller.retires(second, txn_id)
+
+
+def retired_for_ever(client: Client10) -> None:
+    """The same, and the store has not answered yet."""
+    controller = Controller(hub=client.hub, client=client)
+    controller.puts(b"x")
+    receiver = controller.receiver()
+    [delivery] = controller.gets(receiver)
+    txn_id = controller.declares()
+    controller.retires(delivery, txn_id)
+    controller.posts(controller.sender("d"), txn_id, durable=True)
+    client.hub.world.auto_commit = False
+    controller.commits(txn_id)
+
+
 def waited(client: Client10) -> None:
     """The store has not answered yet."""
     client.hub.world.auto_commit = False
@@ -98,9 +121,11 @@ def was_forced(client: Client10) -> None:
 
 def was_told_other_rules(client: Client10) -> None:
     client.receiver("q")
-    client.hub.settings.access.adopt(own_rules("deny: connect"), "f", client.hub.world.now_ms)
+    client.hub.settings.access.adopt(
+        own_rules("deny: connect"), "f", client.hub.world.bridge.turns.spread
+    )
     client.step()
-    client.hub.settings.access.adopt(own_rules(*RULES), "f", client.hub.world.now_ms)
+    client.hub.settings.access.adopt(own_rules(*RULES), "f", client.hub.world.bridge.turns.spread)
 
 
 def visits_1_0(
@@ -122,7 +147,7 @@ def hub_with_rules() -> Hub:
     hub = Hub()
     hub.world.queue("q")
     hub.world.queue("d", durable=True)
-    hub.settings.access.adopt(own_rules(*RULES), "f", hub.world.now_ms)
+    hub.settings.access.adopt(own_rules(*RULES), "f", hub.world.bridge.turns.spread)
     return hub
 
 
@@ -137,6 +162,8 @@ def hub_with_rules() -> Hub:
         (closed, {"user": ("user", "pass")}),
         (worked, {}),
         (transacted, {}),
+        (retired, {}),
+        (retired_for_ever, {}),
         (waited, {}),
         (broke, {}),
         (was_forced, {}),
@@ -256,7 +283,7 @@ def test_a_connection_of_0_10(by_hand: None, does: Callable[[Client010], None]) 
     gateway, kept = Gateway(), list[object]()
     gateway.world.queue("q")
     gateway.world.queue("d", durable=True)
-    gateway.settings.access.adopt(own_rules(*RULES), "f", gateway.world.now_ms)
+    gateway.settings.access.adopt(own_rules(*RULES), "f", gateway.world.bridge.turns.spread)
     visits_0_10(gateway, does, kept)
 
     def again() -> None:

@@ -136,7 +136,7 @@ class Transactions:
     def end(self, work: ClientTransaction, *, committed: bool) -> None:
         """A commit that was under way has ended; the bridge has seen to what is settled."""
         del self._ending[work]
-        for retired in work.retired:
+        for retired in work.take_retired():
             if retired.retirement.otherwise is not None:
                 self.kept -= 1
             elif committed:
@@ -262,7 +262,7 @@ class Transactions:
     def _undo(self, work: ClientTransaction) -> None:
         """It is rolled back: what was retired in it is as it was, where it can be."""
         host = self._client.host
-        for retired in work.retired:
+        for retired in work.take_retired():
             otherwise = retired.retirement.otherwise
             if otherwise is None:
                 self._return(retired)

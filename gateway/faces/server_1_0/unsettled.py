@@ -65,6 +65,12 @@ class ClientTransaction:
         # Deliveries that the client is to settle first, and the outcomes that they will have.
         self.posted: list[tuple[Session, int, DeliveryState]] = []
 
+    def take_retired(self) -> dict[Retired, None]:
+        """What is retired in it, at its end: from now on it holds nothing that holds it."""
+        retired = self.retired
+        self.retired = {}
+        return retired
+
     def fail(self, refusal: Refusal) -> None:
         """What was asked for in it cannot be done, and whoever asked cannot know in time."""
         if self.problem is None:
