@@ -154,7 +154,8 @@ class Authentication:
             self._untold += 1
             return
         self.log.warn(
-            "refused a login of connection {number} from {endpoint}: {mechanism}, {name}{why}{more}",
+            "refused a login of connection {number} from {endpoint}: {mechanism}, {name}{why}"
+            "{more}",
             number=peer.connection_id,
             endpoint=peer.endpoint(),
             mechanism=mechanism,
