@@ -17,3 +17,4 @@ def test_an_attack_takes_a_share_and_no_more(attack: Attack, tmp_path: Path) -> 
     assert (seen.refused > 0) == attack.refused
     assert seen.units >= attack.units_min
     assert not attack.units_max or seen.units <= attack.units_max
+    assert not attack.left_max or seen.left <= attack.left_max
