@@ -56,7 +56,7 @@ class StartupError(GatewayError):
 
 
 class UnknownStoreError(StartupError):
-    """A store that knows nothing of what the audit log says beside it: an operator decides."""
+    """A store that lacks what it must have, as it says or the audit log: an operator decides."""
 
 
 class StoreError(GatewayError):

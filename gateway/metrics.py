@@ -327,11 +327,18 @@ METRICS: Final = (
     _gauge("gateway_store_waiting_turns", "Turns submitted and not committed yet."),
     _gauge("gateway_store_waiting_bytes", "Octets of those."),
     _gauge("gateway_store_rows", "Rows in the store's log."),
-    _gauge("gateway_store_rows_damaged", "Rows found unreadable at start."),
+    _gauge(
+        "gateway_store_rows_damaged",
+        "Rows found unreadable at this start, or at an earlier one and still kept aside.",
+    ),
     _counter("gateway_audit_records_total", "Audit records so far."),
     _gauge(
         "gateway_audit_log_differences",
         "Ways in which the audit log was not what the store remembers of it, at start.",
+    ),
+    _gauge(
+        "gateway_audit_log_cut_bytes",
+        "Octets at the audit log's end that were no whole records, and were cut off, at start.",
     ),
     _gauge("gateway_clock_drift_seconds", "How far wall time has left the gateway's clock."),
 )

@@ -341,15 +341,23 @@ class Connection:
     def _free_channels(self) -> None:
         for channel, session in list(self.sessions.items()):
             if session.detached:
-                del self.sessions[channel]
-                session.release()
+                self._free(channel, session)
+
+    def _free(self, channel: int, session: Session) -> None:
+        """Of the session that was the last to be over a message may still be under way."""
+        del self.sessions[channel]
+        session.release()
+        if self._over is not None:
+            self._over.incoming.assembler.reset()
+        self._over = session
+        if session.incoming.assembler.idle() or self._role == Role.CLIENT:
+            session.incoming.assembler.reset()
 
     def _session(self, channel: int) -> Session | None:
         """The session of a channel that is not free."""
         session = self.sessions.get(channel)
         if session is not None and session.detached:
-            del self.sessions[channel]
-            session.release()
+            self._free(channel, session)
             return None
         return session
 

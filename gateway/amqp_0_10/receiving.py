@@ -52,6 +52,8 @@ def receive_frame(
     incoming = session.incoming
     if not incoming.pointed:
         _ended_for(session, UnknownIdsError("a command before command-point"), events)
+        if session.serves:
+            receive_late(session, flags, kind, buf, start, end, events)
         return
     try:
         if incoming.add(flags, kind, buf, start, end):

@@ -238,8 +238,7 @@ class Session:
             self._send_exception(exception)
 
     def release(self) -> None:
-        """Its channel is free: nothing is kept of it."""
-        self.incoming.assembler.reset()
+        """Its channel is free: nothing is kept of it but what has come of a message."""
         self._account.give(self._kept)
         self._kept = 0
 

@@ -53,6 +53,9 @@ class Carrier:
         peer_max_frame_size: the largest frame that the peer takes.
         account: what is kept on the peer's behalf.
         end: units of work, up to which the peer's frames that are read now may look at deliveries.
+        full: the transport takes no more for now: what is `unfinished` waits until it does.
+        unfinished: outgoing channels of sessions that have more to write than fits one flush, in
+            the order in which they go on.
         shortened: outcomes that were told in short since the driver took them.
     """
 
@@ -60,11 +63,13 @@ class Carrier:
         "_connection",
         "account",
         "end",
+        "full",
         "limits",
         "machine",
         "peer_max_frame_size",
         "shortened",
         "strict",
+        "unfinished",
         "writer",
     )
 
@@ -85,6 +90,8 @@ class Carrier:
         self.peer_max_frame_size = _spec.MIN_MAX_FRAME_SIZE
         self.end = 0
         self.account = account
+        self.full = False
+        self.unfinished: dict[int, None] = {}
         self.shortened: list[Disposition] = []
         self._connection: Failing = connection
 

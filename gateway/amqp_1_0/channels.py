@@ -15,6 +15,7 @@ from gateway.amqp_1_0.errors import (
     ConnectionFieldError,
     ConnectionLimitError,
     ConnectionStateError,
+    FrameSizeTooSmallError,
     SessionScopeError,
 )
 from gateway.amqp_1_0.events import BeginReceived, EndReceived, Event
@@ -22,10 +23,11 @@ from gateway.amqp_1_0.receiving import fail_session, receive_frame, receive_tran
 from gateway.amqp_1_0.session import NO_CHANNEL, Session
 from gateway.amqp_1_0.states import ConnectionState, SessionInput, SessionState
 from gateway.amqp_1_0.transfers.late import give_up_all, receive_lost
+from gateway.amqp_1_0.transfers.send_window import FLUSH_OCTETS
 from gateway.errors import DecodeError, LocalProtocolError
 from gateway.wire.buffers import Reader
 from gateway.wire.numbers import Numbers
-from gateway.wire.work import FRAME
+from gateway.wire.work import FRAME, OCTETS_SENT, WORK
 
 SESSION_OCTETS: Final = 8192  # what a session takes
 
@@ -140,6 +142,12 @@ class Channels:
                 reader.pos = behind
                 receive_lost(session, self._transfer, reader.rest(), events)
 
+    def receive_behind(self, channel: int, reader: Reader, events: list[Event]) -> None:
+        """Take a transfer that came when the connection was over for us."""
+        session = self._incoming.get(channel)
+        if session is not None and session.dropping:
+            self._drop(session, _spec.TRANSFER, reader, events)
+
     def _drop(self, session: Session, code: int, reader: Reader, events: list[Event]) -> None:
         """A frame of a session that has ended for us, or is about to."""
         if code == _spec.TRANSFER:
@@ -165,6 +173,23 @@ class Channels:
             self._dirty = []
             for session in dirty:
                 session.flush()
+
+    def go_on(self) -> None:
+        """Have those write, in turn, that have more to write than fitted the flushes before."""
+        carrier = self._carrier
+        writer = carrier.writer
+        before = writer.size()
+        try:
+            for channel in list(carrier.unfinished):
+                if writer.size() >= FLUSH_OCTETS:
+                    break
+                del carrier.unfinished[channel]
+                session = self._outgoing[channel]
+                session.sending.go_on()
+                session.retry_flows()
+        except FrameSizeTooSmallError as error:
+            carrier.fail(error)
+        WORK.units += (writer.size() - before) // OCTETS_SENT
 
     def lose(self, events: list[Event] | None = None) -> None:
         """The connection has ended, and every session with it.

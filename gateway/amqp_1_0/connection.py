@@ -3,9 +3,9 @@
 Both roles. The driver calls `receive_data`, `receive_eof`, `data_to_send`, `next_deadline`,
 `handle_deadline`, `closed`, and the `send_*` of this class, `Session` and `Link`. Headers, SASL
 framing, open's arithmetic and idle-time-outs are done by it (2.2 - 2.4, 5.3). Events come
-in the order of the octets; a `Violation` is the last one ever. The protocol runs ahead of the
-driver, so what the driver sends on an endpoint that has ended meanwhile is dropped without a word:
-only a defect of the gateway raises `LocalProtocolError`.
+in the order of the octets; behind a `Violation` there are only deliveries that nobody takes. The
+protocol runs ahead of the driver, so what the driver sends on an endpoint that has ended meanwhile
+is dropped without a word: only a defect of the gateway raises `LocalProtocolError`.
 """
 
 from __future__ import annotations
@@ -331,8 +331,19 @@ class Connection:
         self._owed = []
         return owed
 
+    @property
+    def unfinished(self) -> int:
+        """How many sessions go on with what fits no flush, with each `data_to_send`."""
+        return len(self.carrier.unfinished)
+
+    def on_full(self, full: bool) -> None:
+        """The transport takes no more for now, or does again: what is unfinished waits for it."""
+        self.carrier.full = full
+
     def data_to_send(self) -> bytes:
-        """Octets to write, given once."""
+        """Octets to write, given once; there are more while it is `unfinished`."""
+        if self.carrier.unfinished and not self.carrier.full:
+            self.channels.go_on()
         self.channels.flush()
         if self.writer.size() == 0:
             return b""
@@ -405,6 +416,8 @@ class Connection:
         if state == _DISCARDING:
             if code == _spec.CLOSE:
                 self.machine.receive(ConnectionInput.RECV_CLOSE)
+            elif code == _spec.TRANSFER:
+                self.channels.receive_behind(channel, reader, events)
             return
         if code == _spec.OPEN:
             self._receive_open(Open.decode(reader), channel, events)
@@ -476,7 +489,7 @@ class Connection:
         self.machine.receive(ConnectionInput.FAIL)
         if self.machine.state != _DISCARDING:
             self.machine.receive(ConnectionInput.LOST)
-        self.channels.lose()
+        self.channels.lose(events)
         events.append(Violation(error))
 
 

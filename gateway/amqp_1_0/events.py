@@ -358,8 +358,8 @@ class ConnectionLost:
 class Violation:
     """The peer broke the connection's rules; what there is to say of it is written.
 
-    No other event follows. `error` is one of `errors`: to a client, `SaslRefusedError` and its kin
-    say why there is no connection.
+    No other event follows but `DeliveryDropped`. `error` is one of `errors`: to a client,
+    `SaslRefusedError` and its kin say why there is no connection.
     """
 
     __slots__ = ("error",)

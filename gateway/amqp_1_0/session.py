@@ -72,7 +72,7 @@ class Session:
         self.handles = Handles(min(self.limits.links_max, 0x100000000) - 1)
         self.next_incoming_id = 0
         self.incoming_window = self.limits.session_window
-        self.sending = SendWindow(carrier.writer)
+        self.sending = SendWindow(carrier)
         self.unsettled_in: dict[int, Link] = {}
         self.context: object = None
         self.flow_due = False
@@ -92,7 +92,10 @@ class Session:
 
     @property
     def blocked(self) -> bool:
-        """Local deliveries wait for the peer's incoming-window; `WindowOpened` will come."""
+        """Local deliveries wait, for the peer's incoming-window or for the next flush.
+
+        `WindowOpened` will come, or `Connection.unfinished` is less.
+        """
         return self.sending.blocked
 
     # What the driver does.

@@ -9,6 +9,7 @@ segment_file       one of these files: what of it is surely on disk
 whereabouts        whether a file that is written is still where it was
 reader             reads and verifies them
 ends               where the log begins and ends, as the store remembers it
+last_nodes         which node a copy was in, by the log alone
 ahead              whether the log goes on behind all that the store knows
 
 `gateway.accounting` proves from it that nothing was lost.

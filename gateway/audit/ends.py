@@ -15,6 +15,7 @@ from gateway.audit.reader import Segment, segment_paths, sequence_at
 from gateway.audit.schema import FIELD_NAMES, BlockKind, Kind, segment_numbers
 
 MESSAGE_KINDS: Final = frozenset(kind for kind in Kind if Kind.RECEIVED <= kind <= Kind.REQUEUED)
+HEAD_OCTETS: Final = 64 * 1024  # more than any header has
 _KIND: Final = FIELD_NAMES.index("kind")
 
 
@@ -111,8 +112,20 @@ def has_messages(directory: Path) -> bool:
 
 
 def last_incarnation(directory: Path) -> int:
-    """The number of the gateway's last life that a log has a segment of; 0: of none."""
-    return max((_incarnation(path) for path in segment_paths(directory)), default=0)
+    """The number of the gateway's last life that a log has a segment of; 0: of none.
+
+    A file that has not even a header tells of none, whatever it is called.
+    """
+    paths = segment_paths(directory)
+    while paths and not _is_begun(paths[-1]):
+        paths.pop()
+    return max((_incarnation(path) for path in paths), default=0)
+
+
+def _is_begun(path: Path) -> bool:
+    with path.open("rb") as file:
+        segment = Segment(path.name, file.read(HEAD_OCTETS))
+    return segment.header is not None or not segment.torn
 
 
 def size_of(directory: Path) -> tuple[int, int]:

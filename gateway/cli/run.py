@@ -46,7 +46,17 @@ Examples:
     is_flag=True,
     help="Start with a store that is missing or empty beside an audit log with messages, or older.",
 )
-def serve(config: pathlib.Path | None, changes: tuple[str, ...], accept_new_store: bool) -> None:
+@click.option(
+    "--accept-damaged-store",
+    is_flag=True,
+    help="Start without the rows of the store that are not as they were written.",
+)
+def serve(
+    config: pathlib.Path | None,
+    changes: tuple[str, ...],
+    accept_new_store: bool,
+    accept_damaged_store: bool,
+) -> None:
     """Run the gateway until it is told to stop.
 
     Without a configuration: AMQP on 127.0.0.1:5672, metrics and health on 127.0.0.1:9672, clients
@@ -54,8 +64,9 @@ def serve(config: pathlib.Path | None, changes: tuple[str, ...], accept_new_stor
     they have (drain_timeout), then connections are closed; a second signal closes them at once.
     SIGHUP: the configuration is read again; a wrong one changes nothing, and the log says why.
 
-    Exit code 2 at start: the configuration is wrong, or the store is missing or empty while the
-    audit log beside it has messages in it, or older than the log (--accept-new-store).
+    Exit code 2 at start: the configuration is wrong; the store is missing or empty while the audit
+    log beside it has messages in it, or older than the log (--accept-new-store); rows of the store
+    are damaged or gone (--accept-damaged-store); or the directory is a backup, not finished.
     """
     settings = load(config, list(changes))
     begin_logging(sys.stderr, level=settings.logging.level, form=settings.logging.format)
@@ -63,6 +74,7 @@ def serve(config: pathlib.Path | None, changes: tuple[str, ...], accept_new_stor
         settings,
         lambda: load(config, list(changes)),
         accept_new_store=accept_new_store,
+        accept_damaged_store=accept_damaged_store,
     )
     click.get_current_context().exit(code)
 

@@ -219,8 +219,9 @@ class ClientProtocol(TwistedProtocol):
         if self._over or self.transport is None:
             return
         data = self.client.data_to_send()
-        if data:
+        while data:
             self.transport.write(data)
+            data = self.client.data_to_send()
         if self.client.closed:
             self.transport.loseConnection()
         self._alarm.set(self.client.next_deadline())

@@ -25,6 +25,7 @@ from gateway.permissions.own_rules import OwnRules
 from gateway.permissions.permits import Permits
 from gateway.permissions.quotas import Quotas
 from gateway.permissions.rules import TOO_LONG, TOO_MUCH, AccessRules, Decision
+from gateway.wire.work import COMMAND, WORK
 
 CONNECT: Final = Asked(Action.CONNECT, ObjectKind.NOTHING)
 REALM: Final = "QPID"  # what a qpidd gives everybody, unless it is told otherwise
@@ -38,6 +39,13 @@ class Reviewed(Protocol):
 
     def on_rules_changed(self, now_ms: int) -> None:
         """End what the client has and may not have any longer."""
+
+
+class Spreading(Protocol):
+    """Who does over several turns what is too much for one: `bridge.spread.spread.Spread`."""
+
+    def begin(self, work: Review) -> bool:
+        """Do it, or what this turn has room for."""
 
 
 class DecisionTeller(Protocol):
@@ -71,13 +79,16 @@ class AccessBook:
         self.teller: DecisionTeller | None = None
         self._clients: dict[int, ClientAccess] = {}
 
-    def adopt(self, rules: AccessRules | None, file: str, now_ms: int) -> None:
-        """From now on these rules count, also for who is connected."""
+    def adopt(self, rules: AccessRules | None, file: str, spread: Spreading) -> None:
+        """From now on these rules count, also for who is connected.
+
+        What clients have and may have no longer ends at once, or, of very many, soon.
+        """
         self.rules = rules
         self.file = file
-        for client in list(self._clients.values()):
-            if self.client(client.connection) is client:  # ending one may have ended others
-                client.on_rules_changed(now_ms)
+        for client in self._clients.values():
+            client.renew()
+        spread.begin(Review(self, list(self._clients.values())))
 
     def queues_max(self, user: str) -> int:
         """How many queues a user may have made; below 0 there is no limit."""
@@ -109,6 +120,32 @@ class AccessBook:
     def client(self, connection: int) -> ClientAccess | None:
         """The client that has that connection, if it is there and has a virtual host."""
         return self._clients.get(connection)
+
+
+@final
+class Review:
+    """Whether clients may have what they have, by other rules. Implements `Piecework`."""
+
+    __slots__ = ("_book", "_clients")
+
+    def __init__(self, book: AccessBook, clients: list[ClientAccess]) -> None:
+        self._book = book
+        self._clients = clients
+
+    def who(self) -> str:
+        """See `Piecework`."""
+        return "connections, by other access rules"
+
+    def go_on(self, end: int) -> bool:
+        """See `Piecework`."""
+        while self._clients:
+            if WORK.units > end:
+                return False
+            client = self._clients.pop()
+            WORK.units += COMMAND
+            if self._book.client(client.connection) is client:  # it may have gone meanwhile
+                client.on_rules_changed()
+        return True
 
 
 @final
@@ -184,7 +221,7 @@ class ClientAccess:
         self.user = user
         self.login = login
         self._host = host
-        self._renew()
+        self.renew()
         refusal = self.refusal(CONNECT)
         if refusal is None:
             refusal = self._over_quota(book.quotas.connections(user) + 1)
@@ -193,7 +230,8 @@ class ClientAccess:
             book.add(self)
         return refusal
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
+        """Decide by the rules that are in force now."""
         rules = self._book.rules
         self.permits = Permits(rules, self.login, self._host.name, self._address, self)
 
@@ -217,7 +255,7 @@ class ClientAccess:
         other.user = user
         other.login = login
         other._host = host
-        other._renew()
+        other.renew()
         return other
 
     def close(self) -> None:
@@ -230,11 +268,10 @@ class ClientAccess:
         self._face = GONE
         self.permits = NOTHING
 
-    def on_rules_changed(self, now_ms: int) -> None:
+    def on_rules_changed(self) -> None:
         """Other rules are in force."""
-        self._renew()
         self._reason = Reason.RULES_CHANGED
-        self._face.on_rules_changed(now_ms)
+        self._face.on_rules_changed(self._bridge.now_ms)
         self._reason = Reason.NOT_ALLOWED
 
     def may_stay(self) -> Refusal | None:
@@ -304,7 +341,7 @@ class ClientAccess:
         which it may consume from, is for nobody else.
         """
         if self.permits.rules is not self._book.rules:
-            self._renew()
+            self.renew()
         permits = self.permits
         if permits.open or permits.may_publish(exchange, key).allowed:
             return True

@@ -153,6 +153,10 @@ class Room:
             self._accounts.on_drained()
         self._user.pressed = not self._account.has_half(0, 0)
 
+    def ease(self) -> None:
+        """A large delivery that was on the account has been written."""
+        self._user.pressed = not self._account.has_half(0, 0)
+
     def close(self) -> None:
         """The connection is over, and its account is closed."""
         if self.full:

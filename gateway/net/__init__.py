@@ -14,7 +14,7 @@ past_mending    which exceptions end the process
 turn_shares     what the connections of one user, and of all, may have done in one turn
 held_back       who waits to be confirmed, and for which limit
 tls, saslprep       TLS from PEM files; names and passwords in one form
-backup          copies of store and audit log, while they are used
+backup, unfinished  copies of store and audit log, while they are used; one not done yet
 exposed         what others on the machine can read of it
 data_directory, open_files, logs, counts, stopping   the process
 """

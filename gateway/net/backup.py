@@ -5,13 +5,16 @@ store for it (`store.copying`) and says how far the log had come by then; the se
 never change any more. All of it is made beside its place and moved to it at the end, so that a
 directory which is there is a whole backup. A gateway that is started from it goes on as after a
 kill at the moment of the copy. One that comes no further for `PATIENCE_MS` is given up.
+
+`unfinished` says what stands beside its place until then. What is there already is replaced only if
+it is surely that, and never what a gateway keeps its data in.
 """
 
 from __future__ import annotations
 
 import os
 import pathlib
-import shutil
+from collections.abc import Callable
 from functools import partial
 from threading import Thread
 from typing import Final, final
@@ -24,6 +27,7 @@ from gateway.audit.reader import segment_paths
 from gateway.audit.schema import segment_numbers
 from gateway.errors import GatewayError, StoreError
 from gateway.net.data_directory import AUDIT_FOLDER, IDENTITY_FILE, SECRET_FILE
+from gateway.net.unfinished import Unfinished
 from gateway.store.copying import Copying
 from gateway.store.interface import CallInReactor
 from gateway.store.sqlite import FILE_NAME, SqliteStore
@@ -40,9 +44,15 @@ class Backup:
     log = Logger()
 
     def __init__(
-        self, store: SqliteStore, directory: pathlib.Path, call_in_reactor: CallInReactor
+        self,
+        store: SqliteStore,
+        directory: pathlib.Path,
+        call_in_reactor: CallInReactor,
+        stuck: Callable[[], StoreError | None],
     ) -> None:
+        """Make none yet; `stuck`: why nothing can be committed now, if it cannot."""
         self._store = store
+        self._stuck = stuck
         self._directory = directory
         self._call_in_reactor = call_in_reactor
         self._making: Making | None = None
@@ -58,6 +68,9 @@ class Backup:
             raise GatewayError(f"another backup{which}")
         if not target.is_absolute():
             raise GatewayError(f"{target} is not an absolute path")
+        stuck = self._stuck()
+        if stuck is not None:
+            raise GatewayError(f"no backup can be made now: {stuck}")
         making = self._making = Making(self._directory, target, self._store.copy())
         Thread(target=lambda: self._run(making), name="backup", daemon=True).start()
         return making.done
@@ -65,7 +78,7 @@ class Backup:
     def look(self, now_ms: int) -> None:
         """Each second or so: is the backup that is made coming on?"""
         if self._making is not None:
-            self._making.look(now_ms)
+            self._making.look(now_ms, self._stuck())
 
     def _run(self, making: Making) -> None:
         """In a thread of its own."""
@@ -107,14 +120,15 @@ class Making:
         self._seen = -1
         self._since_ms = 0
 
-    def look(self, now_ms: int) -> None:
+    def look(self, now_ms: int, stuck: StoreError | None = None) -> None:
         """Give it up if it has come no further for long."""
         if self._seen != self._steps:
             self._seen, self._since_ms = self._steps, now_ms
         elif not self.given_up and now_ms - self._since_ms >= PATIENCE_MS:
             self.given_up = True
+            why = "" if stuck is None else f": {stuck}"
             error = StoreError(
-                f"the backup has come no further for {PATIENCE_MS // 1000} s, and is given up"
+                f"the backup has come no further for {PATIENCE_MS // 1000} s, and is given up{why}"
             )
             self._copying.end(error)
             self.done.errback(error)
@@ -134,7 +148,7 @@ class Making:
 
         Nothing that the reactor or the commit thread does waits for the disk that it is on.
         """
-        self._begin()
+        unfinished = self._begin()
         try:
             ends = self._copying.write(self.new / FILE_NAME, self._step)
             segments = self._copy_log(ends)
@@ -145,29 +159,36 @@ class Making:
             _sync(self.new)
             if self.given_up:
                 raise GatewayError("it was given up")
-            os.rename(self.new, self._target)
-            _sync(self._target.parent)
+            unfinished.finish(self._target)
         except BaseException:
-            shutil.rmtree(self.new, ignore_errors=True)
+            unfinished.remove()
             raise
         last = 0 if ends.last is None else ends.last.sequence
         return (
             f"{self._target}: the store, and {segments} segments of the audit log to record {last}"
         )
 
-    def _begin(self) -> None:
+    def _begin(self) -> Unfinished:
         """An empty directory, and in it the store's file for its owner alone."""
-        own, target = self._directory.resolve(), self._target.resolve()
-        if own in (target, *target.parents):
-            raise GatewayError(f"{self._target} is in the data directory that is to be copied")
         try:
-            if self._target.exists():
+            self._refuse_own()
+            if os.path.lexists(self._target):
                 raise GatewayError(f"{self._target} is there already")
-            shutil.rmtree(self.new, ignore_errors=True)  # what was not finished
-            self.new.mkdir(mode=0o700, parents=True)
+            unfinished = Unfinished(self.new)
             (self.new / FILE_NAME).touch(mode=0o600)
         except OSError as error:
             raise GatewayError(f"cannot make {self.new}: {error.strerror}") from None
+        return unfinished
+
+    def _refuse_own(self) -> None:
+        """Nothing is written to what is copied, by whatever name, nor is that removed."""
+        for own in (self._directory, self._directory / AUDIT_FOLDER):
+            kept, around = _same(own), _places(own)
+            for path in (self._target, self.new):
+                if kept in _places(path):
+                    raise GatewayError(f"{path} is in the data directory that is to be copied")
+                if _same(path) in around:
+                    raise GatewayError(f"the data directory that is to be copied is in {path}")
 
     def _step(self) -> None:
         self._steps += 1
@@ -202,6 +223,21 @@ class Making:
             copy.flush()
             os.fsync(handle)
         self._step()
+
+
+def _places(path: pathlib.Path) -> set[tuple[int, int]]:
+    """What a path is, or would be, in: itself and all directories above it, as far as they are."""
+    whole = path.resolve()
+    return {_same(each) for each in (whole, *whole.parents) if each.exists()}
+
+
+def _same(path: pathlib.Path) -> tuple[int, int]:
+    """What two names of one directory have in common; a directory that is not there has nothing."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return (-1, -1)
+    return (found.st_dev, found.st_ino)
 
 
 def _sync(path: pathlib.Path) -> None:

@@ -9,6 +9,7 @@ unlogged             which audit records were in memory only when the last life 
 audit/               the audit log's segments
 gateway-id           a UUID that stays with the directory
 login-secret         what the SCRAM keys of names that nobody has are made of
+unfinished-backup    it is no data directory, but a backup that was not finished (`unfinished`)
 
 `Disk` says how much of it there is, for the metrics.
 """
@@ -46,6 +47,7 @@ from gateway.wire.work import FILE, WORK
 AUDIT_FOLDER: Final = "audit"
 IDENTITY_FILE: Final = "gateway-id"
 SECRET_FILE: Final = "login-secret"
+UNFINISHED_FILE: Final = "unfinished-backup"
 SECRET_OCTETS: Final = 32
 OLDER: Final = "older than the audit log"
 
@@ -98,6 +100,11 @@ class LateSegments:
             raise UnknownStoreError(refusal)
         self.accepted = store
 
+    def kept(self) -> int:
+        """See `LogKeeper`."""
+        last = self._remembered.last
+        return 0 if last is None or self.differences else last.sequence
+
     def ends(self) -> LogEnds:
         """See `LogKeeper`."""
         synced = self.writer().synced
@@ -124,6 +131,11 @@ class LateSegments:
             octets = f"{writer.cut_octets} octets from there on were not surely on disk"
             return f"{writer.cut}; {octets}, and are written again as far as the store has them"
         return writer.damaged
+
+    @property
+    def cut_octets(self) -> int:
+        """How much was cut off the log's end when it was opened."""
+        return self.writer().cut_octets
 
     @property
     def last_sequence(self) -> int:
@@ -247,6 +259,11 @@ def _free(directory: pathlib.Path) -> int:
 
 def open_store(store: SqliteStore, directory: pathlib.Path) -> Recovered:
     """Lock the directory and read everything. Raises StartupError."""
+    if os.path.lexists(directory / UNFINISHED_FILE):
+        raise UnknownStoreError(
+            f"{directory} is a backup that was not finished: messages may be missing in it. The"
+            " gateway that made it was ended, or still makes it; take another backup"
+        )
     try:
         make_private(directory)
         recovered = store.open()

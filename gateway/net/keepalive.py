@@ -1,29 +1,43 @@
 """Peers that are gone without a word: the kernel asks, where the protocol's heartbeats do not.
 
 A 0-10 client may choose no heartbeat, and many do; with the kernel's own times a dead host would be
-noticed after more than two hours.
+noticed after more than two hours. But it asks only where all that was sent has been acknowledged;
+else it sends that again, for a quarter of an hour. A client that has a delivery under way is the
+one that matters, and so we look ourselves: at who acknowledges nothing, and not at who does not
+read, which is acknowledged.
 """
 
 from __future__ import annotations
 
 import socket
-from typing import Final, Protocol, cast
+from collections.abc import Mapping
+from struct import Struct
+from typing import Final, Protocol, cast, final
 
+from twisted.logger import Logger
 from twisted.protocols.policies import ProtocolWrapper
 
 IDLE_S: Final = 60  # of silence before the kernel asks
 INTERVAL_S: Final = 15
 PROBES: Final = 4  # unanswered, and the connection is over
+UNANSWERED_MS: Final = 1000 * (IDLE_S + INTERVAL_S * PROBES)
+LOOK_S: Final = 1.0
+LOOKS: Final = 15  # until everybody has been looked at
 
 _OPTIONS: Final = (
     (getattr(socket, "TCP_KEEPIDLE", None), IDLE_S),
     (getattr(socket, "TCP_KEEPINTVL", None), INTERVAL_S),
     (getattr(socket, "TCP_KEEPCNT", None), PROBES),
 )
+_INFO: Final = getattr(socket, "TCP_INFO", None)
+# Linux's struct tcp_info: segments not acknowledged, ms since the last acknowledgement.
+_UNACKNOWLEDGED: Final = Struct("=24xI28xI")
 
 
 class Kept(Protocol):
     """What is used of a TCP transport of Twisted; TLS may be around it."""
+
+    connected: int
 
     def setTcpKeepAlive(self, enabled: bool) -> None:
         """ITCPTransport."""
@@ -32,12 +46,76 @@ class Kept(Protocol):
         """ISystemHandle."""
 
 
+class LookedAt(Protocol):
+    """A connection."""
+
+    connection_id: int
+    address: str
+
+    @property
+    def transport(self) -> Kept:
+        """Its transport."""
+
+    def abort(self) -> None:
+        """Cut it off."""
+
+
 def keep_alive(transport: Kept) -> None:
     """Have the kernel look after silent peers."""
-    while isinstance(transport, ProtocolWrapper):  # TLS: its handle is no socket
-        transport = cast(Kept, transport.transport)
+    transport = _tcp(transport)
     transport.setTcpKeepAlive(True)
     handle = transport.getHandle()
     for option, value in _OPTIONS:
         if option is not None:
             handle.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def _tcp(transport: Kept) -> Kept:
+    while isinstance(transport, ProtocolWrapper):  # TLS: its handle is no socket
+        transport = cast(Kept, transport.transport)
+    return transport
+
+
+@final
+class Unanswered:
+    """Cuts off who has acknowledged nothing for two minutes of what was sent.
+
+    A share of all connections with each look: there may be very many.
+    """
+
+    log = Logger()
+
+    def __init__(self, connections: Mapping[int, LookedAt]) -> None:
+        self._connections = connections
+        self._left: list[int] = []
+
+    def look(self) -> None:
+        """At the next share of them."""
+        if _INFO is None:
+            return
+        if not self._left:
+            self._left = list(self._connections)
+        for _ in range(1 + len(self._connections) // LOOKS):
+            if not self._left:
+                return
+            connection = self._connections.get(self._left.pop())
+            if connection is not None and _unanswered(connection.transport, _INFO):
+                self.log.info(
+                    "connection {connection} from {address} has acknowledged nothing for"
+                    " {seconds} s",
+                    connection=connection.connection_id,
+                    address=connection.address,
+                    seconds=UNANSWERED_MS // 1000,
+                )
+                connection.abort()
+
+
+def _unanswered(transport: Kept, info: int) -> bool:
+    transport = _tcp(transport)
+    if not transport.connected:
+        return False
+    told = transport.getHandle().getsockopt(socket.IPPROTO_TCP, info, _UNACKNOWLEDGED.size)
+    if len(told) < _UNACKNOWLEDGED.size:  # an older kernel's
+        return False
+    segments, silent_ms = _UNACKNOWLEDGED.unpack(told)
+    return bool(segments) and int(silent_ms) > UNANSWERED_MS

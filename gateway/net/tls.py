@@ -192,10 +192,14 @@ class Current:
 
 
 def within_tls(
-    factory: ServerFactory[Any], context: Callable[[], IOpenSSLContextFactory | None]
+    factory: ServerFactory[Any],
+    context: Callable[[], IOpenSSLContextFactory | None],
+    transport: type[TLSMemoryBIOProtocol],
 ) -> ServerFactory[Any]:
     """The same, inside TLS. Any: protocols of any kind."""
-    return cast(ServerFactory[Any], TLSMemoryBIOFactory(Current(context), False, factory))
+    within = TLSMemoryBIOFactory(Current(context), False, factory)
+    within.protocol = transport
+    return cast(ServerFactory[Any], within)
 
 
 def _certificates(path: pathlib.Path) -> list[Certificate]:

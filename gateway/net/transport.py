@@ -27,6 +27,7 @@ class Transport(Protocol):
 
     protocol: TwistedProtocol
     bufferSize: int
+    connected: int
 
     def write(self, data: bytes) -> None:
         """ITransport."""

@@ -245,7 +245,10 @@ class TurnLoop:
         if pump.waits():
             self._waiting[key] = pump
             return began_ms
-        pump.flush(now_ms)
+        try:
+            pump.flush(now_ms)
+        except Exception as error:
+            self._failed(error)
         return self.stalls.over(began_ms, "flush", pump)
 
     def _bridge_deadline(self, now_ms: int) -> None:
@@ -259,7 +262,10 @@ class TurnLoop:
         try:
             return bool(call())
         except Exception as error:
-            self.broke(error)
-            self._counts.defects += 1
-            self.log.failure("a turn broke off")
+            self._failed(error)
             return False
+
+    def _failed(self, error: Exception) -> None:
+        self.broke(error)
+        self._counts.defects += 1
+        self.log.failure("a turn broke off")

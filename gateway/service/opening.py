@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from twisted.logger import Logger
 
 from gateway import __version__
+from gateway.audit.last_nodes import last_nodes
 from gateway.audit.reader import other_files
 from gateway.audit.records.log import AuditLog
 from gateway.bridge.bridge import Bridge
+from gateway.bridge.durable.topology_rows import numbers_of
 from gateway.bridge.node_names import plain_host
 from gateway.bridge.unwritten import MUCH
 from gateway.config import Settings
 from gateway.net.data_directory import AUDIT_FOLDER, LateSegments
 from gateway.net.upstreams.last_life import LastLife
 from gateway.net.upstreams.upstreams import Upstreams
+from gateway.store.damage import in_short
 from gateway.store.interface import Recovered
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.view import READER
@@ -78,12 +82,14 @@ def empty_bridge(
     return bridge
 
 
-def tell_of_log(bridge: Bridge, store: SqliteStore, segments: LateSegments) -> None:
+def tell_of_log(
+    bridge: Bridge, store: SqliteStore, recovered: Recovered, segments: LateSegments
+) -> None:
     """What was found of store and log stands in the log from now on, first of all."""
     audit = bridge.audit
     now_ms = bridge.now_ms
+    last = segments.last_sequence
     if segments.accepted:
-        last = segments.last_sequence
         audit.store_accepted(now_ms, store=audit.passing(segments.accepted), last_sequence=last)
         log.warn(
             "the store was {found}, and that is meant: what the audit log says of durable"
@@ -91,6 +97,9 @@ def tell_of_log(bridge: Bridge, store: SqliteStore, segments: LateSegments) -> N
             found=segments.accepted,
             last=last,
         )
+    store.counts.log_octets_cut = cut = segments.cut_octets
+    if cut:
+        log.info("the audit log ended in {cut} octets that were no whole records: cut off", cut=cut)
     store.counts.log_differences = len(segments.differences)
     for each in segments.differences:
         audit.log_differs(
@@ -100,7 +109,27 @@ def tell_of_log(bridge: Bridge, store: SqliteStore, segments: LateSegments) -> N
             expected=each.expected,
         )
         log.critical("the audit log is not what it was: {line}", line=str(each))
+    _tell_of_damage(bridge, recovered, last)
     segments.told_by = int(audit.next_sequence) - 1
+
+
+def _tell_of_damage(bridge: Bridge, recovered: Recovered, last: int) -> None:
+    """For ever of what is found now, and at each start of what is kept aside."""
+    audit = bridge.audit
+    now_ms = bridge.now_ms
+    if recovered.damage:
+        audit.store_accepted(now_ms, store=audit.passing("damaged"), last_sequence=last)
+    for line in recovered.damage:
+        problem = audit.passing(f"the store was damaged: {line}")
+        audit.log_differs(now_ms, segment=audit.passing(""), problem=problem, expected=last + 1)
+        log.critical("the store is damaged, and that is accepted: {line}", line=line)
+    if recovered.aside:
+        log.critical(
+            "{count} damaged rows of the store, which earlier starts have set aside, are kept: what"
+            " they had in them is not there: {lines}",
+            count=len(recovered.aside),
+            lines=in_short(recovered.aside),
+        )
 
 
 def recover(
@@ -112,8 +141,9 @@ def recover(
         damaged: what is wrong with the audit log's end, or "".
     """
     bridge.place(upstreams.placements, [*upstreams.upstreams.values()])
+    recovered.nameless = _nameless(recovered, settings.data_directory / AUDIT_FOLDER)
     bridge.recover(recovered)
-    for line in (*recovered.damage, *bridge.problems):
+    for line in bridge.problems:
         log.error("recovery: {line}", line=line)
     if damaged:
         log.error("audit log: {line}", line=damaged)
@@ -122,3 +152,17 @@ def recover(
     if settings.upstreams and not recovered.clean:
         recent = max(each.link_credit for each in settings.upstreams.values())
         upstreams.remember(LastLife(2 * recent).read(settings.data_directory / AUDIT_FOLDER))
+
+
+def _nameless(recovered: Recovered, log_directory: Path) -> dict[int, str]:
+    """Queues of which the store has messages and no row, and what the audit log calls them."""
+    known = numbers_of(recovered.topology)
+    copies = {
+        (entry.message.id, entry.position): entry.queue_id
+        for entry in recovered.entries
+        if entry.queue_id not in known
+    }
+    if not copies:
+        return {}
+    names = last_nodes(log_directory, copies)
+    return {number: names.get(number, "") for number in sorted(set(copies.values()))}

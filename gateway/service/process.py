@@ -124,7 +124,11 @@ _witness: Final = Witness()
 
 
 def run(
-    settings: Settings, read_again: Callable[[], Settings], *, accept_new_store: bool = False
+    settings: Settings,
+    read_again: Callable[[], Settings],
+    *,
+    accept_new_store: bool = False,
+    accept_damaged_store: bool = False,
 ) -> int:
     """Run a gateway on Twisted's reactor until it is told to stop; the process's exit code.
 
@@ -138,7 +142,12 @@ def run(
     os.umask(0o077)  # messages are nobody else's; SQLite would ask the umask
     reactor = cast(PosixReactorBase, installed)
     keep_time(reactor)
-    service = Service(settings, reactor, accept_new_store=accept_new_store)
+    service = Service(
+        settings,
+        reactor,
+        accept_new_store=accept_new_store,
+        accept_damaged_store=accept_damaged_store,
+    )
 
     def told(_number: int, _frame: object) -> None:
         # Not Twisted's own: its second signal ends in a traceback.

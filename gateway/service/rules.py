@@ -48,7 +48,7 @@ class RulesInForce:
         self._book.realm = realm
         file = str(loaded.file or "")
         self._changes.write("access", loaded.digest, file, by)
-        self._book.adopt(loaded.rules, file, self._bridge.now_ms)
+        self._book.adopt(loaded.rules, file, self._bridge.turns.spread)
         self.count_queues()
         self.say(settings)
 

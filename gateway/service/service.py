@@ -25,6 +25,7 @@ from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
 from gateway.faces.server_0_10 import connection as server_0_10
 from gateway.faces.server_1_0 import connection as server_1_0
 from gateway.metrics import METRICS, Collector
+from gateway.net.admin.clear import TlsOrTold
 from gateway.net.admin.measures import readers
 from gateway.net.admin.tokens import Tokens
 from gateway.net.backup import Backup
@@ -34,6 +35,8 @@ from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
 from gateway.net.exposed import exposed
 from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
 from gateway.net.held_back import HeldBack
+from gateway.net.keepalive import LOOK_S as UNANSWERED_LOOK_S
+from gateway.net.keepalive import Unanswered
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter, StallWatch
 from gateway.net.lag import LOOK_S as STALL_LOOK_S
 from gateway.net.listening.authenticate import Authentication
@@ -92,6 +95,7 @@ class Service:
         clock: GatewayClock | None = None,
         *,
         accept_new_store: bool = False,
+        accept_damaged_store: bool = False,
     ) -> None:
         self.settings = settings
         self.reactor = reactor
@@ -111,7 +115,7 @@ class Service:
         segments = LateSegments(
             settings.data_directory / AUDIT_FOLDER, accept_new_store=accept_new_store
         )
-        self.store = self._store(segments)
+        self.store = self._store(segments, accept_damaged_store)
         self.recovered = open_store(self.store, settings.data_directory)
         try:
             self.authentication = self._authentication()
@@ -123,7 +127,7 @@ class Service:
                 self.clock.now_ms(),
                 met=lambda: self.counts.accepted > 0 or len(settings.upstreams) > 0,
             )
-            tell_of_log(self.bridge, self.store, segments)
+            tell_of_log(self.bridge, self.store, self.recovered, segments)
             self.turns = TurnLoop(
                 reactor, self.clock.now_ms, self.bridge, self.counts, worked_ms=worked_ms
             )
@@ -145,7 +149,12 @@ class Service:
             with suppress(StoreError):  # which would hide why there is no gateway
                 self.store.close(b"")
             raise
-        self.backup = Backup(self.store, settings.data_directory, reactor.callFromThread)
+        self.backup = Backup(
+            self.store,
+            settings.data_directory,
+            reactor.callFromThread,
+            lambda: self.bridge.store_error if self.bridge.stuck() else None,
+        )
         self.stopping = Stopping(
             self.door,
             self.bridge,
@@ -161,7 +170,7 @@ class Service:
 
     # The parts.
 
-    def _store(self, segments: LateSegments) -> SqliteStore:
+    def _store(self, segments: LateSegments, accept_damaged: bool) -> SqliteStore:
         return SqliteStore(
             self.settings.data_directory,
             segments,
@@ -171,6 +180,7 @@ class Service:
             lambda: self._on_store_eased(),
             reserve_octets=self.settings.store_reserve,
             log=segments,
+            accept_damaged=accept_damaged,
         )
 
     def _faces(self, access: LoadedRules) -> FaceSettings:
@@ -308,6 +318,7 @@ class Service:
         self._every(USERS_LOOK_S, self.authentication.refresh)
         self._every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
         self._every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
+        self._every(UNANSWERED_LOOK_S, Unanswered(self.door.pumps).look)
         self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         self._every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
         self._every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
@@ -318,7 +329,7 @@ class Service:
 
     def _listen_for_admin(self, site: Site) -> None:
         secure = self.settings.admin_tls
-        factory = within_tls(site, lambda: self._admin_context) if secure else site
+        factory = within_tls(site, lambda: self._admin_context, TlsOrTold) if secure else site
         self.ports.listen("admin", self.settings.admin, factory)
         scheme = "https" if secure else "http"
         self.faces.admin_address = f"{scheme}://{self.addresses['admin']}"

@@ -9,6 +9,7 @@ outside                 what one who is not its gateway can read of it
 trouble, reserve        what the disk refuses, and when it is over; room set aside for that
 slowness                a disk that does not answer
 unlogged                which audit records a kill would lose meanwhile
+damage                  what is not as it was written, and what of it is good
 recovery                from rows to the entries of queues
 occupancy, rewriting    which rows are still needed, and how the others go
 """

@@ -2,7 +2,8 @@
 
     log        one row per commit (`log_rows` has the layout), numbered ascending
     topology   the durable exchanges, queues, bindings and notes, each with its own CRC-32
-    damaged    rows that could not be read, kept aside for people
+    damaged    rows of the log that could not be read, kept aside for people
+    damaged_topology   the same of the other
     meta       format, incarnation, whether it was closed in order, and with how many rows
     audit_log  where the audit log begins, and where it has come to at least
 
@@ -32,6 +33,7 @@ from gateway.audit.ahead import KNOWS_NOTHING, Known, last_sequence_in
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.audit.whereabouts import Whereabouts
 from gateway.errors import DecodeError, StoreError
+from gateway.store.damage import Damage, TopologyKey, row_line, topology_line
 from gateway.store.interface import TopologyRow
 from gateway.store.log_rows import unpack_row
 
@@ -39,7 +41,7 @@ FORMAT: Final = 1
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
 FIRST: Final = "first"
 LAST: Final = "last"
-OTHER_TABLES: Final = ("topology", "damaged", "meta", "audit_log")
+OTHER_TABLES: Final = ("topology", "damaged", "damaged_topology", "meta", "audit_log")
 COUNTED: Final = ("log", "topology")  # tables whose rows are counted when it is closed
 PLACES: Final = (FIRST, LAST)
 SHRUNK_OCTETS: Final = 16 * 1024 * 1024  # the most that is written again to give back room
@@ -60,6 +62,7 @@ SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS topology (kind INTEGER, key TEXT, value BLOB, checksum INTEGER,"
     " PRIMARY KEY (kind, key)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS damaged (incarnation INTEGER, number INTEGER, body BLOB)",
+    "CREATE TABLE IF NOT EXISTS damaged_topology (incarnation INTEGER, kind, key, value, checksum)",
     "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS audit_log (place TEXT PRIMARY KEY, sequence INTEGER,"
     " segment INTEGER, octets INTEGER, sha256 TEXT) WITHOUT ROWID",
@@ -92,6 +95,14 @@ def reading(doing: str = "cannot read the store") -> Iterator[None]:
 
 def _checksum(kind: int, key: str, value: bytes) -> int:
     return crc32(value, crc32(str(key).encode(), kind))
+
+
+def _is_as_written(kind: Any, key: Any, value: Any, checksum: Any) -> bool:
+    """Any: SQLite's values, which damage makes of any type."""
+    try:
+        return bool(_checksum(kind, key, value) == checksum)
+    except (TypeError, OverflowError):
+        return False
 
 
 def ends_in(database: sqlite3.Connection) -> LogEnds:
@@ -211,19 +222,47 @@ class Database:
             found = self._db.execute("SELECT body FROM log WHERE number = ?", (number,)).fetchone()
         return bytes(found[0]) if found else b""
 
-    def topology(self) -> tuple[list[TopologyRow], list[str]]:
+    def topology(self) -> tuple[list[TopologyRow], dict[TopologyKey, str]]:
         """The topology, by kind and key, and one line for each row that is not as written."""
         found: list[TopologyRow] = []
-        damage: list[str] = []
+        damage: dict[TopologyKey, str] = {}
         with reading():
             for kind, key, value, checksum in self._db.execute(
                 "SELECT kind, key, value, checksum FROM topology ORDER BY kind, key"
             ):
-                if _checksum(kind, key, value) == checksum:
+                if _is_as_written(kind, key, value, checksum):
                     found.append(TopologyRow(kind, key, value))
                 else:
-                    damage.append(f"topology {kind} {key!r}: checksum does not match")
+                    damage[(kind, key)] = topology_line((kind, key))
         return found, damage
+
+    def set_aside(self) -> tuple[list[str], list[str]]:
+        """A line for each row that was set aside, and those of the last life, if it was cut off."""
+        lines: list[str] = []
+        untold: list[str] = []
+        last = 0 if self.meta("clean") else self.meta("incarnation")
+        with reading():
+            found = [
+                (life, row_line(number, body if isinstance(body, bytes) else b""))
+                for life, number, body in self._db.execute("SELECT * FROM damaged ORDER BY number")
+            ]
+            if self._has_table("damaged_topology"):
+                found += [
+                    (life, topology_line((kind, key)))
+                    for life, kind, key in self._db.execute(
+                        "SELECT incarnation, kind, key FROM damaged_topology ORDER BY kind, key"
+                    )
+                ]
+        for life, line in found:
+            lines.append(line)
+            if life == last:
+                untold.append(line)
+        return lines, untold
+
+    def _has_table(self, name: str) -> bool:
+        """A late store has only those of who made it."""
+        asked = "SELECT 1 FROM sqlite_master WHERE name = ?"
+        return self._db.execute(asked, (name,)).fetchone() is not None
 
     def known(self) -> Known:
         """What it knows of the audit log: its ends, as they were remembered last, and more."""
@@ -243,22 +282,39 @@ class Database:
             first, last = self._ends
             self._ends = LogEnds(end, last) if place == FIRST else LogEnds(first, end)
 
-    def started(self, incarnation: int, damaged: list[int]) -> None:
+    def started(self, incarnation: int, damage: Damage | None = None) -> None:
         """A new incarnation begins, not closed in order yet; unreadable rows are set aside.
 
         From now on `look` knows the files, of which the WAL exists by then.
         """
         with as_store_errors("cannot start the store"), self._transaction():
-            for number in damaged:
-                self._db.execute(
-                    "INSERT INTO damaged SELECT ?, number, body FROM log WHERE number = ?",
-                    (incarnation, number),
-                )
-                self._db.execute("DELETE FROM log WHERE number = ?", (number,))
+            if damage is not None:
+                self._set_aside(incarnation, damage)
             self._set_meta("incarnation", incarnation)
             self._set_meta("clean", 0)
         names = (self._path.name, f"{self._path.name}-wal")
         self._files = [Whereabouts(self._path.with_name(name)) for name in names]
+
+    def _set_aside(self, incarnation: int, damage: Damage) -> None:
+        if damage.untold:  # once more by this one
+            last = self.meta("incarnation")
+            for table in ("damaged", "damaged_topology"):
+                self._db.execute(
+                    f"UPDATE {table} SET incarnation = ? WHERE incarnation = ?", (incarnation, last)
+                )
+        for number in damage.rows:
+            self._db.execute(
+                "INSERT INTO damaged SELECT ?, number, body FROM log WHERE number = ?",
+                (incarnation, number),
+            )
+            self._db.execute("DELETE FROM log WHERE number = ?", (number,))
+        for key in damage.topology:
+            self._db.execute(
+                "INSERT INTO damaged_topology SELECT ?, kind, key, value, checksum FROM topology"
+                " WHERE kind IS ? AND key IS ?",
+                (incarnation, *key),
+            )
+            self._db.execute("DELETE FROM topology WHERE kind IS ? AND key IS ?", key)
 
     def look(self) -> None:
         """`StoreError` if the files have been removed or moved: SQLite writes to them as ever."""

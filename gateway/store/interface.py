@@ -78,7 +78,11 @@ class Recovered:
             nor one that was only ever in memory.
         incarnation: how often this data directory was opened, this time included.
         clean: it was closed in order. If not, any entry may have been seen by a consumer before.
-        damage: one line for each part that could not be read and was left out.
+        damage: one line for each part that could not be read and was left out, which an operator
+            has accepted; and for those of an earlier start of which nobody may have been told.
+        nameless: of queues with entries and without a row, by number: what the audit log calls
+            them, or "". Whoever can read it fills this in.
+        aside: one line for each row that an earlier start has left out, and that is still kept.
     """
 
     topology: list[TopologyRow]
@@ -87,6 +91,8 @@ class Recovered:
     incarnation: int
     clean: bool
     damage: list[str]
+    aside: list[str]
+    nameless: dict[int, str]
 
     def __init__(
         self,
@@ -97,6 +103,7 @@ class Recovered:
         incarnation: int,
         clean: bool,
         damage: list[str],
+        aside: list[str],
     ) -> None:
         self.topology = topology
         self.entries = entries
@@ -104,6 +111,8 @@ class Recovered:
         self.incarnation = incarnation
         self.clean = clean
         self.damage = damage
+        self.aside = aside
+        self.nameless = {}
 
 
 @final
@@ -122,8 +131,10 @@ class StoreCounts:
             good or bad.
         failures, audit_failures: attempts to write the store and the audit log that were refused.
         rows: in the log now.
-        rows_damaged: found unreadable at open.
+        rows_damaged: found unreadable at open, or before that and kept aside; and tables with fewer
+            rows than they had.
         log_differences: ways in which the audit log was not what the store remembers, at open.
+        log_octets_cut: off its end at open: what was there was not whole.
     """
 
     __slots__ = (
@@ -134,6 +145,7 @@ class StoreCounts:
         "commits",
         "failures",
         "log_differences",
+        "log_octets_cut",
         "octets",
         "octets_done",
         "octets_submitted",
@@ -156,6 +168,7 @@ class StoreCounts:
         self.failures = 0
         self.audit_failures = 0
         self.log_differences = 0
+        self.log_octets_cut = 0
         self.rows = 0
         self.rows_damaged = 0
 
@@ -184,6 +197,9 @@ class LogKeeper(Protocol):
         `store`: why it knows nothing, "missing" or "empty"; "" when it does.
         Raises StartupError where such a store must not be begun, or is older than the log.
         """
+
+    def kept(self) -> int:
+        """After `compare`: the record up to which the log surely has what the store has of it."""
 
     def ends(self) -> LogEnds:
         """Both ends, as far as they are on disk."""

@@ -49,6 +49,7 @@ class MemoryStore:
             incarnation=self._incarnation,
             clean=clean,
             damage=[],
+            aside=[],
         )
 
     def topology(self) -> list[TopologyRow]:

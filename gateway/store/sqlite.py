@@ -19,10 +19,11 @@ from pathlib import Path
 from threading import Thread
 from typing import Final, final
 
-from gateway.audit.ahead import KNOWS_NOTHING
-from gateway.errors import DecodeError, StartupError, StoreError
+from gateway.audit.ahead import KNOWS_NOTHING, last_sequence_in
+from gateway.errors import DecodeError, StartupError, StoreError, UnknownStoreError
 from gateway.store.committer import Committer
 from gateway.store.copying import Copying
+from gateway.store.damage import Damage, in_short
 from gateway.store.database import Database
 from gateway.store.interface import (
     AuditSegments,
@@ -66,7 +67,9 @@ class SqliteStore:
         slack_octets: int = SLACK_OCTETS,
         reserve_octets: int = 0,
         log: LogKeeper | None = None,
+        accept_damaged: bool = False,
     ) -> None:
+        """Make it; `accept_damaged`: it is opened without what cannot be read of it."""
         self.counts = StoreCounts()
         self._directory = directory
         self._segments = segments
@@ -74,6 +77,7 @@ class SqliteStore:
         self._committed = committed
         self._slack_octets = slack_octets
         self._log = log
+        self._accept_damaged = accept_damaged
         self.reserve = Reserve(directory, reserve_octets)
         self.unlogged = Unlogged(directory)
         # The last number that the audit log has given; whoever has the log replaces this.
@@ -187,13 +191,16 @@ class SqliteStore:
         database = self._database
         incarnation = max(database.meta("incarnation"), life) + 1
         clean = database.meta("clean") != 0 or incarnation == 1
-        replay, occupancy = Replay(), Occupancy()
-        owed: list[bytes] = []
-        next_number, damaged = self._replay(replay, occupancy, owed if late else None)
-        topology, damage = database.topology()
-        damage = [*damaged.values(), *damage, *database.shrunk_tables()]
-        self.counts.rows_damaged = len(damage)
-        beginning = Beginning(database, self._segments, self._log, owed, incarnation, list(damaged))
+        replay, occupancy, damage = Replay(), Occupancy(), Damage()
+        next_number, unlogged = self._replay(replay, occupancy, damage)
+        topology, damage.topology = database.topology()
+        damage.missing = database.shrunk_tables()
+        damage.aside, damage.untold = database.set_aside()
+        if damage.found() and not self._accept_damaged:
+            raise UnknownStoreError(_refusal(self._directory, damage.found()))
+        self.counts.rows_damaged = len(damage.found()) + len(damage.aside)
+        owed = self._copy_to_log(unlogged, damage, late)
+        beginning = Beginning(database, self._segments, self._log, owed, incarnation, damage)
         if not late:
             beginning.start()
         self._committer = Committer(
@@ -216,40 +223,53 @@ class SqliteStore:
             entries=replay.entries(),
             highest_message_id=max(replay.highest_message_id, incarnation << INCARNATION_SHIFT),
             incarnation=incarnation,
-            clean=clean and not damage,
-            damage=damage,
+            clean=clean and not damage.found(),
+            damage=[*damage.found(), *damage.untold],
+            aside=damage.aside,
         )
 
     def _replay(
-        self, replay: Replay, occupancy: Occupancy, owed: list[bytes] | None
-    ) -> tuple[int, dict[int, str]]:
-        """Read the log; the next row's number, and which rows are unreadable and why.
-
-        `owed`: gets the audit blocks from the first on for which there is no room. They are those
-        behind the last sync of the audit log, and so not many.
-        """
+        self, replay: Replay, occupancy: Occupancy, damage: Damage
+    ) -> tuple[int, list[int]]:
+        """Read the log; the next row's number, and the rows that the audit log may not have yet."""
         next_number = 1
-        damaged: dict[int, str] = {}
+        unlogged: list[int] = []
+        kept = -1 if self._log is None else self._log.kept()
         for number, row in self._database.rows():
             next_number = number + 1
             try:
                 writes, audit = unpack_row(row)
                 check(writes)
-            except DecodeError as error:
-                damaged[number] = f"row {number} of {len(row)} octets: {error}"
+            except DecodeError:
+                damage.add_row(number, row)
+                unlogged.append(number)
                 continue
             replay.apply(writes)
             occupancy.add(number, len(row), writes)
+            if audit and (kept < 0 or last_sequence_in(audit) > kept):
+                unlogged.append(number)
+        return next_number, unlogged
+
+    def _copy_to_log(self, unlogged: list[int], damage: Damage, late: bool) -> list[bytes]:
+        """What the audit log lacks of these rows; from the first on for which there is no room.
+
+        Those are behind the last sync of the audit log, and so not many.
+        """
+        owed: list[bytes] = []
+        for number in unlogged:
+            audit = damage.audit.get(number)
+            if audit is None:
+                _writes, audit = unpack_row(self._database.row(number))
             if owed:
                 owed.append(audit)
                 continue
             try:
                 self._segments.append(audit)
             except StoreError as error:
-                if owed is None or not error.full:
+                if not late or not error.full:
                     raise
                 owed.append(audit)
-        return next_number, damaged
+        return owed
 
 
 @final
@@ -263,14 +283,14 @@ class Beginning:
         log: LogKeeper | None,
         owed: list[bytes],
         incarnation: int,
-        damaged: list[int],
+        damage: Damage,
     ) -> None:
         self._database = database
         self._segments = segments
         self._log = log
         self._owed = owed
         self._incarnation = incarnation
-        self._damaged = damaged
+        self._damage = damage
 
     def write(self) -> None:
         """What the last life left is made sure of; then it stands in the store that it is over."""
@@ -281,11 +301,20 @@ class Beginning:
 
     def start(self) -> None:
         """It stands in the store that this life has begun."""
-        if self._damaged and self._log is not None:
+        if self._damage.rows and self._log is not None:
             # Rows that are set aside say no more how far the log had come.
             self._segments.sync()
             self._database.remember(self._log.ends())
-        self._database.started(self._incarnation, self._damaged)
+        self._database.started(self._incarnation, self._damage)
+
+
+def _refusal(directory: Path, found: list[str]) -> str:
+    return (
+        f"the store in {directory} is damaged: {in_short(found)}. No crash does that. Without these"
+        " rows, messages and nodes that were confirmed would be gone without a word, and others"
+        " come again. Put a backup back; if it is meant: amqp-gateway serve"
+        " --accept-damaged-store, which sets them aside, and which the audit log will record"
+    )
 
 
 def _lock(directory: Path) -> int:

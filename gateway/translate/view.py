@@ -24,6 +24,7 @@ from gateway.translate.times import to_ms
 from gateway.translate.values import LATIN_OR_UTF16
 from gateway.wire.buffers import Reader
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import HEADER_SEEN, WORK
 
 Headers = dict[str, Tagged]
 DEPTH_MAX: Final = 32
@@ -169,6 +170,7 @@ class View:
             of_0_10 = message.encoding == AMQP_0_10
             self._headers = headers_of_0_10(message) if of_0_10 else headers_of_1_0(message)
             self._last = message
+            WORK.units += HEADER_SEEN * len(self._headers)
         return self._headers
 
     def selectable(self, message: Message, name: str) -> Tagged | None:

@@ -208,6 +208,13 @@ def parts() -> Callable[[], object]:
     return _selects(" OR ".join(["a = 'x'"] * 600), "y")
 
 
+def headers() -> Callable[[], object]:
+    """Headers of 0-10 messages that an exchange looks at."""
+    table = [(f"h{number}", Tagged(STR16, f"{number}")) for number in range(1_000)]
+    message = _message(spec.MessageProperties(application_headers=table), b"")
+    return lambda: READER.headers(message)
+
+
 def searched() -> Callable[[], object]:
     """Texts that are searched."""
     return _selects("a LIKE '%" + "a" * 500 + "b%'", "a" * 1_000_000)
@@ -313,6 +320,7 @@ TRIALS: tuple[tuple[str, Trial], ...] = (
     ("CHARACTERS_SEARCHED", searched),
     ("CHARACTERS_TRIED", tried),
     ("ELEMENT", decoded),
+    ("HEADER_SEEN", headers),
     ("CONVERSION", translated),
     ("CROSSING", crossed),
     ("OCTETS_COPIED", queries),

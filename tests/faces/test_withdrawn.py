@@ -1,6 +1,7 @@
 """A transaction that was filled by other rules than those that are in force at its commit."""
 
 import pytest
+from support.bridge_world import bind
 from support.controller_1_0 import ACCEPTED, Controller
 from support.own_rules import own_rules
 from support.talk_0_10 import Client, Gateway
@@ -10,6 +11,9 @@ from gateway.amqp_1_0 import _spec
 from gateway.audit.schema import Kind, Reason
 from gateway.message import ACCEPTED as TAKEN
 from gateway.permissions.actions import Action
+from gateway.permissions.own_rules import OwnRule, OwnRules
+from gateway.permissions.rules import Decision
+from gateway.wire.work import VERB, WORK
 
 UNAUTHORIZED = "amqp:unauthorized-access"
 MAY = "allow: [publish, consume]"
@@ -32,7 +36,7 @@ def controller(*rules: str) -> Controller:
 
 def adopts(hub: object, *rules: str) -> None:
     """Of a `Hub`, or of a `Gateway` of 0-10."""
-    hub.settings.access.adopt(own_rules(*rules), "f", hub.world.now_ms)  # type: ignore[attr-defined]
+    hub.settings.access.adopt(own_rules(*rules), "f", hub.world.bridge.turns.spread)  # type: ignore[attr-defined]
 
 
 def posted(at: Controller, address: str) -> tuple[bytes, object]:
@@ -118,6 +122,28 @@ def test_a_0_10_commit_is_refused_and_recorded() -> None:
     [record] = refusals(gateway.world)
     assert (record["exchange"], record["node"]) == ("publish", "queue 'q'")
     assert gateway.settings.counts.access_refused[Action.PUBLISH] == 1
+
+
+def test_a_commit_of_too_many_keys_to_decide_again_is_refused() -> None:
+    gateway = Gateway()
+    adopts(gateway, MAY)
+    gateway.world.queue("q")
+    bind(gateway.world, "q", "amq.fanout")
+    client = gateway.session()
+    client.does(spec.TxSelect())
+    words = ".".join(["w"] * 100)
+    for number in range(50):
+        client.publishes(b"1", to="amq.fanout", key=f"{words}.{number}")
+    client.hears()
+    never = OwnRule(Decision(True, 1, ""), 1 << Action.PUBLISH, key=["#", "never", "#"])
+    may = OwnRule(Decision(True, 2, ""), -1)
+    rules = OwnRules([never] * 30 + [may])
+    gateway.settings.access.adopt(rules, "f", gateway.world.bridge.turns.spread)
+    units, refused = WORK.units, WORK.refused
+    heard = client.does(spec.TxCommit())
+    assert 506 in [each[0] for each in heard if isinstance(each, tuple)]
+    assert (WORK.refused - refused, gateway.world.depth("q")) == (1, 0)
+    assert WORK.units - units < 2 * VERB
 
 
 def test_a_0_10_commit_that_other_rules_allow_is_done() -> None:

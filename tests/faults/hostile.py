@@ -5,8 +5,9 @@
 Each attack has a gateway of its own. The polite client, a process of its own, publishes a message
 every 20 ms and waits for its confirmation: its 99th percentile and its longest wait are in the
 table, with the gateway's memory (before, the most of it, after), the octets that it kept on its
-accounts and the units of work that it did (its own metrics). Attacks are in `hostile_*.py` beside
-this file, one file a subject; CI plays them small and asserts octets and units, never times.
+accounts and in its queues, and the units of work that it did (its own metrics). Attacks are in
+`hostile_*.py` beside this file, one file a subject; CI plays them small and asserts octets and
+units, never times.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Attack:
         config: of the gateway.
         kept_max: octets that the gateway may have on its accounts after the small one.
         refused: whether the small one meets a limit of these.
+        queued_max: octets that its queues may have after the small one; 0: that does not matter.
+        grown_max: octets by which its memory may grow meanwhile; 0: that does not matter.
         units_max: what the small one may cost in units of work; 0: that does not matter.
         units_min: what it must have been charged: work that nobody counts is what it asks for.
         prepare: puts into the gateway's directory what its configuration names.
@@ -65,6 +68,8 @@ class Attack:
     config: dict[str, Any] = field(default_factory=dict)  # Any: YAML
     kept_max: int = MIB
     refused: bool = False
+    queued_max: int = 0
+    grown_max: int = 0
     units_max: int = 0
     units_min: int = 0
     prepare: Callable[[Path], None] | None = None
@@ -97,12 +102,13 @@ class Seen:
         kept = f"{self.rss_after / MIB:8.1f} {self.kept / MIB:8.1f} {self.refused:8d}"
         times = f"{self.polite:7d} {self.p99_ms:8.1f} {self.longest_ms:8.1f}"
         ended = "" if self.alive else "  THE POLITE CLIENT WAS DROPPED"
-        return f"{self.attack:40} {' '.join(memory)} {kept} {self.units:12d} {times}{ended}"
+        done = f"{self.queued / MIB:8.1f} {self.units:12d}"
+        return f"{self.attack:40} {' '.join(memory)} {kept} {done} {times}{ended}"
 
 
 HEAD = (
     f"{'attack':40} {'RSS MiB':>8} {'most':>8} {'after':>8} {'kept':>8} {'refused':>8}"
-    f" {'units':>12} {'polite':>7} {'p99 ms':>8} {'longest':>8}"
+    f" {'queued':>8} {'units':>12} {'polite':>7} {'p99 ms':>8} {'longest':>8}"
 )
 
 
@@ -233,9 +239,10 @@ def _all(metrics: dict[str, float], name: str) -> list[float]:
 
 def attacks() -> list[Attack]:
     """All of them, by subject."""
-    from faults import hostile_logins, hostile_octets, hostile_work
+    from faults import hostile_admin, hostile_logins, hostile_octets, hostile_work
 
-    return [*hostile_octets.ATTACKS, *hostile_work.ATTACKS, *hostile_logins.ATTACKS]
+    rooms = (hostile_octets, hostile_work, hostile_logins, hostile_admin)
+    return [attack for room in rooms for attack in room.ATTACKS]
 
 
 def main(arguments: list[str]) -> None:

@@ -46,7 +46,8 @@ class Runs:
         try:
             told |= run(number, directory)
         except Exception as error:
-            told["problem"] = f"{type(error).__name__}: {error}"
+            notes = [f"; {note}" for note in getattr(error, "__notes__", ())]
+            told["problem"] = f"{type(error).__name__}: {error}{''.join(notes)}"
             (directory / "traceback").write_text(traceback.format_exc())
         else:
             shutil.rmtree(directory)

@@ -15,6 +15,8 @@ def test_an_attack_takes_a_share_and_no_more(attack: Attack, tmp_path: Path) -> 
     assert seen.polite > 0
     assert seen.kept <= attack.kept_max
     assert (seen.refused > 0) == attack.refused
+    assert not attack.queued_max or seen.queued <= attack.queued_max
+    assert not attack.grown_max or seen.rss_most - seen.rss_before <= attack.grown_max
     assert seen.units >= attack.units_min
     assert not attack.units_max or seen.units <= attack.units_max
     assert not attack.left_max or seen.left <= attack.left_max

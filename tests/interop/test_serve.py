@@ -423,6 +423,9 @@ def test_the_admin_port_may_speak_https_and_ctl_with_it(tmp_path: pathlib.Path) 
     assert done.returncode == 0, done.stderr
     assert made.served.tool(*ctl, "reload").returncode == 1  # nobody we believe
     assert made.served.tool(*ctl, "--tls-ca", str(tmp_path / "token"), "reload").returncode == 2
+    with pytest.raises(urllib.error.HTTPError, match="400") as refused:
+        urllib.request.urlopen(f"http{url[5:]}/healthz", timeout=60)
+    assert refused.value.read() == b"This port speaks HTTPS.\n"
     backup = ["backup", *ctl[1:]]
     assert made.served.tool(*backup, str(tmp_path / "copy")).returncode == 1
     done = made.served.tool(*backup, "--tls-ca", str(made.authority.ca), str(tmp_path / "copy"))
@@ -431,4 +434,6 @@ def test_the_admin_port_may_speak_https_and_ctl_with_it(tmp_path: pathlib.Path) 
     large = urllib.request.Request(f"{url}/ctl/reload", data=b"x" * 200_000)
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(large, timeout=60, context=made.context())
-    assert made.served.stop()[0] == 0
+    code, said = made.served.stop()
+    assert code == 0
+    assert said.count("plain HTTP at the admin port, which speaks HTTPS, from 127.0.0.1") == 1

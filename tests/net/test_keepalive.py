@@ -1,16 +1,27 @@
 """The kernel looks after peers that are silent."""
 
 import socket
+import struct
 
 from support.net import Net
 from twisted.internet.protocol import Factory, Protocol
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 
-from gateway.net.keepalive import IDLE_S, INTERVAL_S, PROBES, keep_alive
+from gateway.net.keepalive import (
+    IDLE_S,
+    INTERVAL_S,
+    LOOKS,
+    PROBES,
+    UNANSWERED_MS,
+    Unanswered,
+    keep_alive,
+)
 
 
 class Tcp:
     """A transport with a real socket, that is not connected."""
+
+    connected = 0
 
     def __init__(self) -> None:
         self.handle = socket.socket()
@@ -45,3 +56,36 @@ def test_so_it_is_below_tls() -> None:
 def test_every_connection_of_a_client_is_looked_after() -> None:
     _pump, wire = Net().connect()
     assert wire.kept_alive
+
+
+def silent(segments: int, silent_ms: int) -> bytes:
+    """A struct tcp_info."""
+    return struct.pack("=24xI28xI", segments, silent_ms)
+
+
+def test_who_acknowledges_nothing_for_two_minutes_is_cut_off() -> None:
+    net = Net(connections_max=100, connections_per_address_max=100)
+    wires = [net.connect()[1] for _ in range(40)]
+    unanswered = Unanswered(net.door.pumps)
+    wires[0].information = silent(0, 10 * UNANSWERED_MS)  # there was nothing to acknowledge
+    wires[1].information = silent(3, UNANSWERED_MS)
+    wires[2].information = silent(1, UNANSWERED_MS + 1)
+    wires[3].information = b""  # of a kernel that does not say
+    wires[4].information = silent(1, UNANSWERED_MS + 1)
+    wires[4].connected = False
+    for _ in range(LOOKS):
+        unanswered.look()
+    assert [at for at, wire in enumerate(wires) if wire.aborted] == [2]
+
+
+def test_nobody_is_whose_kernel_says_that_all_is_acknowledged() -> None:
+    net = Net()
+    _pump, wire = net.connect()
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as near,
+        server.accept()[0],
+    ):
+        wire.getHandle = lambda: near  # type: ignore[assignment, method-assign, return-value]
+        Unanswered(net.door.pumps).look()
+    assert not wire.aborted

@@ -139,6 +139,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.net.credentials.UpstreamCredentials",
         "gateway.net.detours.DetourDialers",
         "gateway.net.held_back.HeldBack",
+        "gateway.net.keepalive.Unanswered",
         "gateway.net.listen.Door",
         "gateway.net.listening.decisions.DecisionLog",
         "gateway.net.passwords.Passwords",

@@ -138,6 +138,22 @@ def test_a_turn_that_breaks_off_still_flushes_and_the_next_one_comes() -> None:
     assert net.bridge.log[2:] == ["end_turn", "flush one"]
 
 
+def test_a_connection_that_cannot_be_flushed_keeps_no_other_from_it() -> None:
+    net = Net()
+    one, two = faces(net, "one", "two")
+    recorder = net.turns._pumps[id(one)]
+
+    def broken(_now_ms: int) -> None:
+        raise ZeroDivisionError
+
+    recorder.flush = broken  # type: ignore[method-assign]
+    net.turns.touch(one)
+    net.turns.touch(two)
+    net.turn()
+    assert net.bridge.log == ["end_turn", "flush two"]
+    assert net.counts.defects == 1
+
+
 def test_two_turns_in_a_row_that_break_off_are_the_last() -> None:
     net = Net()
     given_up: list[BaseException] = []

@@ -15,8 +15,10 @@ from twisted.python.failure import Failure
 from gateway.audit.ends import differences
 from gateway.audit.reader import verify
 from gateway.clients.letter import Letter, Typed
-from gateway.errors import GatewayError, StoreError
+from gateway.errors import GatewayError, StoreError, UnknownStoreError
 from gateway.net.backup import PATIENCE_MS
+from gateway.net.data_directory import UNFINISHED_FILE
+from gateway.net.unfinished import TEXT
 from gateway.store import copying
 from gateway.store.outside import known
 
@@ -257,3 +259,154 @@ def test_a_stop_does_not_wait_for_the_disk_of_a_copy(
         stand.gateway.reactor.from_threads.get(timeout=30)()
     assert "the gateway stops" in str(told[0].value)
     assert assert_lives(stand.data) == 3
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def strangers_file(new: Path) -> None:
+    new.mkdir()
+    (new / "precious").write_text("mine")
+
+
+def stranger_beside_the_mark(new: Path) -> None:
+    strangers_file(new)
+    (new / UNFINISHED_FILE).write_bytes(TEXT)
+
+
+def stranger_in_the_log(new: Path) -> None:
+    (new / "audit").mkdir(parents=True)
+    (new / UNFINISHED_FILE).write_bytes(TEXT)
+    (new / "audit" / "precious").write_text("mine")
+
+
+def a_backup_without_its_mark(new: Path) -> None:
+    new.mkdir()
+    (new / "store.sqlite").write_bytes(b"somebody's")
+
+
+def strangers_mark(new: Path) -> None:
+    new.mkdir()
+    (new / UNFINISHED_FILE).write_text("I must finish this backup")
+
+
+def a_link(new: Path) -> None:
+    there = new.parent / "there"
+    there.mkdir()
+    (there / UNFINISHED_FILE).write_bytes(TEXT)
+    new.symlink_to(there)
+
+
+def a_file(new: Path) -> None:
+    new.write_text("mine")
+
+
+STRANGERS = [
+    strangers_file,
+    stranger_beside_the_mark,
+    stranger_in_the_log,
+    a_backup_without_its_mark,
+    strangers_mark,
+    a_link,
+    a_file,
+]
+
+
+@pytest.mark.parametrize("made", STRANGERS)
+def test_a_backup_removes_nothing_that_may_be_somebodys(
+    stand: Stand, tmp_path: Path, made: Any
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    made(home / "copy.new")
+    before = contents(home)
+    with pytest.raises(GatewayError, match=r"home/copy.new is there, .* nothing is removed"):
+        stand.copy(home / "copy")
+    assert contents(home) == before
+    assert not (home / "copy").exists()
+    stand.gateway.stop()
+
+
+def test_what_a_killed_gateway_left_of_a_backup_is_replaced(stand: Stand, tmp_path: Path) -> None:
+    new = tmp_path / "copy.new"
+    (new / "audit").mkdir(parents=True)
+    (new / UNFINISHED_FILE).write_bytes(TEXT)
+    (new / "store.sqlite").write_bytes(b"half")
+    (new / "audit" / "0000000001-000001.audit").write_bytes(b"half")
+    stand.gateway.result(stand.send())
+    stand.copy(tmp_path / "copy")
+    assert not new.exists()
+    assert not (tmp_path / "copy" / UNFINISHED_FILE).exists()
+    stand.gateway.stop()
+    assert assert_lives(tmp_path / "copy") == 1
+
+
+def test_no_gateway_starts_with_a_backup_that_is_made_and_none_replaces_it(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hanging = Hanging(monkeypatch)
+    done: list[str] = []
+    stand.backup.make(tmp_path / "copy").addCallback(done.append)
+    while not (tmp_path / "copy.new" / "store.sqlite").exists():
+        stand.gateway.result(stand.send())
+    before = contents(tmp_path / "copy.new")
+    with pytest.raises(UnknownStoreError, match="a backup that was not finished"):
+        WholeGateway(tmp_path / "copy.new")
+    other = WholeGateway(tmp_path / "other").start()
+    told: list[Any] = []
+    other.service.backup.make(tmp_path / "copy").addBoth(told.append)
+    other.wait_until(lambda: bool(told))
+    assert "is being made by another gateway" in str(told[0].value)
+    assert contents(tmp_path / "copy.new").keys() == before.keys()
+    other.stop()
+    hanging.answers.set()
+    stand.gateway.wait_until(lambda: bool(done))
+    stand.gateway.stop()
+    assert_lives(tmp_path / "copy")
+
+
+@pytest.mark.parametrize("data", ["x.new", "x.new/data", "x.new/deep/data"])
+def test_the_gateways_own_directory_is_never_taken_for_a_backup(tmp_path: Path, data: str) -> None:
+    gateway = WholeGateway(tmp_path / data).start()
+    (tmp_path / "x.new" / UNFINISHED_FILE).write_bytes(TEXT)
+    (tmp_path / "link").symlink_to(tmp_path)
+    before = contents(tmp_path / "x.new").keys()
+    for name in ("x", "link/x"):
+        told: list[Any] = []
+        gateway.service.backup.make(tmp_path / name).addBoth(told.append)
+        gateway.wait_until(lambda told=told: bool(told))  # type: ignore[misc]
+        assert "data directory that is to be copied" in str(told[0].value)
+    assert contents(tmp_path / "x.new").keys() >= before
+    gateway.stop()
+
+
+def test_while_nothing_can_be_committed_a_backup_is_refused_with_the_cause(
+    stand: Stand, tmp_path: Path
+) -> None:
+    bridge = stand.gateway.service.bridge
+    bridge.store_error = StoreError("cannot write to the store: disk I/O error")
+    with pytest.raises(GatewayError, match=r"no backup can be made now: .*disk I/O error"):
+        stand.backup.make(tmp_path / "copy")
+    assert not (tmp_path / "copy.new").exists()
+    bridge.store_error = None
+    stand.gateway.stop()
+
+
+def test_a_backup_that_the_store_keeps_waiting_is_given_up_with_the_cause(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hanging = Hanging(monkeypatch)
+    told: list[Any] = []
+    stand.backup.make(tmp_path / "copy").addBoth(told.append)
+    stand.backup.look(1)
+    stand.gateway.service.bridge.store_error = StoreError("the disk has not answered")
+    stand.backup.look(PATIENCE_MS + 1)
+    assert str(told[0].value).endswith("and is given up: the disk has not answered")
+    stand.gateway.service.bridge.store_error = None
+    hanging.answers.set()
+    stand.gateway.stop()

@@ -207,13 +207,13 @@ def test_nobody_takes_the_name_of_a_topic(world: World) -> None:
 def test_the_subscription_of_a_user_without_rights_collects_until_an_operator_deletes_it(
     world: World,
 ) -> None:
-    access, now_ms = world.hub.settings.access, world.hub.world.now_ms
-    access.adopt(own_rules("allow: all"), "f", now_ms)
+    access, spread = world.hub.settings.access, world.hub.world.bridge.turns.spread
+    access.adopt(own_rules("allow: all"), "f", spread)
     alice = world.client("alice")
     forever = {"durable": _spec.DURABLE_UNSETTLED_STATE, "expiry_policy": "never"}
     assert alice.receiver(NEWS, name="sub", **forever).attached
     queue = "subscription.alice.app.sub"
-    access.adopt(own_rules("allow: all, users: operator"), "f", now_ms)
+    access.adopt(own_rules("allow: all, users: operator"), "f", spread)
     alice.step()
     operator = world.client("operator")
     operator.send(operator.sender(NEWS), message(b"told"))

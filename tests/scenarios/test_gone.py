@@ -121,9 +121,11 @@ def was_forced(client: Client10) -> None:
 
 def was_told_other_rules(client: Client10) -> None:
     client.receiver("q")
-    client.hub.settings.access.adopt(own_rules("deny: connect"), "f", client.hub.world.now_ms)
+    client.hub.settings.access.adopt(
+        own_rules("deny: connect"), "f", client.hub.world.bridge.turns.spread
+    )
     client.step()
-    client.hub.settings.access.adopt(own_rules(*RULES), "f", client.hub.world.now_ms)
+    client.hub.settings.access.adopt(own_rules(*RULES), "f", client.hub.world.bridge.turns.spread)
 
 
 def visits_1_0(
@@ -145,7 +147,7 @@ def hub_with_rules() -> Hub:
     hub = Hub()
     hub.world.queue("q")
     hub.world.queue("d", durable=True)
-    hub.settings.access.adopt(own_rules(*RULES), "f", hub.world.now_ms)
+    hub.settings.access.adopt(own_rules(*RULES), "f", hub.world.bridge.turns.spread)
     return hub
 
 
@@ -281,7 +283,7 @@ def test_a_connection_of_0_10(by_hand: None, does: Callable[[Client010], None]) 
     gateway, kept = Gateway(), list[object]()
     gateway.world.queue("q")
     gateway.world.queue("d", durable=True)
-    gateway.settings.access.adopt(own_rules(*RULES), "f", gateway.world.now_ms)
+    gateway.settings.access.adopt(own_rules(*RULES), "f", gateway.world.bridge.turns.spread)
     visits_0_10(gateway, does, kept)
 
     def again() -> None:

@@ -472,6 +472,17 @@ def test_a_transfer_that_was_under_way_when_its_session_ended_is_in_the_books_on
     assert books(gateway.world) == (2, [Reason.OVER_LIMIT, Reason.SESSION_ENDED])
 
 
+def test_a_transfer_before_the_command_point_of_its_session_is_in_the_books():
+    gateway = talk_0_10.Gateway()
+    gateway.world.queue()
+    client = gateway.client()
+    attach = drive_0_10.control(spec.SessionAttach(name=b"s"), 1)
+    transfer = drive_0_10.command(spec.MessageTransfer(), header=b"", body=b"x")
+    client.face.receive_data(attach + transfer * 2, gateway.world.now_ms)
+    client.hears()
+    assert books(gateway.world) == (2, [Reason.SESSION_ENDED] * 2)
+
+
 def test_a_command_that_cannot_be_read_is_in_the_books_if_it_is_a_transfer():
     gateway = talk_0_10.Gateway()
     client = gateway.session()

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from prometheus_client import generate_latest
 from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
 from gateway.audit.reader import Segment, records, segment_paths, verify
 from gateway.cli.main import commands
+from gateway.clients.client import Login
 from gateway.clients.letter import Letter, Typed
 from gateway.errors import UnknownStoreError
 from gateway.store.database import Database
@@ -154,6 +156,24 @@ def test_a_newest_segment_that_was_cut_is_told(tmp_path: Path) -> None:
     gateway = WholeGateway(data).start()
     assert gateway.service.store.counts.log_differences == 1
     gateway.stop()
+
+
+def test_a_torn_end_that_is_cut_off_is_told_and_counted(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data, stop=False)
+    copy = shutil.copytree(data, tmp_path / "killed")
+    with segment_paths(copy / "audit")[-1].open("ab") as file:
+        file.write(b"torn")
+    with capturedLogs() as logged:
+        gateway = WholeGateway(copy).start()
+    lines = [formatEvent(event) for event in logged]
+    assert "the audit log ended in 4 octets that were no whole records: cut off" in lines
+    collector = gateway.service.collector
+    collector.take()
+    samples = generate_latest(collector.registry()).decode().splitlines()
+    assert "gateway_audit_log_cut_bytes 4.0" in samples
+    gateway.stop()
+    assert verify(copy / "audit") == []
 
 
 @pytest.mark.parametrize("octets", [b"notes", bytes(200), None])
@@ -354,7 +374,7 @@ def test_a_last_row_that_cannot_be_read_is_no_older_store(tmp_path: Path) -> Non
         database.execute("DELETE FROM audit_log")
         database.execute("UPDATE log SET body = zeroblob(9)")
     copy = tmp_path / "copy"
-    again = WholeGateway(tmp_path / "killed").start()
+    again = WholeGateway(tmp_path / "killed", accept_damaged_store=True).start()
     assert again.service.store.counts.rows_damaged > 0
     shutil.copytree(tmp_path / "killed", copy)  # killed again, with the rows set aside
     again.stop()
@@ -448,18 +468,138 @@ def test_a_single_segment_is_verified_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("table", "messages"), [("log", 0), ("topology", 3)])
-def test_rows_that_somebody_deleted_are_told(tmp_path: Path, table: str, messages: int) -> None:
+def test_rows_that_somebody_deleted_are_refused_or_told_for_ever(
+    tmp_path: Path, table: str, messages: int
+) -> None:
     data = tmp_path / "data"
     lived(data)
     with closing(sqlite3.connect(data / "store.sqlite", isolation_level=None)) as database:
         database.execute(f"DELETE FROM {table}")
+    with pytest.raises(UnknownStoreError, match=f"the table {table} has 0 rows"):
+        WholeGateway(data)
     with capturedLogs() as captured:
-        gateway = WholeGateway(data).start()
-    told_of = [str(formatEvent(each)) for each in captured if each["log_level"].name == "error"]
-    assert any(f"recovery: the table {table} has 0 rows" in line for line in told_of), told_of
+        gateway = WholeGateway(data, accept_damaged_store=True).start()
+    assert any(f"the table {table} has 0 rows" in line for line in criticals(captured))
     assert len(gateway.service.recovered.entries) == messages
     assert gateway.service.store.counts.rows_damaged == 1
     gateway.stop()
+    (record,) = told(data, "log-differs")
+    assert f"the store was damaged: the table {table} has 0 rows" in record["problem"]
     again = WholeGateway(data).start()
     assert again.service.store.counts.rows_damaged == 0
     again.stop()
+
+
+def criticals(captured: Any) -> list[str]:
+    return [str(formatEvent(each)) for each in captured if each["log_level"].name == "critical"]
+
+
+def change_a_row(directory: Path, table: str) -> None:
+    """One octet of what a stopped gateway has left."""
+    what = {"log": "body", "topology": "value"}[table]
+    with closing(sqlite3.connect(directory / "store.sqlite", isolation_level=None)) as database:
+        asked = (
+            "SELECT number, body FROM log"
+            if table == "log"
+            else ("SELECT key, value FROM topology WHERE kind = 2")
+        )
+        key, value = database.execute(asked).fetchall()[-1]
+        at = len(value) // 2
+        changed = value[:at] + bytes([value[at] ^ 1]) + value[at + 1 :]
+        name = {"log": "number", "topology": "key"}[table]
+        database.execute(f"UPDATE {table} SET {what} = ? WHERE {name} = ?", (changed, key))
+
+
+@pytest.mark.parametrize(("table", "row"), [("log", "row "), ("topology", "topology 2 ")])
+def test_one_octet_of_a_stored_row_is_refused_or_told_for_ever(
+    tmp_path: Path, table: str, row: str
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    change_a_row(data, table)
+    before = {path: path.read_bytes() for path in (data / "audit").iterdir()}
+    refused = run("serve", "--set", f"data_directory={data}", "--set", "listen.amqp=127.0.0.1:0")
+    assert (refused.exit_code, "--accept-damaged-store" in refused.output) == (2, True)
+    assert {path: path.read_bytes() for path in (data / "audit").iterdir()} == before
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data, accept_damaged_store=True).start()
+    assert [row in line for line in criticals(captured)] == [True]
+    assert gateway.service.store.counts.rows_damaged == 1
+    gateway.stop()
+    (accepted,) = told(data, "store-accepted")
+    assert accepted["store"] == "damaged"
+    for _ in range(2):
+        with capturedLogs() as captured:
+            again = WholeGateway(data).start()
+        assert ["set aside" in line and row in line for line in criticals(captured)] == [True]
+        assert again.service.store.counts.rows_damaged == 1
+        again.stop()
+    (record,) = told(data, "log-differs")
+    assert f"the store was damaged: {row}" in record["problem"]
+    verified = run("audit", "verify", data)
+    assert (verified.exit_code, "the store was damaged" in verified.output) == (1, True)
+
+
+def lose_the_row(directory: Path) -> None:
+    with closing(sqlite3.connect(directory / "store.sqlite", isolation_level=None)) as database:
+        database.execute("DELETE FROM topology WHERE kind = 2")
+
+
+def damage_the_row(directory: Path) -> None:
+    change_a_row(directory, "topology")
+
+
+@pytest.mark.parametrize("harm", [lose_the_row, damage_the_row])
+@pytest.mark.parametrize("host", ["/", "other"])
+def test_a_queue_whose_row_is_gone_has_its_messages_back_under_its_name(
+    tmp_path: Path, harm: Any, host: str
+) -> None:
+    data = tmp_path / "data"
+    hosts = ("virtual_hosts=[{name: /}, {name: other}]",)
+    gateway = WholeGateway(data, *hosts).start()
+    client = gateway.connect_0_10(Login(virtual_host=host))
+    gateway.result(client.declare_queue("q", durable=True))
+    gateway.result(client.bind("q", "amq.topic", "news"))
+    for _ in range(3):
+        gateway.result(client.send("q", Letter(body=Typed("string", "x"), durable=True)))
+    gateway.stop()
+    harm(data)
+    again = WholeGateway(data, *hosts, accept_damaged_store=True).start()
+    for number in range(2):
+        client = again.connect_0_10(Login(virtual_host=host))
+        letter = Letter(body=Typed("string", "x"), durable=True)
+        again.result(client.send("amq.topic/news", letter))
+        queue = again.service.bridge.hosts[host].topology.queues["q"]
+        assert queue.depth == 4 + number
+        again.stop()
+        again.ledger().assert_balanced()
+        again = WholeGateway(data, *hosts).start()
+    again.stop()
+
+
+def test_a_queue_that_not_even_the_log_names_is_called_by_its_number(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    lose_the_row(data)
+    for path in segment_paths(data / "audit"):
+        path.unlink()
+    gateway = WholeGateway(data, accept_damaged_store=True).start()
+    [name] = gateway.service.bridge.default_host.topology.queues
+    assert name.startswith("recovered.")
+    assert gateway.service.bridge.default_host.topology.queues[name].depth == 3
+    gateway.stop()
+
+
+@pytest.mark.parametrize("content", [b"", bytes(4096), b"AMQPAUDT"])
+def test_a_file_called_like_the_next_segment_that_has_no_header_tells_of_no_start(
+    tmp_path: Path, content: bytes
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    (data / "audit" / "0000000002-000002.audit").write_bytes(content)
+    gateway = WholeGateway(data).start()
+    assert depth(gateway) == 3
+    gateway.stop()
+    assert gateway.service.store.counts.log_differences == 0
+    assert run("audit", "verify", data).exit_code == 0
+    assert [each["incarnation"] for each in told(data, "incarnation-started")] == [1, 2]

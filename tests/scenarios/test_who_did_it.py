@@ -221,7 +221,7 @@ def test_a_connection_that_other_rules_end_is_not_closed_by_its_client():
     gateway.session("ann")
     hub.client(user=("user", "pass"))
     for world in (gateway, hub):
-        world.settings.access.adopt(OwnRules([]), "f", 1)
+        world.settings.access.adopt(OwnRules([]), "f", world.world.bridge.turns.spread)
         world.world.turn()
     assert closings(gateway.world) == [("RULES_CHANGED", "ann")]
     assert closings(hub.world) == [("RULES_CHANGED", "user@realm")]
@@ -235,7 +235,7 @@ def test_a_connect_that_is_refused_is_not_one_that_left():
     gateway, hub, lines = talk_0_10.Gateway(), Hub(), Closings()
     gateway.settings.journal = hub.settings.journal = lines
     for world in (gateway, hub):
-        world.settings.access.adopt(OwnRules([]), "f", 1)
+        world.settings.access.adopt(OwnRules([]), "f", world.world.bridge.turns.spread)
     client = talk_0_10.Client(gateway)
     client.hears()
     client.connection.send_start_ok([], "PLAIN", b"\0u\0p", "en_US")

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from signal import SIGTERM
 from socket import create_connection
 
 from support.gateway_process import GatewayProcess, run
-from support.raw_peers import Raw010
+from support.raw_peers import Raw, Raw010
 
+from gateway.amqp_0_10 import _spec as spec
 from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.listening.proxy_header import SIGNATURE
 from gateway.net.listening.users import make_user, write_users
@@ -148,7 +150,7 @@ def test_the_address_that_a_proxy_tells_is_the_one_that_counts(tmp_path: Path) -
     log = gateway.log()
     assert "connection 1 from 203.0.113.9" in log
     assert "connection 2 from 203.0.113.8" in log
-    assert "127.0.0.1 is no proxy" in log
+    assert "a connection from 127.0.0.1 was refused: it is no proxy" in log
     told = run("audit", "cat", str(gateway.audit)).stdout
     records = [json.loads(line) for line in told.splitlines()]
     found = [
@@ -160,6 +162,26 @@ def test_the_address_that_a_proxy_tells_is_the_one_that_counts(tmp_path: Path) -
         ("connection-opened", "203.0.113.9"),
         ("connection-refused", "203.0.113.8"),
     ]
+
+
+def test_a_stop_does_not_wait_for_metrics_that_are_being_gathered(tmp_path: Path) -> None:
+    queues = 3000
+    config = {"queues": {"queues": 2 * queues}}
+    with GatewayProcess(tmp_path, config) as gateway, ExitStack() as scrapers:
+        with Raw010(gateway.amqp_port, patience_s=60) as client:
+            session = client.log_in().attach()
+            declared = [
+                spec.QueueDeclare(queue=f"queue-{number}", durable=True) for number in range(queues)
+            ]
+            assert client.does(session, declared)
+        # Each wants a text of its own, which a thread makes: they have work for a while.
+        asked = [scrapers.enter_context(Raw(gateway.admin_port, patience_s=60)) for _ in range(12)]
+        for number, scraper in enumerate(asked):
+            names = b"name[]=gateway_object_queue_messages&name[]=%d" % number
+            scraper.say(b"GET /metrics/objects?%b HTTP/1.1\r\nHost: x\r\n\r\n" % names)
+        assert gateway.get("/healthz") == "ok\n"  # their requests have come as well
+        gateway.signal(SIGTERM)
+        assert gateway.wait() == 0
 
 
 def test_clients_that_want_all_files_leave_some_for_probes_and_for_the_log(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_topology_is_cleared_from_a_key_on_to_in_front_of_another_before_more_is
     database.commit(1, b"x", rows)
     database.commit(2, b"x", {(1, "a"): b"again"}, [(1, "a", "c")])
     found, damage = database.topology()
-    assert damage == []
+    assert damage == {}
     assert [(row.kind, row.key, row.value) for row in found] == [
         (1, "0", b"below"),
         (1, "a", b"again"),

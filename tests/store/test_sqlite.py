@@ -16,7 +16,8 @@ from support.stores import (
     scratch,
 )
 
-from gateway.errors import StartupError, StoreError
+from gateway.audit.records.log import AuditLog
+from gateway.errors import StartupError, StoreError, UnknownStoreError
 from gateway.message import Message
 from gateway.store import committer
 from gateway.store.sqlite import FILE_NAME, INCARNATION_SHIFT
@@ -172,7 +173,9 @@ def fill(directory: Path, turns: int) -> list[dict[tuple[int, int], Facts]]:
 
 @settings(max_examples=20)
 @given(st.data())
-def test_a_row_with_any_octet_changed_is_left_out_and_reported(data: st.DataObject) -> None:
+def test_a_row_with_any_octet_changed_is_refused_or_left_out_and_reported(
+    data: st.DataObject,
+) -> None:
     with scratch() as path:
         directory = Path(path)
         everything = fill(directory, 5)[-1]
@@ -185,7 +188,10 @@ def test_a_row_with_any_octet_changed_is_left_out_and_reported(data: st.DataObje
         database.delete([number])
         database.commit(number, bytes(damaged), {})
         database.close()
-        recovered = reopened(directory)
+        for _ in range(2):  # the first refusal changes nothing
+            with pytest.raises(UnknownStoreError, match=rf"row {number} .*--accept-damaged-store"):
+                Running(directory)
+        recovered = reopened(directory, accept_damaged=True)
         found = content(recovered)
         lost = {(1, 2 * number), (1, 2 * number + 1)}
         back = {(1, 2 * number - 2)} - {(1, 0)}  # what only the damaged row said had left
@@ -195,6 +201,7 @@ def test_a_row_with_any_octet_changed_is_left_out_and_reported(data: st.DataObje
         assert not recovered.clean
         again = reopened(directory)
         assert (content(again), again.damage) == (found, [])
+        assert [f"row {number} " in line for line in again.aside] == [True]
 
 
 @settings(max_examples=25)
@@ -215,7 +222,7 @@ def test_a_file_with_any_octet_changed_is_refused_or_yields_only_true_entries(
         file.write_bytes(octets)
         try:
             found = content(reopened(directory))
-        except StoreError as error:
+        except (StoreError, UnknownStoreError) as error:
             assert "\n" not in str(error)
             return
         assert all(ever[place] == found[place] for place in found)
@@ -372,7 +379,10 @@ def test_a_store_of_a_newer_format_is_refused(tmp_path: Path) -> None:
         Running(tmp_path)
 
 
-def test_topology_that_is_not_as_written_is_left_out_and_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", ["x'00'", "'text'", "7", "NULL"])
+def test_topology_that_is_not_as_written_is_refused_or_set_aside(
+    tmp_path: Path, value: str
+) -> None:
     running = Running(tmp_path)
     writer = TurnWriter()
     writer.topology(1, "queue", b"settings")
@@ -380,8 +390,65 @@ def test_topology_that_is_not_as_written_is_left_out_and_reported(tmp_path: Path
     running.commit(writer)
     running.close()
     database = committer.Database(tmp_path / FILE_NAME)
-    database._db.execute("UPDATE topology SET value = x'00' WHERE key = 'queue'")
+    database._db.execute(f"UPDATE topology SET value = {value} WHERE key = 'queue'")
     database.close()
-    recovered = reopened(tmp_path)
+    with pytest.raises(UnknownStoreError, match="topology 1 'queue': checksum does not match"):
+        Running(tmp_path)
+    recovered = reopened(tmp_path, accept_damaged=True)
     assert [row.key for row in recovered.topology] == ["sound"]
-    assert recovered.damage == ["topology 1 'queue': checksum does not match"]
+    told = ["topology 1 'queue': checksum does not match"]
+    assert (recovered.damage, recovered.aside) == (told, [])
+    again = reopened(tmp_path)
+    assert ([row.key for row in again.topology], again.damage) == (["sound"], [])
+    assert again.aside == told
+
+
+class WholeBlocks(Segments):
+    """Takes what an audit log gives."""
+
+    def append(self, blocks: bytes) -> None:
+        self.blocks.append(blocks)
+
+
+def test_of_a_damaged_row_the_messages_are_told_and_the_log_gets_its_audit_blocks(
+    tmp_path: Path,
+) -> None:
+    running = Running(tmp_path / "store")
+    running.commit(one_message(1))
+    audit = AuditLog(1, 1)
+    audit.incarnation_started(1, "1")
+    block = audit.take_block(1)
+    running.commit(one_message(2), block)
+    shutil.copytree(tmp_path / "store", tmp_path / "killed")
+    running.close()
+    database = committer.Database(tmp_path / "killed" / FILE_NAME)
+    number, row = list(database.rows())[-1]
+    at = row.index(b"x")
+    database.delete([number])
+    database.commit(number, row[:at] + bytes([row[at] ^ 1]) + row[at + 1 :], {})
+    database.close()
+    segments = WholeBlocks()
+    again = Running(tmp_path / "killed", segments, accept_damaged=True)
+    again.close()
+    [line] = again.recovered.damage
+    sent = message(2).id
+    assert f"as far as it can be read, messages {sent} to {sent}, 1 copies" in line
+    assert block in segments.blocks
+
+
+def test_rows_set_aside_by_a_life_that_was_cut_off_are_found_once_more(tmp_path: Path) -> None:
+    fill(tmp_path / "store", 3)
+    database = committer.Database(tmp_path / "store" / FILE_NAME)
+    database._db.execute("UPDATE log SET body = zeroblob(9) WHERE number = 2")
+    database.close()
+    first = Running(tmp_path / "store", accept_damaged=True)
+    shutil.copytree(tmp_path / "store", tmp_path / "killed")
+    first.close()
+    second = Running(tmp_path / "killed")
+    assert second.recovered.damage == first.recovered.damage == second.recovered.aside
+    assert second.store.counts.rows_damaged == 1
+    shutil.copytree(tmp_path / "killed", tmp_path / "again")
+    second.close()
+    assert reopened(tmp_path / "again").damage == first.recovered.damage
+    third = reopened(tmp_path / "killed")
+    assert (third.damage, third.aside) == ([], second.recovered.aside)

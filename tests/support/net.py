@@ -176,6 +176,7 @@ class Wire(StringTransport):
         self.tls: list[object] = []
         self.no_delay = False
         self.kept_alive = False
+        self.information = bytes(104)  # Linux's struct tcp_info
         self.protocol: object = None
 
     def write(self, data: bytes) -> None:
@@ -196,6 +197,9 @@ class Wire(StringTransport):
 
     def setsockopt(self, level: int, option: int, value: int) -> None:
         assert value > 0
+
+    def getsockopt(self, level: int, option: int, size: int) -> bytes:
+        return self.information[:size]
 
     def setTcpNoDelay(self, enabled: bool) -> None:
         self.no_delay = enabled

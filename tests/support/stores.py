@@ -151,9 +151,9 @@ def content(recovered: Recovered) -> dict[tuple[int, int], tuple[int, Message]]:
     }
 
 
-def reopened(directory: Path) -> Recovered:
+def reopened(directory: Path, *, accept_damaged: bool = False) -> Recovered:
     """What a store in this directory holds; the directory is left closed in order."""
-    running = Running(directory)
+    running = Running(directory, accept_damaged=accept_damaged)
     running.close()
     return running.recovered
 

@@ -76,7 +76,11 @@ class WholeGateway:
     """The service, its reactor, and its guests."""
 
     def __init__(
-        self, directory: pathlib.Path, *changes: str, accept_new_store: bool = False
+        self,
+        directory: pathlib.Path,
+        *changes: str,
+        accept_new_store: bool = False,
+        accept_damaged_store: bool = False,
     ) -> None:
         self.reactor = ThreadedMemoryReactor()
         settings = load(
@@ -95,6 +99,7 @@ class WholeGateway:
             self.reactor,  # type: ignore[arg-type]  # a fake
             clock,
             accept_new_store=accept_new_store,
+            accept_damaged_store=accept_damaged_store,
         )
         self.stopped = False
         self.service.on_stopped = self._on_stopped

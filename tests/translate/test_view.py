@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given
+from support.work import units_of
 from translate.cases import new_message, old_message, s, sym
 from translate.messages import arrived_0_10, arrived_1_0, data, messages_0_10, messages_1_0
 
@@ -10,6 +11,7 @@ from gateway.amqp_1_0 import types as new
 from gateway.message import Kind, Message
 from gateway.translate.view import READER
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import HEADER_SEEN
 
 BOTH = [
     (Tagged(old.STR8, "a"), s("a"), Tagged(Kind.STRING, "a")),
@@ -65,6 +67,14 @@ def test_a_reader_does_not_mix_messages_up() -> None:
     two = new_message(subject="two")
     for message, subject in ((one, "one"), (two, "two"), (one, "one")):
         assert READER.header(message, "qpid.subject") == Tagged(Kind.STRING, subject)
+
+
+def test_what_a_message_has_of_headers_is_work_once() -> None:
+    headers = [(f"h{number}", Tagged(old.INT32, number)) for number in range(100)]
+    application = [(s(f"h{number}"), Tagged(new.INT, number)) for number in range(100)]
+    for message in (old_message(headers=headers), new_message(application=application)):
+        assert units_of(lambda message=message: READER.headers(message)) >= 100 * HEADER_SEEN
+        assert units_of(lambda message=message: READER.headers(message)) == 0
 
 
 def test_what_cannot_be_opened_has_no_headers() -> None:

@@ -1,8 +1,8 @@
 """Deliveries that we send: their record while they are unsettled, and their transfer frames.
 
 A delivery is written in one frame where it fits, else in as many as needed and as the session
-window lets through (2.6.14); what is left waits in its session's queue. No object is
-made for a frame.
+window lets through (2.6.14) and one flush takes; what is left waits in its session's queue. No
+object is made for a frame.
 """
 
 from __future__ import annotations
@@ -79,6 +79,10 @@ class Outgoing:
         self.started = False
         self.resume = False
         self.aborted = False
+
+    def size(self) -> int:
+        """Octets of it that are kept until all of it has been written."""
+        return len(self.head) + len(self.rest)
 
 
 def write_transfer(

@@ -3,7 +3,8 @@
 The delivery count of what may have been seen goes up (`dispatched`). Copies of a queue that had
 been deleted while they were with subscribers come back and end, as they would have. What there is
 no place for (`absent`) stays in the store, counted, reported and, as far as its queue has a name,
-recovered in the audit log.
+recovered in the audit log. A queue whose row is gone, which the store does not start without an
+operator's word, is made again, with what it holds and without its properties.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final, final
 from gateway.bridge.durable.absent import AbsentQueue
 from gateway.bridge.durable.dispatched import Dispatched
 from gateway.bridge.durable.topology_rows import (
+    QUEUE_KINDS,
     QueueRow,
     RowKind,
     binding_row,
@@ -21,6 +23,7 @@ from gateway.bridge.durable.topology_rows import (
     host_row,
     queue_row,
     read_identity,
+    row_key,
 )
 from gateway.bridge.exchanges.exchange import Binding
 from gateway.bridge.exchanges.filters import kept_selector
@@ -30,13 +33,13 @@ from gateway.bridge.numbers import Numbers
 from gateway.bridge.queues.copies import DELIVERY_COUNT_MAX, Copies
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.seams import QueueSettings
 from gateway.errors import DecodeError
 from gateway.message import Message, MessageReader
 from gateway.store.interface import Entry as StoredEntry
 from gateway.store.interface import Recovered, TopologyRow
 
 BLOCK_OCTETS: Final = 1 << 20
-QUEUE_KINDS: Final = (int(RowKind.QUEUE), int(RowKind.TRANSIT), int(RowKind.DELETED))
 
 
 @final
@@ -96,11 +99,13 @@ class Recovery:
             first_position=self._numbers.first_position,
         )
         self._store_plain_host(recovered.topology)
+        nodes: list[TopologyRow] = []
+        bindings: list[TopologyRow] = []
         for row in recovered.topology:
-            try:
-                self._topology_row(row, dispatched)
-            except DecodeError as error:
-                self._unreadable(row, error)
+            (bindings if row.kind == RowKind.BINDING else nodes).append(row)
+        self._topology_rows(nodes, dispatched)
+        self._make_again(recovered)
+        self._topology_rows(bindings, dispatched)
         self._count_alternates()
         dispatched.apply(list(self._queues.values()))
         for entry in recovered.entries:
@@ -118,6 +123,43 @@ class Recovery:
         if all([row.kind != RowKind.PLAIN_HOST for row in rows]):
             value = encoded_host(self._plain_host)
             self._copies.turns.writes.topology(RowKind.PLAIN_HOST, "", value)
+
+    def _topology_rows(self, rows: list[TopologyRow], dispatched: Dispatched) -> None:
+        for row in rows:
+            try:
+                self._topology_row(row, dispatched)
+            except DecodeError as error:
+                self._unreadable(row, error)
+
+    def _make_again(self, recovered: Recovered) -> None:
+        """Queues that have messages and no row; not where a row is there that cannot be read."""
+        keys = {row.key for row in recovered.topology if row.kind in QUEUE_KINDS}
+        for number, text in recovered.nameless.items():
+            host, name = self._named(text or f"recovered.{number}")
+            if name in host.topology.queues:
+                name = f"{name}.recovered.{number}"
+            if row_key(host.name, name) in keys:
+                continue
+            settings = QueueSettings(durable=True)
+            first_position = self._numbers.first_position
+            queue = host.topology.add_queue(number, name, settings, first_position)
+            host.topology.rows.store_queue(queue)
+            host.add_line(queue)
+            self._queues[number] = queue
+            self._host_of[number] = host
+            self.problems.append(
+                f"queue number {number} has no row: it is made again as {name!r}, with what it"
+                " holds, and without its properties"
+            )
+
+    def _named(self, text: str) -> tuple[VirtualHost, str]:
+        """The host and the name of what the audit log calls so."""
+        for host in self._hosts.values():
+            prefix = prefix_of(host.name, self._plain_host)
+            if prefix and text.startswith(prefix):
+                return host, text[len(prefix) :]
+        plain = self._hosts.get(self._plain_host)
+        return plain or next(iter(self._hosts.values())), text
 
     def _topology_row(self, row: TopologyRow, dispatched: Dispatched) -> None:
         if row.kind == RowKind.EXCHANGE:
@@ -140,7 +182,7 @@ class Recovery:
     def _unreadable(self, stored: TopologyRow, error: DecodeError) -> None:
         """A row of another version, or broken; a queue's is noted: it may be declared again."""
         problem = f"topology row {stored.key!r} is unreadable: {error}"
-        if stored.kind in QUEUE_KINDS:
+        if stored.kind in QUEUE_KINDS and stored.kind != RowKind.UNREADABLE:
             row = read_identity(stored.key, stored.value)
             if row is not None:
                 self._put_aside(row)

@@ -15,6 +15,7 @@ from uuid import UUID
 from gateway.bridge.seams import QueueSettings, Subscriber
 from gateway.errors import DecodeError
 from gateway.message import Kind
+from gateway.store.interface import TopologyRow
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 
@@ -48,6 +49,11 @@ class Form(IntEnum):
     TEXT = 5
     OCTETS = 6
     UUID = 7
+
+
+QUEUE_KINDS: Final = (
+    *(int(RowKind.QUEUE), int(RowKind.TRANSIT), int(RowKind.DELETED), int(RowKind.UNREADABLE)),
+)
 
 
 def row_key(*parts: str) -> str:
@@ -200,6 +206,17 @@ def _read_subscriber(data: Reader) -> Subscriber | None:
     if data.u32() == 0:
         return None
     return Subscriber(_read_text(data), _read_text(data), _read_text(data))
+
+
+def numbers_of(rows: list[TopologyRow]) -> set[int]:
+    """The numbers of all queues that have a row of any kind, as far as these can be read."""
+    found: set[int] = set()
+    for row in rows:
+        if row.kind in QUEUE_KINDS:
+            identity = read_identity(row.key, row.value)
+            if identity is not None:
+                found.add(identity.number)
+    return found
 
 
 def read_identity(key: str, value: bytes) -> QueueRow | None:

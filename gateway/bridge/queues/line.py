@@ -234,9 +234,7 @@ class Line:
                     lookers = self._serve_looker()
             if dispatcher.budget <= 0:
                 return True
-        if self._draining:
-            self._finish_drains()
-        return False
+        return len(self._draining) > 0 and self._finish_drains()
 
     def _may_send(self) -> bool:
         queue = self.queue
@@ -287,7 +285,7 @@ class Line:
                 takers.rotate(-1)
             if subscription.allowance.covers(size) and self._send(subscription, entry):
                 return True
-            if not takers:
+            if not takers or self._dispatcher.budget <= 0:
                 break
         return False
 
@@ -350,6 +348,7 @@ class Line:
         if status is DeliverStatus.BLOCKED:
             subscription.blocked = True
             copies.ledger.counts.blocked += 1
+            dispatcher.spend(SENDING)  # and what it has given up for that
             return False
         dispatcher.budget -= 1
         work = WORK
@@ -380,13 +379,22 @@ class Line:
             copies.leave(queue, entry)
         return True
 
-    def _finish_drains(self) -> None:
-        """Nothing more can be sent: whoever drains is done, but for those whose outlet is full."""
+    def _finish_drains(self) -> bool:
+        """Nothing more can be sent: whoever drains is done, but for those whose outlet is full.
+
+        Returns:
+            Whether there are more of them than are a share of work.
+        """
+        dispatcher = self._dispatcher
         for subscription in list(self._draining.values()):
-            if subscription.draining and subscription.blocked and not self._dispatcher.stopped:
+            if subscription.draining and subscription.blocked and not dispatcher.stopped:
                 continue
+            if WORK.units > dispatcher.end:
+                dispatcher.cut()
+                return True
             del self._draining[subscription.number]
             if subscription.draining:
                 subscription.draining = False
                 subscription.allowance.set(0, 0)
                 subscription.outlet.on_drained()
+        return False

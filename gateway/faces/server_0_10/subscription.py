@@ -19,6 +19,7 @@ from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Delivery, Refusal
 from gateway.translate.message import to_0_10
+from gateway.wire.work import FLUSHED, WORK
 
 NOTHING_REFUSED: Final = Refusal(Condition.NONE, "")
 
@@ -151,6 +152,7 @@ class ServerSubscription:
     def _end_flushes(self) -> None:
         flushes = self.flushes
         self.flushes = []
+        WORK.units += FLUSHED * len(flushes)
         for command_id in flushes:
             self._answers.complete(command_id)
 

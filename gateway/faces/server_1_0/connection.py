@@ -155,14 +155,26 @@ class ServerConnection:
             self.resume()
         if self._may_go_on():
             self._go_on()
+        unfinished = self.connection.unfinished
         octets = self.connection.data_to_send()
         self.client.room.on_written(len(octets))
+        if unfinished:
+            self._write_on(unfinished)
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.settings.translated)
             self.connection.carrier.shortened = []
         if not self.behind:
             self._ended.let_go()
         return octets
+
+    def _write_on(self, unfinished: int) -> None:
+        """Large deliveries go on in the next turn; sessions that have done with theirs, now."""
+        left = self.connection.unfinished
+        if left < unfinished:
+            self.client.room.ease()
+            self.resume()
+        elif not self.client.room.full:
+            self.client.touch()
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called."""
@@ -186,6 +198,7 @@ class ServerConnection:
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
         self.client.room.on_full(blocked)
+        self.connection.on_full(blocked)
         if not blocked:
             self.resume()
 

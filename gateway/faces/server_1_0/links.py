@@ -147,7 +147,7 @@ class Links:
     def outstanding(self) -> bool:
         """Whether anything is unsettled, or an outcome not told yet."""
         for consumer in self.consumers.values():
-            if consumer.unsettled.deliveries:
+            if consumer.unsettled.deliveries or consumer.link.queued:
                 return True
         return any(producer.outstanding() for producer in self.producers.values())
 

@@ -165,12 +165,23 @@ class UpstreamConnection:
         """Octets for the upstream; links that are due are attached, credit is granted."""
         if self._opened and not self._gone:
             self.home.flush()
+        unfinished = self.connection.unfinished
         octets = self.connection.data_to_send()
         self.room.on_written(len(octets))
+        if unfinished:
+            self._write_on(unfinished)
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.upstream.faces.translated)
             self.connection.carrier.shortened = []
         return octets
+
+    def _write_on(self, unfinished: int) -> None:
+        """Large deliveries go on in the next turn; links behind those that are done, too."""
+        if self.connection.unfinished < unfinished and not self._gone:
+            self.room.ease()
+            self.home.links.on_room()
+        if not self.room.full:
+            self.touch()
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called."""
@@ -199,6 +210,7 @@ class UpstreamConnection:
         if self._gone:
             return
         self.room.on_full(blocked)
+        self.connection.on_full(blocked)
         links = self.home.links
         links.transport.full = blocked
         if not blocked:

@@ -49,6 +49,9 @@ class Surroundings(Protocol):
     def speaks_amqp(self, address: str) -> None:
         """Somebody has taken this for the AMQP port."""
 
+    def speaks_clear(self, address: str) -> None:
+        """Somebody speaks plain HTTP where HTTPS is spoken."""
+
 
 @final
 class AdminChannel(HTTPChannel):
@@ -99,6 +102,11 @@ class AdminChannel(HTTPChannel):
         if self._until is None and not self._handlingRequest:
             self._limit(REQUEST_S)  # the next request on a connection that is kept
         super().dataReceived(data)
+
+    def speaks_clear(self) -> None:
+        """The peer does not speak TLS: see `clear`."""
+        self._refused = True
+        self.site.speaks_clear(self.address)
 
     def rawDataReceived(self, data: bytes) -> None:
         """A body."""

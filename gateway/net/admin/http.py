@@ -102,6 +102,22 @@ class Probe(Resource):
 
 
 @final
+class Headless:
+    """What a resource answers to HEAD, without the body that it would answer to GET."""
+
+    def __init__(self, resource: IResource) -> None:
+        self._resource = resource
+
+    def render(self, request: Request) -> bytes | int:
+        """Only how long it is; what is answered later, `Request.write` leaves out."""
+        body: bytes | int = self._resource.render(request)
+        if not isinstance(body, bytes):
+            return body
+        request.setHeader(b"content-length", b"%d" % len(body))
+        return b""
+
+
+@final
 class AdminRequest(SiteRequest):
     """A request whose answer does not say what it was made by."""
 
@@ -109,6 +125,10 @@ class AdminRequest(SiteRequest):
         """As Twisted's."""
         if name.lower() != b"server":
             super().setHeader(name, value)
+
+    def render(self, resrc: IResource) -> None:
+        """As Twisted's, which tells in the log of each answer to HEAD that has a body."""
+        super().render(Headless(resrc) if self.method == b"HEAD" else resrc)
 
 
 @final
@@ -142,8 +162,9 @@ class AdminSite(Site):
         self._counts.open += 1
         if len(self._channels) > self._connections_max:
             self._counts.gave_way += 1
-            idle = [each for each in self._channels if not each.busy]
-            idle[0].give_way()
+            idle = next(each for each in self._channels if not each.busy)
+            self.detached(idle)  # its transport ends later: meanwhile more may come
+            idle.give_way()
 
     def detached(self, channel: AdminChannel) -> None:
         """It is over."""
@@ -153,9 +174,16 @@ class AdminSite(Site):
 
     def speaks_amqp(self, address: str) -> None:
         """Tell who has taken this for the AMQP port: each hundredth time, if it goes on."""
-        if self._counts.refused["amqp"] % 100 == 0:
-            self.told.warn("an AMQP client at the admin port, from {address}", address=address)
-        self._counts.refused["amqp"] += 1
+        self._tell("amqp", "an AMQP client at the admin port", address)
+
+    def speaks_clear(self, address: str) -> None:
+        """The same of who speaks plain HTTP to it while `admin_tls` is set."""
+        self._tell("clear", "plain HTTP at the admin port, which speaks HTTPS", address)
+
+    def _tell(self, reason: str, what: str, address: str) -> None:
+        if self._counts.refused[reason] % 100 == 0:
+            self.told.warn("{what}, from {address}", what=what, address=address)
+        self._counts.refused[reason] += 1
 
 
 def admin_site(

@@ -245,6 +245,7 @@ def _disk(sources: Sources) -> dict[str, Reader]:
         "gateway_store_rows": lambda: _one(store.rows),
         "gateway_store_rows_damaged": lambda: _one(store.rows_damaged),
         "gateway_audit_log_differences": lambda: _one(store.log_differences),
+        "gateway_audit_log_cut_bytes": lambda: _one(store.log_octets_cut),
         "gateway_audit_records_total": lambda: _one(int(bridge.audit.next_sequence) - 1),
     }
 

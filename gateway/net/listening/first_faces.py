@@ -27,7 +27,10 @@ class PassedOn(SilentFace):
     """A proxy says first whose connection it is."""
 
     def __init__(
-        self, deadline_ms: int, told: Callable[[str, bytes], None], failed: Callable[[str], None]
+        self,
+        deadline_ms: int,
+        told: Callable[[str, int, bytes], None],
+        failed: Callable[[str], None],
     ) -> None:
         super().__init__()
         self._deadline_ms = deadline_ms
@@ -45,7 +48,7 @@ class PassedOn(SilentFace):
             self._fail(str(error))
             return
         if header is not None:
-            self._told(header.address, self.read[header.octets :])
+            self._told(header.address, header.port, self.read[header.octets :])
 
     def next_deadline(self) -> int | None:
         """The end of the proxy's time for its header."""

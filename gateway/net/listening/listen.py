@@ -21,6 +21,7 @@ from gateway.net.listening.admission import Admission
 from gateway.net.listening.authenticate import Authentication, PeerAuthenticator
 from gateway.net.listening.first_faces import PassedOn, Unheard
 from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask, choose
+from gateway.net.listening.proxy_header import shown
 from gateway.net.listening.turned_away import TurnedAway
 from gateway.net.logs import NamedLogger
 from gateway.net.pump import LINGER_MS, Pump
@@ -231,24 +232,20 @@ class Door:
 
         def failed(problem: str) -> None:
             self.counts.handshake_failures["proxy"] += 1
-            self.log.warn(
-                "{address} is no proxy: {problem}",
-                address=pump.address,
-                problem=problem or "it said nothing",
-            )
+            self.turned_away.tell(pump.address, "proxy", problem or "it said nothing")
 
         told = PassedOn(
             self.now_ms() + self.handshake_timeout_ms,
-            lambda address, rest: self._on_passed_on(pump, address, rest),
+            lambda address, port, rest: self._on_passed_on(pump, address, port, rest),
             failed,
         )
         pump.become(told, b"")
 
-    def _on_passed_on(self, pump: Pump, address: str, rest: bytes) -> None:
-        """A proxy has said from which address a connection is; "": it is the proxy's own."""
+    def _on_passed_on(self, pump: Pump, address: str, port: int, rest: bytes) -> None:
+        """A proxy has said from where a connection is; "": it is the proxy's own."""
         if address:
             pump.address = address
-            pump.port = 0
+            pump.port = port
         if not self._come(pump.address):
             pump.abort()
             return
@@ -367,6 +364,6 @@ class Listener(ServerFactory[Pump]):
 
     def buildProtocol(self, addr: IAddress | None) -> Pump | None:
         """A pump, or `None` where a limit is reached: Twisted then closes the connection."""
-        host = str(getattr(addr, "host", "unknown"))
+        host = shown(str(getattr(addr, "host", "unknown")))
         port = int(getattr(addr, "port", 0))
         return self.door.admit(host, tls_first=self.tls_first, passed_on=self.passed_on, port=port)

@@ -14,6 +14,7 @@ from gateway.errors import DecodeError
 
 SIGNATURE: Final = b"\r\n\r\n\x00\r\nQUIT\n"
 FIXED_OCTETS: Final = 16
+MAPPED: Final = "::ffff:"
 OCTETS_MAX: Final = 4096  # of a header with its extensions (TLVs), which are passed over
 
 _VERSION_2: Final = 0x20
@@ -30,11 +31,21 @@ class ProxyHeader:
 
     Attributes:
         address: the client's; "" where it is the proxy's own connection (LOCAL, or unspecified).
+        port: the client's, or 0.
         octets: how long the header is.
     """
 
     address: str
+    port: int
     octets: int
+
+
+def shown(address: str) -> str:
+    """An address as people and rules know it: IPv4 that came as IPv6 is IPv4."""
+    if not address.startswith(MAPPED):
+        return address
+    mapped = ipaddress.IPv6Address(address).ipv4_mapped
+    return address if mapped is None else str(mapped)
 
 
 def read_proxy_header(data: bytes) -> ProxyHeader | None:
@@ -57,10 +68,12 @@ def read_proxy_header(data: bytes) -> ProxyHeader | None:
         return None
     family = data[13]
     if command == _LOCAL or family == _UNSPECIFIED:
-        return ProxyHeader("", octets)
+        return ProxyHeader("", 0, octets)
     size = _ADDRESS_OCTETS.get(family)
     if size is None:
         raise DecodeError(f"address family and transport 0x{family:02x}")
     if octets < FIXED_OCTETS + 2 * size + 4:
         raise DecodeError("a header without room for its addresses")
-    return ProxyHeader(str(ipaddress.ip_address(data[16 : 16 + size])), octets)
+    at = FIXED_OCTETS + 2 * size
+    address = shown(str(ipaddress.ip_address(data[FIXED_OCTETS : FIXED_OCTETS + size])))
+    return ProxyHeader(address, int.from_bytes(data[at : at + 2], "big"), octets)

@@ -23,6 +23,7 @@ WHY: Final = {
     "address_limit": "it has as many as limits.connections_per_address allows",
     "timeout": "it did not say in time which protocol it speaks",
     "header": "it speaks no protocol of ours",
+    "proxy": "it is no proxy, and listen.proxy_protocol says that it is one",
 }
 
 
@@ -36,8 +37,11 @@ class TurnedAway:
         self._later = later
         self._untold: dict[tuple[str, str], int] = {}
 
-    def tell(self, address: str, reason: str) -> None:
-        """A connection was turned away; `reason` is one of `WHY`, or there is nothing to tell."""
+    def tell(self, address: str, reason: str, problem: str = "") -> None:
+        """A connection was turned away; `reason` is one of `WHY`, or there is nothing to tell.
+
+        `problem`: what was wrong with this very one.
+        """
         if reason not in WHY:
             return
         source = (address, reason)
@@ -47,7 +51,10 @@ class TurnedAway:
             self._untold[source] += 1
             return
         self.log.warn(
-            "a connection from {address} was refused: {why}", address=source[0], why=WHY[reason]
+            "a connection from {address} was refused: {why}{problem}",
+            address=source[0],
+            why=WHY[reason],
+            problem=f": {problem}" if problem else "",
         )
         self._look_later(source)
 

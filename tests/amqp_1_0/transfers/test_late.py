@@ -157,6 +157,23 @@ def test_octets_that_are_no_transfer_are_passed_over_when_the_session_is_over():
 # Connections
 
 
+def test_what_comes_behind_what_broke_the_connection_is_told_of():
+    pair, _, _ = sending()
+    pair.feed(transfer(b"a", more=True))
+    broken = transfer().replace(b"\xa0\x01t", b"\xff\x01t")
+    found = pair.feed(broken + more(b"b") + transfer(b"c", delivery_id=1))
+    assert [type(each).__name__ for each in found] == [
+        "DeliveryDropped",
+        "Violation",
+        "DeliveryDropped",
+    ]
+    assert dropped(found) == [b"a", b"c"]
+    assert dropped(pair.feed(transfer(b"d", delivery_id=2) + broken)) == [b"d"]
+    assert pair.feed(octets_of(_spec.Close())) == []
+    assert pair.server.closed
+    assert pair.feed(transfer(b"e", delivery_id=3)) == []
+
+
 def test_what_comes_behind_our_close_is_told_of():
     pair, _, _ = sending()
     pair.feed(transfer(b"a", more=True))

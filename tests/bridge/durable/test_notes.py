@@ -144,6 +144,7 @@ def test_unreadable_pages_are_reported_and_those_of_other_hosts_left() -> None:
             incarnation=1,
             clean=True,
             damage=[],
+            aside=[],
         )
     )
     assert world.bridge.problems == ["notes 'odd' are unreadable: topology row of version 9"]

@@ -425,6 +425,7 @@ def test_what_cannot_be_used_is_reported_and_the_rest_comes_back() -> None:
         incarnation=2,
         clean=True,
         damage=[],
+        aside=[],
     )
     world.bridge.recover(recovered)
     assert len(world.bridge.problems) == 3

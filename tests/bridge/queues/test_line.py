@@ -10,11 +10,12 @@ from gateway.message import (
     ACCEPTED,
     RELEASED,
     Condition,
+    Delivery,
     Outcome,
     OutcomeKind,
     Refusal,
 )
-from gateway.wire.work import COPY, LINK, SHARE
+from gateway.wire.work import COPY, LINK, SHARE, WORK
 
 ELSEWHERE = Outcome(OutcomeKind.MODIFIED, undeliverable_here=True)
 
@@ -151,6 +152,61 @@ def test_a_drain_waits_for_a_blocked_outlet() -> None:
     subscription.resume()
     world.turn()
     assert (consumer.bodies(), consumer.drained) == ([b"1"], 1)
+
+
+def pieces(world: World) -> list[int]:
+    """How much each of the following turns is until nothing is left to do."""
+    taken = []
+    while True:
+        more: list[bool] = []
+        taken.append(units_of(lambda more=more: more.append(world.bridge.end_turn(world.now_ms))))
+        if not more[0]:
+            return taken
+
+
+def costly(consumer: Consumer, units: int) -> None:
+    """That it is drained, or is blocked with what it gives up then, is so much work."""
+
+    def on_drained() -> None:
+        WORK.units += units
+        consumer.drained += 1
+
+    consumer.on_drained = on_drained  # type: ignore[method-assign]
+
+
+def test_the_ends_of_many_drains_are_spread_over_turns() -> None:
+    world = World()
+    world.queue()
+    consumers = []
+    for _ in range(20):
+        consumer, subscription = world.subscribe(credit=10)
+        costly(consumer, SHARE // 2)
+        subscription.drain()
+        consumers.append(consumer)
+    taken = pieces(world)
+    assert max(taken) < 2 * SHARE
+    assert len(taken) > 5
+    assert [each.drained for each in consumers] == [1] * 20
+
+
+def test_takers_whose_outlets_are_full_are_asked_in_shares() -> None:
+    world = World()
+    world.queue()
+    world.send(b"1")
+    subscriptions = []
+    for _ in range(20):
+        consumer, subscription = world.subscribe()
+
+        def deliver(delivery: Delivery) -> DeliverStatus:
+            WORK.units += SHARE // 2
+            return DeliverStatus.BLOCKED
+
+        consumer.deliver = deliver  # type: ignore[method-assign]
+        subscriptions.append(subscription)
+    taken = pieces(world)
+    assert max(taken) < 2 * SHARE
+    assert len(taken) > 5
+    assert all(subscription.blocked for subscription in subscriptions)
 
 
 def test_a_stop_ends_a_drain_unanswered() -> None:

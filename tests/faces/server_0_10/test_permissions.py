@@ -287,7 +287,9 @@ def test_rules_that_change_end_the_subscriptions_that_they_forbid():
     for client in (alice, bob):
         client.subscribes("q")
         assert not refused(client.hears())
-    world.settings.access.adopt(own_rules("allow: consume, users: bob"), "", world.world.now_ms)
+    world.settings.access.adopt(
+        own_rules("allow: consume, users: bob"), "", world.world.bridge.turns.spread
+    )
     assert refused(alice.hears())
     assert not refused(bob.hears())
     assert world.world.host.topology.queues["q"].users.subscriptions == 1
@@ -298,7 +300,7 @@ def test_rules_that_change_end_the_subscriptions_that_they_forbid():
 def test_rules_that_change_end_the_connections_that_they_forbid():
     world = gateway()
     alice = world.session("alice")
-    world.settings.access.adopt(OwnRules([]), "", world.world.now_ms)
+    world.settings.access.adopt(OwnRules([]), "", world.world.bridge.turns.spread)
     assert "closed 320" in alice.hears()
 
 
@@ -306,7 +308,7 @@ def test_what_is_remembered_of_publishes_is_forgotten_with_the_rules():
     world = gateway("allow: publish")
     client = world.session("alice")
     assert not refused(publishes(client, to="", key="q"))
-    world.settings.access.adopt(own_rules("allow: consume"), "", world.world.now_ms)
+    world.settings.access.adopt(own_rules("allow: consume"), "", world.world.bridge.turns.spread)
     assert refused(publishes(client, to="", key="q"))
 
 

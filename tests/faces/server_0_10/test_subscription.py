@@ -2,9 +2,11 @@
 
 from support.rules import rule
 from support.subscribed_0_10 import accepted, flush, gateway_with, stop, transfers
+from support.work import units_of
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.structs import write_header
+from gateway.wire.work import FLUSHED
 
 CREDIT, WINDOW = spec.FlowMode.CREDIT, spec.FlowMode.WINDOW
 INFINITE = 0xFFFFFFFF
@@ -113,6 +115,18 @@ def test_flush_without_credit_or_messages_is_completed_at_once() -> None:
     client.flows(5)
     client.hears()
     assert client.does(flush()) == ["completed 3-3"]
+
+
+def test_what_is_told_of_many_flushes_is_work() -> None:
+    gateway = gateway_with(b"1")
+    client = gateway.session()
+    client.face.write_blocked(True)
+    client.subscribes(credit=5)
+    client.hears()
+    client.says(*[flush() for _ in range(50)])
+    client.hears()
+    assert units_of(lambda: client.face.write_blocked(False)) < 50 * FLUSHED
+    assert units_of(client.hears) >= 50 * FLUSHED
 
 
 def test_flush_waits_for_a_full_transport() -> None:

@@ -6,6 +6,7 @@ from support.work import units_of
 
 from gateway.amqp_1_0 import _spec, events, sections, types
 from gateway.amqp_1_0.states import ConnectionState
+from gateway.amqp_1_0.transfers.send_window import FLUSH_OCTETS
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import DELIVERY, READ, SHARE, STATE, UNSETTLED
@@ -439,6 +440,94 @@ def test_a_small_session_window_holds_deliveries_back_and_all_arrive(hub):
         client.send(sender, message(bytes([number]) * 700), tag=bytes([number]))
     client.receiver("q", credit=100)
     assert [body_of(payload)[0] for payload in client.received()] == list(range(10))
+
+
+LARGE = bytes(3 * 1024 * 1024)
+
+
+def published(hub, *bodies):
+    """A client that has published so much to the queue."""
+    client = hub.client()
+    sender = client.sender("q")
+    for number, body in enumerate(bodies):
+        client.send(sender, message(body), tag=b"%d" % number)
+    return client
+
+
+def test_a_large_message_is_written_in_many_turns_and_what_is_behind_it_follows(hub):
+    published(hub, b"before", LARGE, b"behind", LARGE, b"last")
+    limits = Limits(max_frame_size=64 * 1024, session_window=1000)
+    reader = hub.client("reader", limits=limits)
+    link = reader.receiver("q", credit=0)
+    link.send_flow(credit=10)
+    reader.face.receive_data(reader.connection.data_to_send(), hub.world.now_ms)
+    flushes = []
+    while True:
+        hub.turns.touched.clear()
+        hub.world.turn()
+        octets = reader.face.data_to_send()
+        if not octets and reader.face not in hub.turns.touched:
+            break
+        flushes.append(len(octets))
+        reader.events += reader.connection.receive_data(octets, hub.world.now_ms)
+    assert max(flushes) <= FLUSH_OCTETS + 64 * 1024
+    sizes = [len(body_of(each)) for each in reader.received()]
+    assert sizes == [6, len(LARGE), 6, len(LARGE), 4]
+
+
+def test_a_large_message_waits_for_a_full_transport_and_what_is_behind_it_for_both(hub):
+    published(hub, LARGE, b"behind")
+    reader = hub.client("reader")
+    link = reader.receiver("q", credit=0)
+    link.send_flow(credit=10)
+    reader.face.receive_data(reader.connection.data_to_send(), hub.world.now_ms)
+    account = reader.face.client.account
+    before = account.held
+    hub.world.turn()
+    octets = reader.face.data_to_send()
+    while octets:
+        reader.face.write_blocked(True)
+        assert before < account.held <= before + len(LARGE) + 4 * FLUSH_OCTETS
+        hub.world.turn()
+        assert reader.face.data_to_send() == b""
+        reader.events += reader.connection.receive_data(octets, hub.world.now_ms)
+        reader.face.write_blocked(False)
+        hub.world.turn()
+        octets = reader.face.data_to_send()
+    assert [len(body_of(each)) for each in reader.received()] == [len(LARGE), 6]
+    assert account.held == before
+
+
+def test_a_large_message_comes_back_whose_reader_goes_in_the_middle(hub):
+    published(hub, LARGE)
+    reader = hub.client("reader")
+    link = reader.receiver("q", credit=0)
+    link.send_flow(credit=10)
+    reader.face.receive_data(reader.connection.data_to_send(), hub.world.now_ms)
+    hub.world.turn()
+    octets = reader.face.data_to_send()
+    assert 0 < len(octets) <= 2 * FLUSH_OCTETS
+    reader.face.receive_eof(hub.world.now_ms)
+    hub.clients.remove(reader)
+    other = hub.client("other")
+    other.receiver("q")
+    assert [len(body_of(each)) for each in other.received()] == [len(LARGE)]
+
+
+def test_a_stop_waits_for_a_settled_delivery_that_is_half_written(hub):
+    published(hub, LARGE)
+    reader = hub.client("reader")
+    link = reader.receiver("q", credit=0, snd_settle_mode=_spec.SND_SETTLED)
+    link.send_flow(credit=10)
+    reader.face.receive_data(reader.connection.data_to_send(), hub.world.now_ms)
+    hub.world.turn()
+    octets = reader.face.data_to_send()
+    reader.face.drain(hub.world.now_ms)
+    assert not reader.face.drained()
+    reader.events += reader.connection.receive_data(octets, hub.world.now_ms)
+    reader.step()
+    assert reader.face.drained()
+    assert [len(body_of(each)) for each in reader.received()] == [len(LARGE)]
 
 
 def test_a_stop_serves_what_is_under_way_and_gives_nothing_new(hub):

@@ -284,17 +284,19 @@ def test_rules_that_change_detach_the_links_that_they_forbid():
     client = world.client()
     sender, receiver = client.sender("q"), client.receiver("q")
     topic = client.receiver("amq.topic/a")
-    world.settings.access.adopt(own_rules("allow: [publish, consume]"), "", world.world.now_ms)
+    world.settings.access.adopt(
+        own_rules("allow: [publish, consume]"), "", world.world.bridge.turns.spread
+    )
     client.step()
     assert (sender.attached, receiver.attached, topic.attached) == (True, True, False)
     assert client.refused() == UNAUTHORIZED
-    world.settings.access.adopt(own_rules("allow: consume"), "", world.world.now_ms)
+    world.settings.access.adopt(own_rules("allow: consume"), "", world.world.bridge.turns.spread)
     client.step()
     assert (sender.attached, receiver.attached) == (False, True)
-    world.settings.access.adopt(own_rules(), "", world.world.now_ms)
+    world.settings.access.adopt(own_rules(), "", world.world.bridge.turns.spread)
     client.step()
     assert not receiver.attached
-    world.settings.access.adopt(OwnRules([]), "", world.world.now_ms)
+    world.settings.access.adopt(OwnRules([]), "", world.world.bridge.turns.spread)
     client.step()
     assert client.take(events.CloseReceived).error.condition == UNAUTHORIZED
     world.end()
@@ -365,6 +367,8 @@ def test_a_bound_queue_that_others_made_is_consumed_without_asking_for_its_bindi
     bind(world.world, "q", "amq.topic", "a")
     client = world.client()
     receiver = client.receiver("q")
-    world.settings.access.adopt(own_rules("allow: consume, queue: q"), "", world.world.now_ms)
+    world.settings.access.adopt(
+        own_rules("allow: consume, queue: q"), "", world.world.bridge.turns.spread
+    )
     client.step()
     assert receiver.attached

@@ -1,10 +1,11 @@
 import pytest
 from support.bridge_world import Producer
-from support.face_1_0 import message
+from support.face_1_0 import body_of, message
 from support.rules import rule
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
+from gateway.amqp_1_0.transfers.send_window import FLUSH_OCTETS
 from gateway.audit.schema import Flag, Kind
 from gateway.faces.upstream_1_0.health import UpstreamState
 from gateway.faces.upstream_1_0.location import Location
@@ -253,6 +254,25 @@ def test_a_full_transport_holds_messages_back():
     w.face.write_blocked(False)
     w.step()
     assert len(broker.received()) == 1
+
+
+def test_a_large_message_is_written_in_many_turns_and_what_is_behind_it_follows():
+    large = bytes(3 * 1024 * 1024)
+    w = UpstreamWorld().place("q")
+    broker = w.connect()
+    w.face.write_blocked(True)
+    for body in (large, b"behind"):
+        w.publish(body, key="q")
+    w.face.write_blocked(False)
+    flushes = []
+    for _ in range(100):
+        w.world.turn()
+        octets = w.face.data_to_send()
+        flushes.append(len(octets))
+        broker.receive(octets, w.now_ms)
+    assert 0 < max(flushes) <= 2 * FLUSH_OCTETS
+    w.step()
+    assert [len(body_of(each.payload)) for each in broker.received()] == [len(large), 6]
 
 
 def test_a_node_is_looked_up_by_attaching_without_credit():

@@ -134,7 +134,24 @@ def test_metrics_are_at_both_addresses() -> None:
     "path", ["/healthz", "/readyz", "/metrics", "/metrics/", "/metrics/objects"]
 )
 def test_head_is_answered_as_get_is_without_a_body(path: str) -> None:
-    assert get(Site(), path, "HEAD") == (200, "")
+    with capturedLogs() as captured:
+        assert get(Site(), path, "HEAD") == (200, "")
+    assert captured == []
+
+
+@pytest.mark.parametrize(("path", "code"), [("/healthz", 200), ("/readyz", 503)])
+def test_head_tells_how_long_the_answer_to_get_is(path: str, code: int) -> None:
+    made = Site()
+    made.reason = "draining"
+    caller = Caller(made)
+    with capturedLogs() as captured:
+        caller.say(f"HEAD {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    head, _, body = caller.wire.value().decode().partition("\r\n\r\n")
+    caller.wire.clear()
+    answered, told = caller.ask("GET", path)
+    assert (answered, body) == (code, "")
+    assert f"content-length: {len(told)}" in head.lower()
+    assert captured == []
 
 
 # Bodies.
@@ -209,6 +226,16 @@ def test_too_many_connections_make_the_oldest_idle_one_give_way() -> None:
     assert made.counts.open == 10 and made.counts.gave_way == 1
     assert callers[10].ask("GET", "/healthz") == (200, "ok\n")
     for caller in callers[1:]:
+        caller.hang_up()
+    assert made.counts.open == 0
+
+
+def test_of_many_that_come_at_once_each_has_another_one_give_way() -> None:
+    made = Site(connections_max=10)
+    callers = [Caller(made) for _ in range(30)]  # no transport has ended yet
+    assert [caller.wire.aborted for caller in callers] == [True] * 20 + [False] * 10
+    assert (made.counts.open, made.counts.gave_way) == (10, 20)
+    for caller in callers:
         caller.hang_up()
     assert made.counts.open == 0
 

@@ -1,13 +1,14 @@
 """Connections that wait for their turn, or for what a proxy says of them."""
 
 from support.net import Net
+from twisted.logger import capturedLogs, formatEvent
 
 from gateway.net.listening.first_faces import PassedOn
 from gateway.net.listening.first_octets import HEADER_0_10, HEADER_1_0
 from gateway.net.listening.proxy_header import SIGNATURE
 
 FROM = bytes((192, 0, 2, 99))
-PROXIED = SIGNATURE + b"\x21\x11\x00\x0c" + FROM + bytes(8)
+PROXIED = SIGNATURE + b"\x21\x11\x00\x0c" + FROM + bytes(4) + (4711).to_bytes(2, "big") + bytes(2)
 LOCAL = SIGNATURE + b"\x20\x00\x00\x00"
 
 
@@ -71,7 +72,7 @@ def test_a_proxy_says_whose_connection_it_is() -> None:
     octets = PROXIED + HEADER_0_10
     for at in range(len(octets)):
         pump.dataReceived(octets[at : at + 1])
-    assert net.faces[0].peer.address == "192.0.2.99"
+    assert net.faces[0].peer.endpoint() == "192.0.2.99:4711"
     assert net.faces[0].received == HEADER_0_10
 
 
@@ -117,11 +118,23 @@ def test_tls_comes_behind_what_the_proxy_says() -> None:
 def test_whatever_comes_without_the_header_is_refused() -> None:
     net = Net()
     pump, wire = net.connect("10.0.0.1", passed_on=True)
-    pump.dataReceived(HEADER_0_10)
+    with capturedLogs() as captured:
+        pump.dataReceived(HEADER_0_10)
+    [line] = [formatEvent(event) for event in captured]
+    assert line == (
+        "a connection from 10.0.0.1 was refused: it is no proxy, and listen.proxy_protocol says"
+        " that it is one: no PROXY protocol header"
+    )
     net.turn()
     assert wire.half_closed
     assert wire.value() == b""
     assert net.counts.handshake_failures["proxy"] == 1
+    with capturedLogs() as captured:
+        for _ in range(100):
+            again, _ = net.connect("10.0.0.1", passed_on=True)
+            again.dataReceived(HEADER_0_10)
+            again.connectionLost()
+    assert captured == []  # nor is there a line for each: one stood there just now
     late, wire = net.connect("10.0.0.1", passed_on=True)
     net.clock.advance(11)
     net.turn()

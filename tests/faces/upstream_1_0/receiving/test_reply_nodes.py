@@ -311,7 +311,7 @@ class Users:
 def ruled(*rules, users=("alice", "mallory"), **more):
     """The same world under access rules, with a connection of each user, numbered from 1."""
     w = world(**more)
-    w.faces.access.adopt(own_rules(*rules, "allow: connect"), "f", w.now_ms)
+    w.faces.access.adopt(own_rules(*rules, "allow: connect"), "f", w.bridge.turns.spread)
     w.faces.logins = Users(*users)
     for number_, user in enumerate(users, 1):
         login(w, number_, user)
@@ -402,7 +402,7 @@ def test_each_user_has_a_node_of_its_own_and_the_log_says_whose():
 
 
 def withdraws_rule(w):
-    w.faces.access.adopt(own_rules("allow: connect"), "f", w.now_ms)
+    w.faces.access.adopt(own_rules("allow: connect"), "f", w.bridge.turns.spread)
 
 
 def withdraws_user(w):
