@@ -6,6 +6,7 @@ primitives                   strings, binaries and range sets as fields have the
 _spec*                       one class for each control, command and struct (generated)
 structs, controls            coded structs and the header segment; controls from their frames
 frames, assembler            frames and segments; commands, put together from them
+unfinished                   what of large segments is written later, and what is behind them
 states                       the tables of a connection, and of a session's attachment
 errors                       what a peer can break, and the scope that it ends
 events                       what a connection tells its driver

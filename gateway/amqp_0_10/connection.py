@@ -53,6 +53,7 @@ from gateway.amqp_0_10.tuning import Tuning
 from gateway.amqp_0_10.types import Control, FieldTable
 from gateway.errors import LocalProtocolError
 from gateway.wire.accounts import Account
+from gateway.wire.buffers import FLUSH_OCTETS
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 from gateway.wire.work import READ, WORK
@@ -103,9 +104,11 @@ class Connection:
         "_deadline_ms",
         "_deaf",
         "_frames",
+        "_full",
         "_header",
         "_heartbeat",
         "_held_ms",
+        "_kept",
         "_limits",
         "_machine",
         "_over",
@@ -128,7 +131,9 @@ class Connection:
         self.account = Account(limits.kept_max if known else limits.login_octets_max)
         self._parser = FrameParser()
         self._part = 0  # octets of a frame of which not all have come, on the account
-        self._frames = FrameWriter()
+        self._frames = FrameWriter(FLUSH_OCTETS)
+        self._full = False
+        self._kept = 0  # octets of what is unfinished, on the account
         self._header = b""
         self._heartbeat = Heartbeat(now_ms)
         # Handshake until the connection is open, then close-ok; 0 is none.
@@ -195,8 +200,25 @@ class Connection:
         self._forget()
         return events
 
+    @property
+    def unfinished(self) -> bool:
+        """Large messages go on with each `data_to_send`."""
+        return len(self._frames.unfinished.channels) > 0
+
+    @property
+    def unread_behind(self) -> int:
+        """Octets that wait behind large messages."""
+        return self._frames.unfinished.behind
+
+    def on_full(self, full: bool) -> None:
+        """The transport takes no more for now, or does again: what is unfinished waits for it."""
+        self._full = full
+
     def data_to_send(self) -> bytes:
-        """Octets for the peer, which are then forgotten."""
+        """Octets for the peer, then forgotten; there are more while it is `unfinished`."""
+        frames = self._frames
+        if frames.unfinished.channels and not self._full:
+            frames.go_on()
         if self.open:
             over = False
             for session in self.sessions.values():
@@ -204,7 +226,11 @@ class Connection:
                     over = True
             if over:
                 self._free_channels()
-        octets = self._frames.take()
+        octets = frames.take()
+        kept = frames.unfinished.kept
+        if kept != self._kept:
+            self.account.note(kept - self._kept)
+            self._kept = kept
         if octets:
             self._heartbeat.sent()
         return octets
@@ -525,8 +551,10 @@ class Connection:
             self._over.incoming.assembler.reset()
         self._controls.reset()
         self._parser = FrameParser()
-        self.account.give(self._part)
+        self.account.give(self._part + self._kept)
         self._part = 0
+        self._kept = 0
+        self._frames.unfinished.clear()
 
     def _drop(self, code: int, text: str, by_peer: bool, events: list[Event]) -> None:
         self._frames.silent = True

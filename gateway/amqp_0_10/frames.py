@@ -9,6 +9,7 @@ The track is written as the segment type demands and not read: the segment type 
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final, final
 
 from mypy_extensions import i64
@@ -16,8 +17,10 @@ from mypy_extensions import i64
 from gateway.amqp_0_10._spec_constants import MIN_MAX_FRAME_SIZE, SegmentType
 from gateway.amqp_0_10.errors import FramingError
 from gateway.amqp_0_10.types import Command, Control
+from gateway.amqp_0_10.unfinished import FRAMES, Rest, Unfinished
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
+from gateway.wire.work import OCTETS_SENT, WORK
 
 PROTOCOL_HEADER: Final = b"AMQP\x01\x01\x00\x0a"
 FRAME_HEADER_SIZE: Final = 12
@@ -33,6 +36,9 @@ CONTROL: Final = int(SegmentType.CONTROL)
 COMMAND: Final = int(SegmentType.COMMAND)
 HEADER: Final = int(SegmentType.HEADER)
 BODY: Final = int(SegmentType.BODY)
+
+CONNECTION_CLASS: Final = 1
+UNBOUNDED: Final = 1 << 62
 
 
 @final
@@ -131,15 +137,23 @@ class FrameParser:
 class FrameWriter:
     """Cuts controls and commands into frames of at most `max_frame_size` octets.
 
+    Args:
+        flush_max: beyond that many octets, a segment of many frames is not written on before the
+            next flush.
+
     Attributes:
         out: where they go.
         silent: nothing more is written: the connection is closing, and all else is too late.
+        unfinished: what is written in later flushes.
     """
 
-    __slots__ = ("max_frame_size", "out", "silent")
+    __slots__ = ("_flush_max", "_front", "max_frame_size", "out", "silent", "unfinished")
 
-    def __init__(self) -> None:
+    def __init__(self, flush_max: int = UNBOUNDED) -> None:
         self.out = Writer()
+        self._front = self.out  # while something is written aside
+        self._flush_max: i64 = flush_max
+        self.unfinished = Unfinished()
         self.silent = False
         self.max_frame_size: int = MIN_MAX_FRAME_SIZE
 
@@ -149,9 +163,61 @@ class FrameWriter:
             return b""
         return self.out.take()
 
+    def is_unfinished(self, channel: int) -> bool:
+        """Whether what is written on that channel goes behind a large segment."""
+        channels = self.unfinished.channels
+        return len(channels) > 0 and channel in channels
+
+    def go_on(self) -> None:
+        """Write of what is unfinished as much as one flush takes, channel by channel."""
+        unfinished = self.unfinished
+        if self.silent:
+            unfinished.clear()
+        out = self.out
+        before = out.size()
+        for channel in list(unfinished.channels):
+            if out.size() >= self._flush_max:
+                break
+            waiting = unfinished.take(channel)
+            while waiting and out.size() < self._flush_max:
+                if not self._write_on(channel, waiting[0]):
+                    break
+                unfinished.done(waiting.popleft())
+            unfinished.put_back(channel, waiting)
+        WORK.units += (out.size() - before) // OCTETS_SENT
+
+    def _write_on(self, channel: int, rest: Rest) -> bool:
+        if rest.kind == FRAMES:
+            self.out.raw(rest.octets)
+            return True
+        rest.at = self._write_frames(rest.flags, rest.kind, channel, rest.octets, rest.at)
+        return rest.at >= len(rest.octets)
+
+    def _step_aside(self) -> None:
+        """What is written from now on goes behind something."""
+        self._front = self.out
+        self.out = Writer()
+
+    def _fall_in(self, channel: int, waiting: deque[Rest]) -> None:
+        """It has been written: now it waits behind that."""
+        octets = self.out.getvalue()
+        self.out = self._front
+        unfinished = self.unfinished
+        more = unfinished.channels.pop(channel, None)
+        unfinished.put_back(channel, waiting)
+        unfinished.add(channel, Rest(octets, FRAMES, 0, 0))
+        if more is not None:
+            unfinished.channels[channel].extend(more)
+
     def control(self, channel: int, control: Control) -> None:
         """Write a control."""
         if self.silent:
+            return
+        if self.is_unfinished(channel) and control.CODE >> 8 != CONNECTION_CLASS:
+            waiting = self.unfinished.take(channel)
+            self._step_aside()
+            self.control(channel, control)
+            self._fall_in(channel, waiting)
             return
         out = self.out
         at = out.size()
@@ -175,6 +241,12 @@ class FrameWriter:
         A body alone is not possible: deployed clients wait for the header segment.
         """
         if self.silent:
+            return
+        if self.unfinished.channels and channel in self.unfinished.channels:
+            waiting = self.unfinished.take(channel)
+            self._step_aside()
+            self.command(channel, command, sync, header, body, empty_body)
+            self._fall_in(channel, waiting)
             return
         out = self.out
         at = out.size()
@@ -211,20 +283,34 @@ class FrameWriter:
         self._segment(flags, kind, channel, octets)
 
     def _segment(self, flags: int, kind: int, channel: int, octets: bytes) -> None:
+        if self.unfinished.channels and channel in self.unfinished.channels:
+            self.unfinished.add(channel, Rest(octets, kind, flags, 0))
+            return
         room = self.max_frame_size - FRAME_HEADER_SIZE
         size = len(octets)
         if size <= room:
             self._frame_header(flags | WHOLE_SEGMENT, kind, channel, size + FRAME_HEADER_SIZE)
             self.out.raw(octets)
             return
-        flags |= FIRST_FRAME
-        for at in range(0, size, room):
+        at = self._write_frames(flags, kind, channel, octets, 0)
+        if at < size:
+            self.unfinished.add(channel, Rest(octets, kind, flags, at))
+
+    def _write_frames(self, flags: int, kind: int, channel: int, octets: bytes, at: int) -> int:
+        """Write frames of a segment, one at least, as one flush takes; where it goes on."""
+        room = self.max_frame_size - FRAME_HEADER_SIZE
+        size = len(octets)
+        out = self.out
+        while True:
             piece = octets[at : at + room]
-            if at + room >= size:
-                flags |= LAST_FRAME
-            self._frame_header(flags, kind, channel, len(piece) + FRAME_HEADER_SIZE)
-            self.out.raw(piece)
-            flags &= ~FIRST_FRAME
+            of_segment = FIRST_FRAME if at == 0 else 0
+            at += room
+            if at >= size:
+                of_segment |= LAST_FRAME
+            self._frame_header(flags | of_segment, kind, channel, len(piece) + FRAME_HEADER_SIZE)
+            out.raw(piece)
+            if at >= size or out.size() >= self._flush_max:
+                return at
 
 
 @final

@@ -248,8 +248,8 @@ class Session:
         """The turn ends: write the answers that it has gathered; `False`: it is over."""
         self.incoming.fresh = 0
         state = self.machine.state
-        if state == _ATTACHED:
-            self.write_answers()
+        if state == _ATTACHED and not self._frames.is_unfinished(self.channel):
+            self.write_answers()  # which are gathered as long as they would wait
         return state != _ENDED
 
     def listens(self) -> bool:

@@ -23,9 +23,8 @@ from gateway.amqp_1_0.receiving import fail_session, receive_frame, receive_tran
 from gateway.amqp_1_0.session import NO_CHANNEL, Session
 from gateway.amqp_1_0.states import ConnectionState, SessionInput, SessionState
 from gateway.amqp_1_0.transfers.late import give_up_all, receive_lost
-from gateway.amqp_1_0.transfers.send_window import FLUSH_OCTETS
 from gateway.errors import DecodeError, LocalProtocolError
-from gateway.wire.buffers import Reader
+from gateway.wire.buffers import FLUSH_OCTETS, Reader
 from gateway.wire.numbers import Numbers
 from gateway.wire.work import FRAME, OCTETS_SENT, WORK
 

@@ -246,6 +246,14 @@ def write_data(writer: Writer, octets: bytes) -> None:
     types.encode_binary(writer, octets)
 
 
+def data_section(octets: bytes) -> bytes:
+    """One data section, for which the octets, which may be very many, are copied once."""
+    writer = Writer()
+    _write_descriptor(writer, _spec.DATA)
+    types.binary_head(writer, len(octets))
+    return writer.getvalue() + octets
+
+
 def write_value(writer: Writer, value: Tagged) -> None:
     """The amqp-value section."""
     _write_descriptor(writer, _spec.AMQP_VALUE)

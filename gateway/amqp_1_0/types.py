@@ -69,6 +69,7 @@ from gateway.amqp_1_0.primitives.decoding import (
 )
 from gateway.amqp_1_0.primitives.encoding import (
     begin_compound,
+    binary_head,
     encode,
     encode_array,
     encode_binary,
@@ -119,6 +120,7 @@ __all__ = [
     "Map",
     "ascii_text",
     "begin_compound",
+    "binary_head",
     "decode",
     "decode_map",
     "decode_untyped",

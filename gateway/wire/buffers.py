@@ -33,6 +33,10 @@ from gateway.wire.work import ELEMENT, WORK
 
 SPARE: Final = 256 * 1024  # octets of room that a `Writer` keeps when all has been taken
 
+# Of one connection: beyond that many octets, a message that takes many frames is not written on in
+# the same flush, but for one frame of it.
+FLUSH_OCTETS: Final = SPARE
+
 
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)

@@ -150,6 +150,16 @@ def encode_binary(writer: Writer, value: bytes) -> None:
     _encode_variable(writer, 0xA0, value)
 
 
+def binary_head(writer: Writer, size: int) -> None:
+    """Write what is before the octets of a binary of so many."""
+    if size <= 255:
+        writer.u8(0xA0)
+        writer.u8(size)
+    else:
+        writer.u8(0xB0)
+        writer.u32(size)
+
+
 def encode_string(writer: Writer, value: str) -> None:
     """Write a string."""
     _encode_variable(writer, 0xA1, value.encode("utf-8"))

@@ -16,11 +16,8 @@ from gateway.amqp_1_0.carrier import Carrier
 from gateway.amqp_1_0.errors import SessionFieldError
 from gateway.amqp_1_0.transfers.outgoing import Outgoing, write_abort, write_transfer
 from gateway.wire import serial
+from gateway.wire.buffers import FLUSH_OCTETS
 from gateway.wire.serial import RangeSet
-
-# Of one connection: beyond that many octets, nothing but the first frame of a delivery is written
-# in one flush. A frame is not larger, whatever the peer takes.
-FLUSH_OCTETS: Final = 256 * 1024
 
 # Of deliveries that ended with their links. Beyond that many ranges the oldest two become one, with
 # what is between them; those that are that far behind the next delivery-id are forgotten.
@@ -39,7 +36,7 @@ class SendWindow:
         next_outgoing_id: transfer-id of our next transfer; the first is 0.
         remote_incoming_window: transfers that the peer still takes.
         channel: our outgoing channel, once we have begun.
-        frame_size: of our largest frames.
+        frame_size: of our largest frames: none is larger than a flush, whatever the peer takes.
     """
 
     __slots__ = (

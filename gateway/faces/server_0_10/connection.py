@@ -101,6 +101,8 @@ class ServerConnection:
             return True
         if self.bridge.swamped or self.bridge.unwritten.too_much(self.client.author):
             return True
+        if self.connection.unread_behind >= self.settings.limits.answers_max:
+            return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
         for session in self._sessions.values():
@@ -132,9 +134,22 @@ class ServerConnection:
             session.carry_out_parked()
         for session in self._sessions.values():
             session.answers.flush()
+        unfinished = self.connection.unfinished
         octets = self.connection.data_to_send()
         self.client.room.on_written(len(octets))
+        if unfinished:
+            self._write_on()
         return octets
+
+    def _write_on(self) -> None:
+        """Large messages go on in the next turn: till they are done, no others are sent."""
+        room = self.client.room
+        if not self.connection.unfinished:
+            room.ease()
+            return
+        room.left = 0
+        if not room.full:
+            self.client.touch()
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called."""
@@ -160,6 +175,9 @@ class ServerConnection:
     def write_blocked(self, blocked: bool) -> None:
         """The transport is full, or has room again."""
         self.client.room.on_full(blocked)
+        self.connection.on_full(blocked)
+        if self.connection.unfinished:
+            self.client.room.left = 0
         if not blocked:
             self.resume()
 
@@ -175,7 +193,9 @@ class ServerConnection:
 
     def drained(self) -> bool:
         """Nothing is unsettled, and nothing waits to be done or to be confirmed."""
-        return not self.behind and not any(
+        if self.behind or self.connection.unfinished:
+            return False
+        return not any(
             len(session.unsettled) or session.uncommitted() for session in self._sessions.values()
         )
 
@@ -255,11 +275,11 @@ class ServerConnection:
         work = WORK
         end = agenda.begin()
         most: int64 = -1
-        for event in events:
+        for done, event in enumerate(events):
             units = work.units
             if units > end:
-                agenda.wait(event)
-                continue
+                agenda.wait(events, done)
+                break
             if isinstance(event, CommandReceived):
                 session = self._of(event.session)
                 if session is not None:

@@ -88,15 +88,14 @@ def _plain(
     jms_type = content.jms_type_of(value, content_type)
     if value is None and crossing.context.text_body_value:
         value = content.text_in(content_type, mp.content_encoding, octets)
-    writer = Writer()
     if value is None:
-        sections.write_data(writer, octets)
-        made = Body10(writer.getvalue(), content.shape_of(DATA, None), jms_type)
+        made = Body10(sections.data_section(octets), content.shape_of(DATA, None), jms_type)
         made.changed = False
         return made
     if not conversion.exact:
         row = content.ROW_MAP if value.code == types.MAP else content.ROW_LIST
         crossing.keep("mp.body", digest_value(value), Tagged(types.BINARY, octets), row)
+    writer = Writer()
     sections.write_value(writer, value)
     return Body10(writer.getvalue(), content.shape_of(AMQP_VALUE, value), jms_type)
 

@@ -5,12 +5,9 @@ from support.pair_1_0 import sending
 
 from gateway.amqp_1_0 import _spec, events
 from gateway.amqp_1_0.session import Session
-from gateway.amqp_1_0.transfers.send_window import (
-    FLUSH_OCTETS,
-    FORGOTTEN_FAR,
-    FORGOTTEN_RANGES_MAX,
-)
+from gateway.amqp_1_0.transfers.send_window import FORGOTTEN_FAR, FORGOTTEN_RANGES_MAX
 from gateway.wire import serial
+from gateway.wire.buffers import FLUSH_OCTETS
 from gateway.wire.limits import Limits
 
 IN_TRANSACTION = _spec.TransactionalState(txn_id=b"t", outcome=_spec.Accepted())

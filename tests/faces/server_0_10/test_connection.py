@@ -3,14 +3,16 @@
 import pytest
 from support import drive_0_10 as drive
 from support.rules import rule
+from support.subscribed_0_10 import gateway_with
 from support.talk_0_10 import Client, Gateway
 from support.work import units_of
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.connection import CLOSE_TIMEOUT_MS
-from gateway.amqp_0_10.events import Violation
+from gateway.amqp_0_10.events import CommandReceived, Violation
 from gateway.amqp_0_10.frames import PROTOCOL_HEADER, FrameWriter
 from gateway.amqp_0_10.types import Control
+from gateway.wire.buffers import FLUSH_OCTETS
 from gateway.wire.limits import Limits
 from gateway.wire.work import (
     COMMAND,
@@ -317,3 +319,107 @@ def test_whoever_stops_ends_all_of_a_connection_at_once() -> None:
     client.face.force_close(gateway.world.now_ms)
     assert not client.face.behind
     assert client.face.client.sessions == 0
+
+
+LARGE = bytes(3 * 1024 * 1024)
+
+
+def reads(gateway: Gateway, accept: int = 0) -> Client:
+    """A client that has subscribed, and has been told nothing of it yet."""
+    client = gateway.session()
+    client.subscribes(accept=accept)
+    client.face.receive_data(client.connection.data_to_send(), gateway.world.now_ms)
+    return client
+
+
+def takes(client: Client, octets: bytes) -> list[int]:
+    """The sizes of the bodies that have come whole by these octets."""
+    events = client.connection.receive_data(octets, client.gateway.world.now_ms)
+    found = [event for event in events if isinstance(event, CommandReceived)]
+    return [len(event.payload) - event.body_at for event in found]
+
+
+def test_a_large_message_is_written_in_many_turns_and_what_is_behind_it_follows() -> None:
+    gateway = gateway_with(b"before", LARGE, b"behind", LARGE, b"last")
+    client = reads(gateway)
+    flushes = []
+    bodies: list[int] = []
+    while True:
+        gateway.touched.clear()
+        gateway.world.turn()
+        octets = client.face.data_to_send()
+        if not octets and client.face not in gateway.touched:
+            break
+        flushes.append(len(octets))
+        bodies += takes(client, octets)
+    assert max(flushes) <= FLUSH_OCTETS + 65535
+    assert bodies == [6, len(LARGE), 6, len(LARGE), 4]
+
+
+def test_a_large_message_waits_for_a_full_transport_and_what_is_behind_it_for_both() -> None:
+    gateway = gateway_with(LARGE, b"behind")
+    client = reads(gateway)
+    account = client.face.client.account
+    before = account.held
+    gateway.world.turn()
+    octets = client.face.data_to_send()
+    bodies: list[int] = []
+    while octets:
+        client.face.write_blocked(True)
+        assert before < account.held <= before + len(LARGE) + 4 * FLUSH_OCTETS
+        gateway.world.turn()
+        assert client.face.data_to_send() == b""
+        bodies += takes(client, octets)
+        client.face.write_blocked(False)
+        for _ in range(3):  # a turn for what is large, and those that see that there is room
+            gateway.world.turn()
+            octets = client.face.data_to_send()
+            if octets:
+                break
+    assert bodies == [len(LARGE), 6]
+    assert account.held == before
+
+
+def test_answers_behind_a_large_message_that_is_not_read_pause_reading() -> None:
+    limits = Limits(answers_max=10_000)
+    gateway = gateway_with(LARGE, limits=limits)
+    client = reads(gateway)
+    gateway.world.turn()
+    client.face.data_to_send()
+    client.face.write_blocked(True)
+    asked = 0
+    while not client.face.reading_paused:
+        client.says(spec.QueueQuery(queue="q"))
+        client.face.receive_data(client.connection.data_to_send(), gateway.world.now_ms)
+        gateway.world.turn()
+        client.face.data_to_send()
+        asked += 1
+        assert asked < 1000
+    client.face.write_blocked(False)
+    for _ in range(100):
+        gateway.world.turn()
+        client.face.data_to_send()
+    assert not client.face.reading_paused
+
+
+def test_a_large_message_comes_back_whose_reader_goes_in_the_middle() -> None:
+    gateway = gateway_with(LARGE)
+    client = reads(gateway)
+    gateway.world.turn()
+    assert 0 < len(client.face.data_to_send()) <= FLUSH_OCTETS + 65535
+    client.loses_transport()
+    other = gateway.session()
+    other.subscribes()
+    assert [len(body) for body in other.gets()] == [len(LARGE)]
+
+
+def test_a_stop_waits_for_a_message_that_is_half_written() -> None:
+    gateway = gateway_with(LARGE)
+    client = reads(gateway, accept=spec.AcceptMode.NONE)
+    gateway.world.turn()
+    octets = client.face.data_to_send()
+    client.face.drain(gateway.world.now_ms)
+    assert not client.face.drained()
+    client.connection.receive_data(octets, gateway.world.now_ms)
+    assert [len(body) for body in client.gets()] == [len(LARGE)]
+    assert client.face.drained()

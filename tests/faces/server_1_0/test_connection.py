@@ -6,7 +6,7 @@ from support.work import units_of
 
 from gateway.amqp_1_0 import _spec, events, sections, types
 from gateway.amqp_1_0.states import ConnectionState
-from gateway.amqp_1_0.transfers.send_window import FLUSH_OCTETS
+from gateway.wire.buffers import FLUSH_OCTETS
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import DELIVERY, READ, SHARE, STATE, UNSETTLED

@@ -5,12 +5,12 @@ from support.rules import rule
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
-from gateway.amqp_1_0.transfers.send_window import FLUSH_OCTETS
 from gateway.audit.schema import Flag, Kind
 from gateway.faces.upstream_1_0.health import UpstreamState
 from gateway.faces.upstream_1_0.location import Location
 from gateway.message import ACCEPTED, Condition
 from gateway.translate.profiles.profile import Profile
+from gateway.wire.buffers import FLUSH_OCTETS
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 
