@@ -282,6 +282,17 @@ def test_an_upstream_that_there_is_not_is_told_whatever_else_is_wrong(
     assert len(found) > len(told)
 
 
+def test_a_profile_that_there_is_not_is_told_whatever_else_is_wrong() -> None:
+    wrong = {
+        "a": {"hosts": ["http://x"], "profile": "nope"},
+        "b": {"hosts": 5, "profile": "p.yaml"},
+    }
+    found = problems(f"upstreams={json.dumps(wrong)}")
+    assert found["upstreams.a.profile"].startswith('there is no profile "nope": activemq')
+    assert "upstreams.b.profile" in found
+    assert {"upstreams.a.hosts.0", "upstreams.b.hosts"} <= set(found)
+
+
 def test_a_reserve_that_one_publisher_could_use_up_is_told() -> None:
     [note] = notes(load(None, ["store_reserve=31MiB"]))
     assert note.startswith("store_reserve: 32505856 octets are soon used up")

@@ -58,16 +58,24 @@ class Tuning:
         channel_max = chosen.channel_max
         if channel_max is not None:
             if channel_max > self.channel_max:
-                raise TransportError(f"tune-ok: channel-max {channel_max}")
+                raise TransportError(
+                    f"tune-ok: channel-max {channel_max} is above {self.channel_max}"
+                )
             self.channel_max = channel_max
         size = chosen.max_frame_size
         if size:
             if size < MIN_MAX_FRAME_SIZE or size > self.max_frame_size:
-                raise TransportError(f"tune-ok: max-frame-size {size}")
+                raise TransportError(
+                    f"tune-ok: max-frame-size {size} is not within"
+                    f" {MIN_MAX_FRAME_SIZE}..{self.max_frame_size}"
+                )
             self.max_frame_size = size
         heartbeat_s = chosen.heartbeat or 0
         if heartbeat_s > self._heartbeat_max_s or heartbeat_s < self._heartbeat_min_s:
-            raise TransportError(f"tune-ok: heartbeat {heartbeat_s}")
+            raise TransportError(
+                f"tune-ok: heartbeat {heartbeat_s} is not within"
+                f" {self._heartbeat_min_s}..{self._heartbeat_max_s}"
+            )
         self.heartbeat_s = heartbeat_s
         return self._tuned()
 

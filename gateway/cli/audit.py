@@ -26,8 +26,9 @@ from gateway.cli.options import FILE
 from gateway.cli.trace import Trace
 from gateway.config.settings import default_data_directory
 from gateway.errors import GatewayError, StoreError
-from gateway.net.data_directory import AUDIT_FOLDER
+from gateway.net.data_directory import AUDIT_FOLDER, UNFINISHED_FILE
 from gateway.store import outside
+from gateway.store.sqlite import FILE_NAME
 
 NOT_COMPARED: Final = 3
 
@@ -133,33 +134,37 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
 def verify_log(log: pathlib.Path | None) -> None:
     """Check a whole log: checksums, gapless numbers, the chain from segment to segment.
 
-    Of a data directory, the log is also compared with what the store knows of it, unless a gateway
-    is using it: only so is it seen when the newest segment is gone, or when the store is older than
-    the log. The directory may be read-only. What a gateway found changed when it started is in the
-    log, and counts for ever.
+    Of a data directory, all of the store is read, too, and the log is compared with what the store
+    knows of it, unless a gateway is using it: only so is it seen when the newest segment is gone,
+    or when the store is older than the log. The directory may be read-only. What a gateway found
+    changed when it started is in the log, and counts for ever.
 
     Exit code 0: whole; 1: something is missing, reordered, edited or cut off, or the store is
-    older, now or at a start; 3: nothing is, but the log could not be compared with the store.
+    older, now or at a start, or it is damaged, or the directory is a backup that is not finished;
+    3: nothing is, but the log could not be compared with the store.
     """
     data = log or default_log().parent
     inside = log is None or (data / AUDIT_FOLDER).is_dir()
     log = data / AUDIT_FOLDER if inside else data
     known, untold = _known(data) if inside else (KNOWS_NOTHING, "")
+    broken = _damage(data) if inside else []
     files = segment_paths(log) if known.ends.last is not None else _segments(log)
     different = differences(log, known.ends)
     older = ahead(log, known, as_remembered=not different)
     found: list[Damage | Difference] = [*_verified(log), *different, *older]
     for damage in found:
         click.echo(click.style("LOG_GAP ", fg="red") + str(damage))
+    for line in broken:
+        click.echo(click.style("STORE ", fg="red") + line)
     octets = sum(file.stat().st_size for file in files)
     if untold:
         click.echo(f"not compared with the store: {untold}", err=True)
     for other in other_files(log):
         click.echo(f"no segment, and not looked at: {other.name}", err=True)
-    if not found:
+    if not found and not broken:
         whole = "no damage found, but where it ends nobody knows" if untold else "whole"
         click.echo(f"{len(files)} segments, {octets} octets: {whole}")
-    click.get_current_context().exit(1 if found else NOT_COMPARED if untold else 0)
+    click.get_current_context().exit(1 if found or broken else NOT_COMPARED if untold else 0)
 
 
 @click.command(
@@ -209,6 +214,16 @@ def _known(data: pathlib.Path) -> tuple[Known, str]:
     except StoreError as error:
         return KNOWS_NOTHING, str(error)
     return known, "" if known.ends.last is not None else "it knows nothing of a log"
+
+
+def _damage(data: pathlib.Path) -> list[str]:
+    """What is wrong with the store of a data directory, if that can be told."""
+    unfinished = data / UNFINISHED_FILE
+    told = [f"a backup that is not finished: {unfinished}"] if unfinished.exists() else []
+    try:
+        return told + [f"{data / FILE_NAME}: {line}" for line in outside.damage(data)]
+    except StoreError:
+        return told  # as it is told of what the log is compared with
 
 
 def _segments(path: pathlib.Path) -> list[pathlib.Path]:

@@ -10,7 +10,7 @@ import yaml
 
 from gateway.config.access import load_rules
 from gateway.config.raw import Loader, Problem, said, touches, validated
-from gateway.config.remote_rules import remote_rules, unknown_upstream
+from gateway.config.remote_rules import profile_problems, remote_rules, unknown_upstream
 from gateway.config.section import Section
 from gateway.config.settings import Settings
 from gateway.config.upstreams import UpstreamSection
@@ -85,7 +85,7 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
     broken = [path for path, _text in problems]
     settings = _where_its_data_is(anchor(settings, base))
     problems += [(reads[0], text) for reads, text in rules(settings) if not touches(broken, reads)]
-    for more in (_unknown_upstreams(raw), _missing_files(raw, base)):
+    for more in (_unknown_upstreams(raw), _unknown_profiles(raw, base), _missing_files(raw, base)):
         problems += [each for each in more if each not in problems]
     if problems:
         raise ConfigurationError(problems + _of_access_rules(settings))
@@ -157,8 +157,7 @@ def _where_its_data_is(settings: Settings) -> Settings:
 
 def _anchored(upstream: UpstreamSection, base: pathlib.Path) -> UpstreamSection:
     changes = _absolute(upstream, UPSTREAM_FILES, base)
-    if is_path(upstream.profile):
-        changes["profile"] = str(base / pathlib.Path(upstream.profile).expanduser())
+    changes["profile"] = _profile(upstream.profile, base)
     if upstream.tls is not None:
         files = _absolute(upstream.tls, UPSTREAM_TLS_FILES, base)
         changes["tls"] = upstream.tls.model_copy(update=files)
@@ -276,3 +275,17 @@ def _unknown_upstreams(raw: dict[str, Any]) -> Iterator[Problem]:
         name = node.get("upstream") if isinstance(node, dict) else None
         if isinstance(name, str) and name not in (upstreams or {}):
             yield f"nodes.{at}.upstream", unknown_upstream(name)
+
+
+def _unknown_profiles(raw: dict[str, Any], base: pathlib.Path) -> Iterator[Problem]:
+    """Of upstreams that were set aside, too: what they are said to be is known, or is not."""
+    upstreams = raw.get("upstreams")
+    for name, upstream in (upstreams if isinstance(upstreams, dict) else {}).items():
+        profile = upstream.get("profile") if isinstance(upstream, dict) else None
+        if isinstance(profile, str):
+            named = _profile(profile, base)
+            yield from ((f"upstreams.{name}.profile", text) for text in profile_problems(named))
+
+
+def _profile(named: str, base: pathlib.Path) -> str:
+    return str(base / pathlib.Path(named).expanduser()) if is_path(named) else named

@@ -41,6 +41,15 @@ PARTS: Final[dict[str, dict[str, set[str]]]] = {
 }
 
 
+def profile_problems(named: str) -> list[str]:
+    """What is wrong with a profile, by its name or path."""
+    try:
+        load_profile(named)
+    except ConfigurationError as error:
+        return [f"{key}: {problem}" if key else problem for key, problem in error.problems]
+    return []
+
+
 def remote_rules(settings: Settings) -> Found:
     """All of them."""
     profiles: dict[str, Profile] = {}
@@ -50,9 +59,9 @@ def remote_rules(settings: Settings) -> Found:
             yield [path], 'a name has letters, digits, ".", "_" and "-", at most 64 of them'
         try:
             profiles[name] = load_profile(upstream.profile)
-        except ConfigurationError as error:
-            for attribute, problem in error.problems:
-                yield [f"{path}.profile"], f"{attribute}: {problem}" if attribute else problem
+        except ConfigurationError:
+            for problem in profile_problems(upstream.profile):
+                yield [f"{path}.profile"], problem
         yield from _hosts(path, upstream)
         yield from _credentials(path, upstream)
         yield from _mechanisms(path, upstream)

@@ -47,11 +47,10 @@ class Agenda(Generic[E]):
         self.costliest = None
         return WORK.units + SHARE
 
-    def wait(self, event: E) -> None:
-        """The share is over: an event waits."""
-        if not self.waiting:
-            WORK.cut += 1
-        self.waiting.append(event)
+    def wait(self, events: list[E], done: int) -> None:
+        """The share is over: all but the first of these wait, which are done."""
+        WORK.cut += 1
+        self.waiting.extend(events[done:])
 
     def take(self) -> list[E]:
         """What waits, to be carried out from where it was left."""

@@ -271,10 +271,11 @@ class Client:
         `problem`: how; "" where that is told otherwise.
         """
         self.settings.counts.protocol_errors[self._protocol] += 1
-        if problem:
+        if problem and self.visit.timed:  # that it is silent its last line tells
+            self.visit.because(Reason.TIMED_OUT, problem)
+        elif problem:
             self.visit.broke("", problem)
-            late = self.visit.timed
-            self.visit.because(Reason.TIMED_OUT if late else Reason.BROKE_PROTOCOL, problem)
+            self.visit.because(Reason.BROKE_PROTOCOL, problem)
 
     def on_error(self, problem: str, link: str | None = None) -> None:
         """A session, or a link of that name, has ended for an error of its; the rest goes on."""

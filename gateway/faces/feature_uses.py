@@ -169,5 +169,9 @@ class UsesBook:
 def client_text(process: str, product: str, version: str, host: str) -> str:
     """How a client is told from others: "PROCESS (PRODUCT VERSION) from HOST"."""
     what = f"{product} {version}".strip()[:TEXT_MAX]
-    parts = [process[:TEXT_MAX], f"({what})" if what else "", f"from {host}" if host else ""]
+    parts = [
+        process[:TEXT_MAX],
+        f"({what})" if what and process else what,
+        f"from {host}" if host else "",
+    ]
     return " ".join([part for part in parts if part])

@@ -11,7 +11,7 @@ the connection and could take our last words with it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol, final
+from typing import Final, Protocol, cast, final
 
 from twisted.internet.interfaces import IHandshakeListener, IOpenSSLContextFactory, IPushProducer
 from twisted.internet.protocol import Protocol as TwistedProtocol
@@ -26,8 +26,8 @@ from gateway.net.counts import NetCounts
 from gateway.net.keepalive import keep_alive
 from gateway.net.reading import Reading
 from gateway.net.silent_face import SilentFace
-from gateway.net.tls import name_in
-from gateway.net.transport import Transport
+from gateway.net.tls import let_go, name_in
+from gateway.net.transport import Layer, Transport
 from gateway.net.turn_shares import TurnShare
 from gateway.net.turns import TurnLoop
 from gateway.wire.work import WORK
@@ -91,6 +91,7 @@ class Pump(TwistedProtocol):
         self._reading = Reading()
         self._unread: list[bytes] = []  # came in a turn of which its user had had enough
         self._alarm = Alarm(around.later, around.now_ms, self._deadline)
+        self._layer: Layer | None = None  # TLS, once that has begun
         self.face: Face = around.first_face(self)
 
     # What Twisted calls.
@@ -167,6 +168,9 @@ class Pump(TwistedProtocol):
         self._lost = True
         self._ends = True
         self._alarm.stop()
+        if self._layer is not None:
+            self._layer.unregisterProducer()  # without TLS the transport does so of itself
+            self._layer = None
         if self._has_had_enough():
             self.around.turns.touch(self.face)
         else:
@@ -194,6 +198,7 @@ class Pump(TwistedProtocol):
         self._left = True
         self.around.turns.detach(self.face)
         self.around.gone(self)
+        let_go(self.transport)
         self.face = SilentFace()  # which knows nothing of the pump: neither is held by the other
 
     def _go_on(self) -> None:
@@ -312,9 +317,10 @@ class Pump(TwistedProtocol):
         """Everything from here on is TLS, beginning with `rest`, which was read already."""
         self.secure = True
         self.transport.startTLS(context)
+        # startTLS put its own protocol in place.
+        self._layer = cast(Layer, self.transport.protocol)
         if rest:
-            # startTLS put its own protocol in place; what we read too far belongs to it.
-            self.transport.protocol.dataReceived(rest)
+            self._layer.dataReceived(rest)  # what we read too far belongs to it
 
     def close(self) -> None:
         """Flush, then close; a peer that does neither read nor close is cut off."""

@@ -248,6 +248,15 @@ def channel_bindings(transport: object) -> dict[str, bytes]:
     return found
 
 
+def let_go(transport: object) -> None:
+    """The connection is gone: a transport in which TLS was started does not hold that any more.
+
+    Twisted has both hold each other, so that only the cycle collector would give them back.
+    """
+    for name in ("getHandle", "getPeerCertificate"):
+        vars(transport).pop(name, None)  # what startTLS put there
+
+
 def _end_point(certificate: x509.Certificate) -> bytes:
     """Its digest by the hash of its signature; empty where that has none, as Ed25519."""
     used = certificate.signature_hash_algorithm

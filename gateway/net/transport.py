@@ -12,6 +12,16 @@ from twisted.internet.interfaces import IOpenSSLContextFactory
 from twisted.internet.protocol import Protocol as TwistedProtocol
 
 
+class Layer(Protocol):
+    """TLS of Twisted's, between a transport and its protocol."""
+
+    def dataReceived(self, data: bytes) -> None:
+        """IProtocol: octets that are not decrypted yet."""
+
+    def unregisterProducer(self) -> None:
+        """IConsumer."""
+
+
 class Transport(Protocol):
     """A TCP transport of Twisted, with or without TLS."""
 

@@ -39,16 +39,23 @@ class TurnShare:
         self._used += units
         if self._used >= SHARE:
             self._greedy = turn
-        self._all.use(turn, units)
+        shares = self._all
+        if shares.turn != turn:
+            shares.begin(turn)
+        shares.used += units
 
     def used_up(self, turn: int) -> bool:
         """Whether the others are to wait for the next turn."""
+        shares = self._all
+        if shares.turn != turn:
+            shares.begin(turn)
         used = self._used if self._turn == turn else 0
-        if not self._all.used_up(turn, used, greedy=self.greedy(turn)):
+        everybody = EVERYBODY if not self.greedy(turn) else USER
+        if used < shares.part and shares.used < everybody:
             return False
         if self._cut != turn:
             self._cut = self._greedy = turn
-            self._all.cut(turn)
+            shares.cut += 1
         return True
 
     def greedy(self, turn: int) -> bool:
@@ -58,14 +65,23 @@ class TurnShare:
 
 @final
 class TurnShares:
-    """Those of all users that have logged in."""
+    """Those of all users that have logged in.
+
+    Attributes:
+        turn: the last in which anybody did anything.
+        used: what all of them did in it.
+        cut: how many of them have had enough of it.
+        part: what one may use of it, as many as had had enough of the one before.
+    """
+
+    __slots__ = ("_shares", "cut", "part", "turn", "used")
 
     def __init__(self) -> None:
         self._shares: dict[str, TurnShare] = {}
-        self._turn = 0
-        self._used = 0
-        self._cut = 0  # users who have had enough of this turn
-        self._part = USER  # what one of those may use who had enough of the turn before
+        self.turn = 0
+        self.used = 0
+        self.cut = 0
+        self.part = USER
 
     def of(self, user: str) -> TurnShare:
         """That of a user."""
@@ -74,27 +90,10 @@ class TurnShares:
             share = self._shares[user] = TurnShare(self)
         return share
 
-    def use(self, turn: int, units: int) -> None:
-        """A connection of some user was so much work."""
-        self._begin(turn)
-        self._used += units
-
-    def used_up(self, turn: int, used: int, *, greedy: bool) -> bool:
-        """Whether a user who has used so much has had enough."""
-        self._begin(turn)
-        if used >= self._part or self._used >= EVERYBODY:
-            return True
-        return greedy and self._used >= USER
-
-    def cut(self, turn: int) -> None:
-        """One more user has had enough of this turn."""
-        self._begin(turn)
-        self._cut += 1
-
-    def _begin(self, turn: int) -> None:
-        if self._turn != turn:
-            several = self._cut if self._turn == turn - 1 else 0
-            self._turn = turn
-            self._used = 0
-            self._cut = 0
-            self._part = max(SHARE, USER // several) if several > 1 else USER
+    def begin(self, turn: int) -> None:
+        """The turn of that number has begun."""
+        several = self.cut if self.turn == turn - 1 else 0
+        self.turn = turn
+        self.used = 0
+        self.cut = 0
+        self.part = max(SHARE, USER // several) if several > 1 else USER

@@ -115,7 +115,7 @@ class Witness:
 
     def __call__(self, event: LogEvent) -> None:
         """One line of the log, or one that would be."""
-        failure = event.get("log_failure")
+        failure = event.get("log_failure") or event.get("failure")  # the reactor's has that name
         if failure is not None and past_mending(failure.value):
             _end(NOT_WHOLE, failure.value)
 

@@ -351,8 +351,10 @@ class Service:
             self._checkpoint()
 
     def _checkpoint(self) -> None:
-        """Not while the disk is full or refuses: it would take room that settlements need."""
-        self._checkpoint_waits = self.bridge.store_error is not None
+        """Not while the disk is full: it would take room that settlements need."""
+        error = self.bridge.store_error
+        waits = self._checkpoint_waits or (error is not None and error.cause == "full")
+        self._checkpoint_waits = waits and error is not None
         if self._checkpoint_waits:
             return
         now_ms = self.clock.now_ms()

@@ -35,7 +35,7 @@ from gateway.audit.whereabouts import Whereabouts
 from gateway.errors import DecodeError, StoreError
 from gateway.store.damage import Damage, TopologyKey, row_line, topology_line
 from gateway.store.interface import TopologyRow
-from gateway.store.log_rows import unpack_row
+from gateway.store.log_rows import check, unpack_row
 
 FORMAT: Final = 1
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
@@ -139,6 +139,46 @@ def _last_sequence(database: sqlite3.Connection) -> int | None:
         if audit:
             return last_sequence_in(audit)
     return 0
+
+
+def damage_in(database: sqlite3.Connection) -> Iterator[str]:
+    """What is not as it was written, a line each, as a start would find it; one row in memory."""
+    (problem,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if problem != "ok":
+        yield f"it is broken: {' '.join(str(problem).split())}"
+        return
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+        return  # empty, or not ours
+    format = database.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+    if format != (FORMAT,):
+        yield f"it has format {format[0] if format else 0}; this program has {FORMAT}"
+        return
+    for number, body in database.execute("SELECT number, body FROM log ORDER BY number"):
+        row = body if isinstance(body, bytes) else b""
+        try:
+            check(unpack_row(row)[0])
+        except DecodeError:
+            yield row_line(number, row)
+    for kind, key, *rest in database.execute("SELECT kind, key, value, checksum FROM topology"):
+        if not _is_as_written(kind, key, *rest):
+            yield topology_line((kind, key))
+    yield from shrunk_in(database)
+
+
+def shrunk_in(database: sqlite3.Connection) -> Iterator[str]:
+    """A line for each table with fewer rows than it had when the store was closed in order.
+
+    Nothing is known of one that was not, nor of a store that an older gateway closed.
+    """
+    meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
+    for table in COUNTED:
+        had, has = int(meta.get(table, 0)), _rows_in(database, table)
+        if meta.get("clean") and has < had:
+            yield f"the table {table} has {has} rows, and had {had} at the end"
+
+
+def _rows_in(database: sqlite3.Connection, table: str) -> int:
+    return int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
 @final
@@ -327,27 +367,15 @@ class Database:
             return  # the next write tells
 
     def shrunk_tables(self) -> list[str]:
-        """A line for each table with fewer rows than it had when it was closed in order.
-
-        Nothing is known of one that was not, nor of a store that an older gateway closed.
-        """
-        found: list[str] = []
+        """As `shrunk_in`."""
         with reading():
-            for table in COUNTED:
-                had = self._db.execute("SELECT value FROM meta WHERE key = ?", (table,)).fetchone()
-                has = self._rows_in(table)
-                if had and self.meta("clean") and has < int(had[0]):
-                    found.append(f"the table {table} has {has} rows, and had {had[0]} at the end")
-        return found
-
-    def _rows_in(self, table: str) -> int:
-        return int(self._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+            return list(shrunk_in(self._db))
 
     def stopped(self) -> None:
         """Everything is in the file, the WAL is empty, and the store counts as closed in order."""
         with as_store_errors("cannot close the store"):
             for table in COUNTED:
-                self._set_meta(table, self._rows_in(table))
+                self._set_meta(table, _rows_in(self._db, table))
             self._set_meta("clean", 1)
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

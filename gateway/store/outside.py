@@ -1,4 +1,5 @@
-"""A look at a store from outside, by who is not its gateway: what it knows of the audit log.
+"""A look at a store from outside, by who is not its gateway: what it knows of the audit log, and
+whether all of it is as it was written.
 
 Nothing is touched, so that a directory may be read-only. SQLite reads what a killed process left in
 the WAL only if it may lock the file or make one beside it; both is spared here: the store's own
@@ -13,12 +14,15 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote
 
 from gateway.audit.ahead import Known
 from gateway.errors import StoreError
-from gateway.store.database import known_in, reading
+from gateway.store.database import damage_in, known_in, reading
 from gateway.store.sqlite import FILE_NAME, LOCK_NAME
+
+BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def known(directory: Path) -> Known:
@@ -27,6 +31,29 @@ def known(directory: Path) -> Known:
     Raises:
         StoreError: it cannot be read, is not there, or a gateway is using it.
     """
+    with _opened(directory) as database:
+        return known_in(database)
+
+
+def damage(directory: Path) -> list[str]:
+    """What of the store is not as it was written, a line each; a gateway does not start with it.
+
+    Raises:
+        StoreError: as `known`, but where it cannot be read since it is broken.
+    """
+    with _opened(directory) as database:
+        try:
+            return list(damage_in(database))
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in BROKEN:
+                raise
+            return [f"it is broken: {error}"]
+        except (TypeError, ValueError) as error:
+            return [f"it is broken: {error}"]
+
+
+@contextmanager
+def _opened(directory: Path) -> Iterator[sqlite3.Connection]:
     path = directory / FILE_NAME
     if not path.exists():
         raise StoreError(f"there is no {path}")
@@ -38,7 +65,7 @@ def known(directory: Path) -> Known:
         try:
             if left:  # its index is then in memory
                 database.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
-            return known_in(database)
+            yield database
         finally:
             database.close()
 

@@ -102,3 +102,18 @@ def test_our_client_asks_for_no_heartbeat_where_none_is_offered() -> None:
 def test_our_client_leaves_an_offer_that_breaks_the_rules(offer: ConnectionTune) -> None:
     with pytest.raises(TransportError):
         client(offer)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        (ConnectionTuneOk(channel_max=11), "tune-ok: channel-max 11 is above 10"),
+        (ConnectionTuneOk(max_frame_size=9000), "max-frame-size 9000 is not within 4096..8192"),
+        (ConnectionTuneOk(heartbeat=61), "tune-ok: heartbeat 61 is not within 0..60"),
+    ],
+)
+def test_a_choice_outside_is_told_with_what_was_offered(
+    chosen: ConnectionTuneOk, told: str
+) -> None:
+    with pytest.raises(TransportError, match=told):
+        server().settle(chosen)

@@ -31,8 +31,7 @@ def test_events_wait_in_their_order() -> None:
     end = agenda.begin()
     assert end == WORK.units + SHARE
     cut = WORK.cut
-    agenda.wait("d")
-    agenda.wait("e")
+    agenda.wait(["c", "d", "e"], 1)
     assert WORK.cut == cut + 1
     assert not agenda.come(["f"])
     assert agenda.take() == ["d", "e", "f"]

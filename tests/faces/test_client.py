@@ -118,7 +118,7 @@ def test_what_is_still_told_to_a_connection_that_has_left_nobody_hears() -> None
     client.author.connection.touch()
     client.room.go_on()
     client.doubt.hold(connection.settings.limits.octets_in_doubt_max)
-    client.access.on_rules_changed(1)
+    client.access.on_rules_changed()
     assert connection.touched == []
 
 

@@ -154,3 +154,8 @@ def test_texts_of_a_peer_are_bounded_in_number_and_length() -> None:
 )
 def test_a_client_is_named_by_what_it_tells(told: tuple[str, str, str, str], text: str) -> None:
     assert client_text(*told) == text
+
+
+def test_a_client_that_names_no_process_is_told_by_its_product() -> None:
+    assert client_text("", "amqp-gateway", "0.1.0", "h") == "amqp-gateway 0.1.0 from h"
+    assert client_text("billing", "qpid", "1", "") == "billing (qpid 1)"

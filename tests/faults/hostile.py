@@ -54,6 +54,9 @@ class Attack:
         units_max: what the small one may cost in units of work; 0: that does not matter.
         units_min: what it must have been charged: work that nobody counts is what it asks for.
         prepare: puts into the gateway's directory what its configuration names.
+        again: how often it is played once more, all of it closed, after the first time.
+        left_max: octets of memory that the small one, played again, may leave behind beyond what
+            the first time left.
         first: done to the gateway, with the same size, before it is started once more; what it had
             of memory then is what is there "before".
     """
@@ -71,6 +74,8 @@ class Attack:
     units_min: int = 0
     prepare: Callable[[Path], None] | None = None
     first: Callable[[GatewayProcess, int], Sequence[Any]] | None = None  # Any: as `play`
+    again: int = 0
+    left_max: int = 0
 
 
 @dataclass
@@ -81,6 +86,7 @@ class Seen:
     rss_before: int = 0
     rss_most: int = 0
     rss_after: int = 0
+    left: int = 0
     kept: int = 0
     refused: int = 0
     queued: int = 0
@@ -205,6 +211,12 @@ def play(attack: Attack, directory: Path, *, small: bool) -> Seen:
         memory = Memory(gateway.pid)
         seen = Seen(attack.name, rss_before=fresh)
         peers = attack.play(gateway, size)
+        once = memory.now()
+        for _ in range(attack.again):
+            for peer in peers:
+                peer.close()
+            peers = attack.play(gateway, size)
+        seen.left = memory.now() - once
         metrics = gateway.metrics()
         seen.kept = int(metrics["gateway_kept_bytes"])
         seen.refused = int(sum(_all(metrics, "gateway_kept_refused_total")))

@@ -20,6 +20,7 @@ from .hostile import Attack
 
 MIB = 1024 * 1024
 SESSIONS = 16
+MANY_SESSIONS = 256
 HERE = "127.0.0.1"
 ELSEWHERE = "127.0.0.2"
 ALL_IN_S = 60
@@ -215,6 +216,25 @@ def tiny_messages(gateway: GatewayProcess, count: int) -> Sequence[Raw010]:
     return [client]
 
 
+def dying_sessions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Clients of 256 sessions each, that all go at once without a word."""
+    clients = [Raw10(gateway.amqp_port, patience_s=30).log_in() for _ in range(count)]
+    for client in clients:
+        for channel in range(MANY_SESSIONS):
+            client.begin(channel)
+    _wait_for_sessions(gateway, count * MANY_SESSIONS)
+    for client in clients:
+        client.close()
+    _wait_for_sessions(gateway, 0)
+    return []
+
+
+def _wait_for_sessions(gateway: GatewayProcess, count: int) -> None:
+    by = time.monotonic() + ALL_IN_S
+    while gateway.metrics()['gateway_sessions{protocol="1.0"}'] != count:
+        assert time.monotonic() < by, f"there are not {count} sessions"
+
+
 def unread_deliveries(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """Browsers of both protocols that never read, of a queue of large messages."""
     publisher = Raw010(gateway.amqp_port, patience_s=60).log_in()
@@ -329,6 +349,15 @@ ATTACKS = (
     ),
     Attack("topic keys of many words", topic_keys, 5000, 100),
     Attack("links of many sessions", links_of_many_sessions, 1024, 64, kept_max=2 * MIB),
+    Attack(
+        "sessions that die with their socket",
+        dying_sessions,
+        100,
+        20,
+        kept_max=2 * MIB,
+        again=5,
+        left_max=24 * MIB,
+    ),
     Attack("unread deliveries", unread_deliveries, 300, 20, kept_max=24 * MIB),
     Attack(
         "topic keys, after a restart", restarted, 20_000, 500, first=topic_keys, units_max=2 * SHARE

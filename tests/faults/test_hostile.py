@@ -19,3 +19,4 @@ def test_an_attack_takes_a_share_and_no_more(attack: Attack, tmp_path: Path) -> 
     assert not attack.grown_max or seen.rss_most - seen.rss_before <= attack.grown_max
     assert seen.units >= attack.units_min
     assert not attack.units_max or seen.units <= attack.units_max
+    assert not attack.left_max or seen.left <= attack.left_max

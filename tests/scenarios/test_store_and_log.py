@@ -18,7 +18,8 @@ from gateway.audit.reader import Segment, records, segment_paths, verify
 from gateway.cli.main import commands
 from gateway.clients.client import Login
 from gateway.clients.letter import Letter, Typed
-from gateway.errors import UnknownStoreError
+from gateway.errors import StartupError, UnknownStoreError
+from gateway.net.data_directory import UNFINISHED_FILE
 from gateway.store.database import Database
 
 
@@ -446,7 +447,7 @@ def other(directory: Path) -> None:
         database.execute("CREATE TABLE x (a)")
 
 
-@pytest.mark.parametrize("harm", [empty, remove, halve, overwrite, forget, other])
+@pytest.mark.parametrize("harm", [empty, remove, forget, other])
 def test_a_log_that_cannot_be_compared_is_not_called_whole(tmp_path: Path, harm: Any) -> None:
     data = tmp_path / "data"
     lived(data)
@@ -455,6 +456,46 @@ def test_a_log_that_cannot_be_compared_is_not_called_whole(tmp_path: Path, harm:
     assert (verified.exit_code, "whole" in verified.output) == (3, False)
     segment_paths(data / "audit")[0].write_bytes(b"")
     assert run("audit", "verify", data).exit_code == 1
+
+
+def change(directory: Path) -> None:
+    with closing(sqlite3.connect(directory / "store.sqlite", isolation_level=None)) as database:
+        (body,) = database.execute("SELECT body FROM log ORDER BY number LIMIT 1").fetchone()
+        flipped = body[:-1] + bytes((body[-1] ^ 1,))
+        database.execute("UPDATE log SET body = ? WHERE body = ?", (flipped, body))
+
+
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [
+        (halve, "it is broken: "),
+        (overwrite, "it is broken: file is not a database"),
+        (change, "checksum does not match"),
+    ],
+)
+def test_verify_tells_of_a_store_with_which_no_gateway_starts(
+    tmp_path: Path, harm: Any, told: str
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    harm(data)
+    verified = run("audit", "verify", data)
+    (line,) = [line for line in verified.output.splitlines() if line.startswith("STORE ")]
+    assert told in line
+    assert (verified.exit_code, "whole" in verified.output) == (1, False)
+    with pytest.raises(StartupError):
+        WholeGateway(data)
+
+
+def test_verify_tells_of_a_backup_that_is_not_finished(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    (data / UNFINISHED_FILE).touch()
+    verified = run("audit", "verify", data)
+    assert (verified.exit_code, "STORE a backup that is not finished: " in verified.output) == (
+        1,
+        True,
+    )
 
 
 def test_a_single_segment_is_verified_too(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The audit log says who opened and closed, declared, bound, purged and deleted, and from where."""
 
+from collections.abc import Callable
+
 from support import talk_0_10
 from support.face_1_0 import Hub, message
 
@@ -176,6 +178,24 @@ def test_one_that_is_not_heard_of_is_in_the_log_with_that():
     client.face.handle_deadline(hub.world.now_ms + 10_000_000)
     hub.world.turn()
     assert connections(hub.world)[-1][:3] == ("CONNECTION_CLOSED", 1, "TIMED_OUT")
+
+
+def test_a_silent_client_is_not_told_to_have_broken_its_protocol():
+    told: list[str] = []
+
+    class Lines:
+        """A `Journal` that writes down which of its calls came."""
+
+        def __getattr__(self, name: str) -> Callable[..., None]:
+            return lambda *_arguments, **_named: told.append(name)
+
+    hub = Hub(limits=Limits(idle_timeout_ms=1000))
+    hub.settings.journal = Lines()
+    client = hub.client()
+    client.face.handle_deadline(hub.world.now_ms + 10_000_000)
+    hub.world.turn()
+    assert "on_broken" not in told
+    assert told[-1] == "on_closed"
 
 
 def test_messages_have_the_number_of_the_connection_that_they_came_by():

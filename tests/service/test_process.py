@@ -10,6 +10,7 @@ from pathlib import Path
 from signal import SIGTERM
 from socket import create_connection
 
+import pytest
 from support.gateway_process import GatewayProcess, run
 from support.raw_peers import Raw, Raw010
 
@@ -35,6 +36,30 @@ def test_a_thread_that_dies_ends_the_process_and_says_why() -> None:
     )
     assert done.returncode == 70
     assert "thread store has died, and with it the gateway: ZeroDivisionError" in done.stderr
+
+
+@pytest.mark.parametrize("said", ["log.err()", "Logger().failure('x')"])
+@pytest.mark.parametrize(("error", "ends"), [("MemoryError", True), ("ZeroDivisionError", False)])
+def test_memory_that_was_refused_to_others_ends_the_process(
+    said: str, error: str, ends: bool
+) -> None:
+    program = (
+        "import sys\n"
+        "from twisted.logger import Logger, globalLogPublisher\n"
+        "from twisted.python import log\n"
+        "from gateway.net.logs import begin_logging\n"
+        "from gateway.service.process import Witness\n"
+        "begin_logging(sys.stderr, level='info', form='text')\n"
+        "globalLogPublisher.addObserver(Witness())\n"
+        "try:\n"
+        f"    raise {error}\n"
+        "except Exception:\n"
+        f"    {said}\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert (done.returncode, "the gateway ends" in done.stderr) == (70 if ends else 0, ends)
 
 
 def test_memory_that_is_refused_ends_the_process_as_a_kill_does(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.errors import StoreError
 from gateway.store.database import Database
-from gateway.store.outside import known
+from gateway.store.outside import damage, known
 from gateway.store.sqlite import FILE_NAME, LOCK_NAME
 
 ENDS = LogEnds(LogEnd(1, 1, 10, "a"), LogEnd(9, 2, 20, "b"))
@@ -68,3 +69,51 @@ def test_a_store_that_is_used_or_not_there_is_an_error(tmp_path: Path) -> None:
     (data / FILE_NAME).unlink()
     with pytest.raises(StoreError, match="there is no"):
         known(data)
+
+
+def test_a_whole_store_has_no_damage_and_is_not_touched(tmp_path: Path) -> None:
+    for killed in (True, False):
+        data = tmp_path / str(killed)
+        store(data, killed=killed)
+        before = content(data)
+        assert damage(data) == []
+        assert content(data) == before
+
+
+def changed(data: Path, statement: str) -> list[str]:
+    """The damage when somebody has done that to it."""
+    store(data, killed=False)
+    with sqlite3.connect(data / FILE_NAME) as database:
+        database.execute("PRAGMA journal_mode = DELETE").fetchall()
+        database.execute(statement)
+    database.close()
+    return damage(data)
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("INSERT INTO log VALUES (7, x'0102')", "row 7 of 2 octets: "),
+        ("INSERT INTO log VALUES (7, 'text')", "row 7 of 0 octets"),
+        ("INSERT INTO topology VALUES (1, 'q', x'00', 5)", "topology 1 'q': checksum does not"),
+        ("UPDATE meta SET value = 3 WHERE key = 'log'", "the table log has 0 rows, and had 3"),
+        ("UPDATE meta SET value = 9 WHERE key = 'format'", "it has format 9; this program has 1"),
+        ("UPDATE meta SET value = 'x' WHERE key = 'log'", "it is broken: invalid literal"),
+    ],
+)
+def test_each_row_that_is_not_as_it_was_written_is_told(
+    tmp_path: Path, statement: str, told: str
+) -> None:
+    (line,) = changed(tmp_path / "data", statement)
+    assert told in line
+
+
+@pytest.mark.parametrize(("at", "octets"), [(0, 100), (8192, 8192), (100, 12)])
+def test_a_file_that_is_broken_is_damage(tmp_path: Path, at: int, octets: int) -> None:
+    data = tmp_path / "data"
+    store(data, killed=False)
+    with (data / FILE_NAME).open("r+b") as file:
+        file.seek(at)
+        file.write(b"\xa5" * octets)
+    (line,) = damage(data)
+    assert line.startswith("it is broken: ")

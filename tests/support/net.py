@@ -152,6 +152,19 @@ class Loop:
         return len(due)
 
 
+class Plain:
+    """In place of TLS: what comes is passed on as it is."""
+
+    def __init__(self, wrapped: object) -> None:
+        self.wrapped = wrapped
+
+    def dataReceived(self, data: bytes) -> None:
+        self.wrapped.dataReceived(data)  # type: ignore[attr-defined]  # a protocol
+
+    def unregisterProducer(self) -> None:
+        """There is none."""
+
+
 class Wire(StringTransport):
     """A TCP transport: half close, TLS and cutting off are only noted; writes are counted."""
 
@@ -193,6 +206,7 @@ class Wire(StringTransport):
 
     def startTLS(self, context: IOpenSSLContextFactory) -> None:
         self.tls.append(context)
+        self.protocol = Plain(self.protocol)
 
 
 class Net:

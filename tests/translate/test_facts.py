@@ -158,3 +158,34 @@ def test_any_octets_are_a_1_0_message_or_a_decode_error(octets: bytes) -> None:
         facts.arrival_1_0(octets)
     except DecodeError:
         return
+
+
+# What is refused.
+
+NAMED = Properties(message_id=Tagged(new.STRING, "m"), user_id=b"u", subject="s")
+IDENTITY = digest(b"\xa1\x01m")
+
+
+def test_a_message_that_is_refused_has_the_facts_of_any() -> None:
+    payload = payload_1_0(header=Header(durable=True), properties=NAMED, body=data(b"body"))
+    assert facts.arrival_1_0(payload).id_digest == IDENTITY
+    arrival = facts.in_part(payload)
+    assert (arrival.durable, arrival.subject, arrival.id_digest) == (True, "s", IDENTITY)
+
+
+@pytest.mark.parametrize(
+    "behind", [b"", b"\x00", b"\x00\x53", b"\x00\x53\x75\xb0\x00\x00\xff\xff body"]
+)
+def test_of_what_is_no_message_its_message_id_is_read(behind: bytes) -> None:
+    payload = payload_1_0(header=Header(durable=True), properties=NAMED, body=b"") + behind
+    arrival = facts.in_part(payload + b"\x00\x53\x99\x40")
+    assert (arrival.id_digest, arrival.user_id) == (IDENTITY, b"u")
+    assert (arrival.body_at, arrival.body_end) == (0, len(payload) + 4)
+
+
+@given(st.binary(max_size=100), st.integers(0, 100))
+def test_no_octets_are_too_wrong_to_be_refused(behind: bytes, cut: int) -> None:
+    facts.in_part(behind)
+    whole = payload_1_0(header=Header(durable=True), properties=NAMED, body=data(b"body"))
+    facts.in_part(whole[:cut])
+    facts.in_part(whole[:cut] + behind)

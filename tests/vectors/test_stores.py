@@ -15,9 +15,12 @@ from vectors.stores.make_store import CONFIGURATION, Gateway, Hub
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import INT8, LIST, STR16, UINT16
+from gateway.amqp_1_0 import _spec as spec_1_0
 from gateway.amqp_1_0 import sections, types
+from gateway.audit.ends import differences
 from gateway.cli.main import commands
 from gateway.message import Kind
+from gateway.store.outside import damage, known
 from gateway.translate.ids import uuid_of
 from gateway.wire.tagged import Tagged
 
@@ -52,6 +55,20 @@ BINDINGS = {
 }
 
 
+# Of durable subscriptions: the first store's queues are named by container and link alone.
+WITHOUT_USERS = "2026-11-22"
+OWNERS = {"app": "anonymous", "users-app": "user@realm"}
+FOREVER = {"durable": spec_1_0.DURABLE_UNSETTLED_STATE, "expiry_policy": "never"}
+
+
+def called(data, queue):
+    """What the store has it by."""
+    owner = OWNERS.get(queue.partition(".")[0])
+    if owner is None or data.name == WITHOUT_USERS:
+        return queue
+    return f"subscription.{owner}.{queue}"
+
+
 @pytest.fixture(params=NAMES)
 def data(request, tmp_path):
     with tarfile.open(STORES / f"{request.param}.tar.xz") as archive:
@@ -84,25 +101,41 @@ def test_nothing_is_said_to_be_damaged_and_the_log_is_whole(gateway, data):
     assert verified.exit_code == 0, verified.output
 
 
-def test_every_queue_is_there_with_as_many_messages(gateway):
+def test_every_queue_is_there_with_as_many_messages(gateway, data):
     queues = host(gateway).topology.queues
-    assert {name: each.depth for name, each in queues.items()} == DEPTHS
+    expected = {called(data, name): depth for name, depth in DEPTHS.items()}
+    assert {name: each.depth for name, each in queues.items()} == expected
     others = host(gateway, "other").topology.queues
     assert {name: each.depth for name, each in others.items()} == {
-        "app.plain": 1,
-        "app.with_selector": 0,
+        called(data, "app.plain"): 1,
+        called(data, "app.with_selector"): 0,
     }
 
 
-def test_every_binding_is_there_with_its_arguments(gateway):
+def test_a_durable_subscription_goes_on_for_whose_it_is(gateway):
+    hub = Hub(gateway)
+    for container, user in (("app", None), ("users-app", ("user", "pass"))):
+        client = hub.client(container, user=user)
+        client.receiver("amq.topic/news.#", name="plain", **FOREVER)
+        assert [body_of(payload) for payload in client.received()] == [b"news"]
+
+
+def test_what_the_store_knows_of_the_log_is_what_there_is(data):
+    assert differences(data / "audit", known(data).ends) == []
+    assert (known(data).ends.last is None) == (data.name == WITHOUT_USERS)
+    assert damage(data) == []
+
+
+def test_every_binding_is_there_with_its_arguments(gateway, data):
     found = {}
     for exchange in host(gateway).topology.exchanges.values():
         for binding in exchange.every():
             found[exchange.name, binding.queue.name, binding.key] = binding.arguments
-    assert {each for each in found if each[0]} == BINDINGS
+    bindings = {(exchange, called(data, queue), key) for exchange, queue, key in BINDINGS}
+    assert {each for each in found if each[0]} == bindings
     assert found["e.headers", "q.1.0", "b"]["colour"] == Tagged(Kind.STRING, "blue")
     assert "colour = 'blue'" in [
-        each.value for each in found["amq.fanout", "app.with_selector", ""].values()
+        each.value for each in found["amq.fanout", called(data, "app.with_selector"), ""].values()
     ]
 
 

@@ -101,7 +101,7 @@ Periodically (`Bridge.checkpoint`)
     The same three checkpoints of every living node with something to say, over several turns if
     those are very many, each true of its place in the log; and `clock` with the drift. `checksum`
     is the XOR of `entry_mix(message, position)` over the copies in the queue: keep it per queue,
-    XOR at entering and XOR at leaving. None is due while the disk is full or refuses to be written.
+    XOR at entering and XOR at leaving. None is due while the disk is full.
 
 Faces and net
     Each connection has a number, which is that of the gateway's log lines, too; numbers begin anew

@@ -275,11 +275,11 @@ class ServerConnection:
         work = WORK
         end = agenda.begin()
         most: int64 = -1
-        for event in events:
+        for done, event in enumerate(events):
             units = work.units
             if units > end:
-                agenda.wait(event)
-                continue
+                agenda.wait(events, done)
+                break
             if isinstance(event, CommandReceived):
                 session = self._of(event.session)
                 if session is not None:

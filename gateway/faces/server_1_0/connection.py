@@ -300,11 +300,11 @@ class ServerConnection:
         work = WORK
         end = agenda.begin()
         most: int64 = -1
-        for event in events:
+        for done, event in enumerate(events):
             units = work.units
             if units > end:
-                agenda.wait(event)
-                continue
+                agenda.wait(events, done)
+                break
             if isinstance(event, DeliveryReceived):
                 held = event.link.session.context
                 if isinstance(held, ServerSession):

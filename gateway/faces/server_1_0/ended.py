@@ -11,6 +11,7 @@ from typing import final
 
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.session import Session
+from gateway.wire.work import LINK, WORK
 
 
 @final
@@ -33,6 +34,7 @@ class Ended:
 
     def let_go(self) -> None:
         """Nothing that has come speaks of them."""
+        WORK.units += LINK * (len(self._links) + len(self._sessions))
         if self._links:
             for link in self._links:
                 link.context = None

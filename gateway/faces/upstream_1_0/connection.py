@@ -159,6 +159,7 @@ class UpstreamConnection:
         self._take(self.connection.receive_eof())
         self.upstream.unheard.on_close(self.connection.carrier, answer=False)
         self._end("the transport was closed", broken=True)
+        self.room.leave()
 
     def data_to_send(self) -> bytes:
         """Octets for the upstream; links that are due are attached, credit is granted."""
@@ -362,6 +363,7 @@ class UpstreamConnection:
             self._end(str(event.error))
         elif isinstance(event, ConnectionLost):
             self._end("the transport was closed", broken=True)
+        self.room.leave()
 
     def _note(self, error: RemoteProtocolError) -> None:
         self.upstream.health.note_problem(str(error))

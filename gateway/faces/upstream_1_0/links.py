@@ -258,6 +258,7 @@ class Links:
     ) -> None:
         """The peer ended a session, or broke its rules (`failure`)."""
         use = session.context
+        session.context = None  # neither is held by the other any more
         if not isinstance(use, SessionUse) or use not in self._sessions.uses:
             return
         self._sessions.uses.remove(use)

@@ -38,6 +38,8 @@ class Sessions:
         self.connection = None
         uses = self.uses
         self.uses = []
+        for use in uses:
+            use.session.context = None  # neither is held by the other any more
         return uses
 
     def use_for(self, slot: LinkSlot) -> SessionUse | None:

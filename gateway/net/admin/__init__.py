@@ -3,6 +3,7 @@
 http       the port itself
 channel    one connection to it: what of a request is read
 clear      who speaks plain HTTP where HTTPS is spoken
+missing    what is said of a path that nothing is at
 tokens     who may ask what
 control    what may be asked with the admin token
 status     upstreams and node rules at a glance

@@ -33,8 +33,7 @@ from typing import Any, Final, final
 from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.python.failure import Failure
 from twisted.web.http import Request
-from twisted.web.pages import notFound
-from twisted.web.resource import IResource, Resource
+from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
 
 from gateway.bridge.bridge import Bridge
@@ -48,6 +47,7 @@ from gateway.net.admin.answers import Answers
 from gateway.net.admin.census import Census
 from gateway.net.admin.channel import BODY_MAX, REASONS
 from gateway.net.admin.connections import close, connections
+from gateway.net.admin.missing import Missing
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.status import status
 from gateway.net.admin.subscriptions import assign, subscriptions
@@ -341,10 +341,5 @@ def _by(request: Request, method: str) -> bytes:
 
 
 def _missing(request: Request) -> bytes | int:
-    answer: bytes | int = _not_found().render(request)
+    answer: bytes | int = Missing().render(request)
     return answer
-
-
-def _not_found() -> IResource:
-    page: IResource = notFound()
-    return page

@@ -21,7 +21,6 @@ from prometheus_client import ProcessCollector
 from twisted.internet.threads import deferToThread
 from twisted.logger import Logger
 from twisted.web.http import Request
-from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request as SiteRequest
 from twisted.web.server import Site
@@ -29,6 +28,7 @@ from twisted.web.server import Site
 from gateway.metrics import Collector
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.channel import AdminChannel
+from gateway.net.admin.missing import Missing
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.scrape import InThread, Scrape
 from gateway.net.admin.tokens import Tokens
@@ -42,7 +42,7 @@ class Directory(Resource):
 
     def getChild(self, path: bytes, request: Request) -> IResource:
         """Called for a path that no child has."""
-        return notFound()
+        return Missing()
 
 
 @final

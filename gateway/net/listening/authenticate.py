@@ -154,8 +154,9 @@ class Authentication:
             self._untold += 1
             return
         self.log.warn(
-            "refused a login from {address}: {mechanism}, {name}{why}{more}",
-            address=peer.address,
+            "connection {number} from {endpoint}: refused a login: {mechanism}, {name}{why}{more}",
+            number=peer.connection_id,
+            endpoint=peer.endpoint(),
             mechanism=mechanism,
             name=repr(name[:NAME_TOLD]) if name else "no name",
             why=f": {why}" if why else "",

@@ -22,10 +22,11 @@ HTTP_TOLD: Final = (
     b"This is the AMQP port of an AMQP gateway, which does not speak HTTP. Metrics and health are"
     b" on its admin port.\n"
 )
-HTTP_ANSWER: Final = (
+HTTP_HEAD: Final = (
     b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\n"
-    b"Content-Length: %d\r\n\r\n%s" % (len(HTTP_TOLD), HTTP_TOLD)
+    b"Content-Length: %d\r\n\r\n" % len(HTTP_TOLD)
 )
+HTTP_ANSWER: Final = HTTP_HEAD + HTTP_TOLD
 
 
 class Ask(IntEnum):
@@ -46,7 +47,7 @@ def choose(header: bytes, *, tls_possible: bool, anonymous_allowed: bool) -> tup
     if header == HEADER_1_0_TLS and tls_possible:
         return Ask.START_TLS, b""
     if header.startswith(HTTP_METHODS):
-        return Ask.REFUSE, HTTP_ANSWER
+        return Ask.REFUSE, HTTP_HEAD if header.startswith(b"HEAD ") else HTTP_ANSWER
     if header[:6] == HEADER_0_10[:6]:
         return Ask.REFUSE, HEADER_0_10
     return Ask.REFUSE, HEADER_1_0 if anonymous_allowed else HEADER_1_0_SASL

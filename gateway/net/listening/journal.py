@@ -17,8 +17,6 @@ from gateway.net.logs import NamedLogger, writes_steps
 PACE_MS: Final = 1000
 REFUSALS: Final = 1  # lines in that time
 COMINGS: Final = 100  # of connections that opened or closed
-# What others tell (`authenticate`), and what is nobody's business but the peer's.
-SMALL: Final = (Reason.LOGIN_FAILED, Reason.LEFT)
 
 
 @final
@@ -58,6 +56,7 @@ class ConnectionLog:
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._refusals = Pace(now_ms, REFUSALS)
+        self._leavings = Pace(now_ms, REFUSALS)
         self._comings = Pace(now_ms, COMINGS)
 
     def on_opened(self, visit: Visit) -> None:
@@ -76,17 +75,23 @@ class ConnectionLog:
         )
 
     def on_refused(self, visit: Visit, reason: Reason, why: str) -> None:
-        """It ended before it was open."""
-        told = reason not in SMALL and self._refusals.may_tell()
-        line = "connection {number} from {endpoint} refused: {why}: {who}, {protocol}{more}"
-        (self.log.warn if told else self.log.debug)(
-            line,
+        """It ended before it was open; that a login has failed others tell (`authenticate`)."""
+        left = reason == Reason.LEFT
+        pace = self._leavings if left else self._refusals
+        told = reason != Reason.LOGIN_FAILED and pace.may_tell()
+        write = self.log.debug
+        if told:
+            write = self.log.info if left else self.log.warn
+        ended = "" if left else " refused"
+        write(
+            "connection {number} from {endpoint}{ended}: {why}: {who}, {protocol}{more}",
+            ended=ended,
             number=visit.number,
             endpoint=visit.endpoint,
             why=_why(visit, reason, why),
             who=_who(visit),
             protocol=visit.protocol,
-            more=self._refusals.more() if told else "",
+            more=pace.more() if told else "",
         )
 
     def on_closed(self, visit: Visit, why: str) -> None:
@@ -125,7 +130,7 @@ class ConnectionLog:
 
 
 def _who(visit: Visit) -> str:
-    user = repr(_cut(visit.user)) if visit.user else "nobody"
+    user = repr(_cut(visit.user)) if visit.user else "without a user"
     # Where it comes from stands in the line already.
     product = visit.product.rpartition("from ")[0].strip()
     return f"{user} by {_cut(product)}" if product else user

@@ -11,6 +11,7 @@ from gateway.audit.schema import Kind, Reason
 from gateway.permissions.actions import Action
 from gateway.permissions.own_rules import OwnRule, OwnRules
 from gateway.permissions.rules import Decision
+from gateway.wire.work import RULE, SHARE
 
 UNAUTHORIZED = 403
 
@@ -233,6 +234,28 @@ def test_what_would_be_too_much_work_to_decide_is_refused_by_its_limit():
     assert [Reason(each.reason) for each in refused] == [Reason.TOO_LARGE]
     assert world.settings.counts.access_refused[Action.PUBLISH] == 0
     world.world.check()
+
+
+def test_new_keys_under_many_rules_are_a_share_of_a_turn_and_known_ones_are_not():
+    world = gateway()
+    never = OwnRule(Decision(False, 1, ""), 1 << Action.PUBLISH, exchange=["never"])
+    world.settings.access.rules = OwnRules([never] * 1000 + [OwnRule(Decision(True, 2, ""), -1)])
+    client = world.session("alice")
+
+    def publishes_at_once(keys):
+        for key in keys:
+            client.publishes(b"x", to="amq.direct", key=key)
+        turns = 1
+        client.face.receive_data(client.connection.data_to_send(), world.world.now_ms)
+        while client.face.behind:
+            client.face.data_to_send()
+            world.world.turn()
+            turns += 1
+        return turns
+
+    keys = [f"k{number}" for number in range(100)]
+    assert publishes_at_once(keys) >= 100 * 1000 * RULE // SHARE
+    assert publishes_at_once(keys) == 1
 
 
 def test_each_key_is_asked_for_and_a_refused_message_is_in_the_books():

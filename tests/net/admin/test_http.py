@@ -121,8 +121,8 @@ def test_it_is_ready_until_it_says_why_not_but_always_alive() -> None:
 
 def test_nothing_else_is_there() -> None:
     made = Site()
-    assert get(made, "/")[0] == 404
-    assert get(made, "/metrics/nothing")[0] == 404
+    for path in ("/", "/metrics/nothing", "/nothing/at/all"):
+        assert get(made, path) == (404, "there is nothing here\n")
 
 
 def test_metrics_are_at_both_addresses() -> None:

@@ -107,7 +107,7 @@ class Desk:
         *,
         certificate: str = "",
     ) -> tuple[PeerAuthenticator, Waiter]:
-        one = self.shared.for_peer(Peer(1, "192.0.2.1", certificate_name=certificate))
+        one = self.shared.for_peer(Peer(1, "192.0.2.1", port=4711, certificate_name=certificate))
         waiter = Waiter()
         credentials = Credentials(
             mechanism, username=username, password=password, authorization=authorization
@@ -306,6 +306,7 @@ def test_the_best_mechanism_is_offered_first(desk: Desk, tmp_path: pathlib.Path)
 
 
 LONG = "a\nb" * 40
+FROM = "connection 1 from 192.0.2.1:4711"
 
 
 def test_refused_logins_are_told_one_line_a_second(tmp_path: pathlib.Path) -> None:
@@ -319,9 +320,9 @@ def test_refused_logins_are_told_one_line_a_second(tmp_path: pathlib.Path) -> No
         desk.ask("EXTERNAL")
         desk.clock.advance(0)
     assert [formatEvent(event) for event in captured] == [
-        "refused a login from 192.0.2.1: PLAIN, 'alice'",
-        f"refused a login from 192.0.2.1: PLAIN, {LONG[:80]!r}; 2 more since the last such line",
-        "refused a login from 192.0.2.1: EXTERNAL, no name",
+        f"{FROM}: refused a login: PLAIN, 'alice'",
+        f"{FROM}: refused a login: PLAIN, {LONG[:80]!r}; 2 more since the last such line",
+        f"{FROM}: refused a login: EXTERNAL, no name",
     ]
 
 
@@ -618,7 +619,7 @@ def test_who_sends_a_password_in_clear_text_is_named_once_and_counted(desk: Desk
         login(PEER, "wrong")
     said = [formatEvent(event) for event in captured]
     assert said[0] == ("alice sends a password in clear text, from 192.0.2.1: PLAIN without TLS")
-    assert len(said) == 2 and said[1].startswith("refused a login")
+    assert len(said) == 2 and ": refused a login: " in said[1]
     assert desk.shared.plain_in_clear == 2
 
 

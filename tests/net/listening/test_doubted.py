@@ -36,7 +36,10 @@ def test_who_shows_a_certificate_that_is_not_believed_is_told_of(tmp_path: pathl
         leaves(net, context, (tmp_path / "eve.pem", tmp_path / "eve.key"))
         leaves(net, context, None)  # it shows none
     (line,) = [str(formatEvent(event)) for event in captured]
-    assert line == "refused a login from 192.0.2.7: EXTERNAL, 'eve': its certificate was revoked"
+    assert line == (
+        "connection 1 from 192.0.2.7:1: refused a login: EXTERNAL, 'eve':"
+        " its certificate was revoked"
+    )
     assert net.authentication.refused["EXTERNAL"] == 1
     assert net.counts.handshake_failures["tls"] == 2
     world.turn()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from support.rules import rule
 
-from gateway.net.listening.first_octets import HTTP_ANSWER, HTTP_METHODS, Ask, choose
+from gateway.net.listening.first_octets import HTTP_ANSWER, HTTP_HEAD, HTTP_METHODS, Ask, choose
 
 A = b"AMQP"
 
@@ -26,6 +26,7 @@ A = b"AMQP"
         (b"GETHTTP/", Ask.REFUSE, A + bytes([0, 1, 0, 0])),
         (b"GET / HT", Ask.REFUSE, HTTP_ANSWER),
         (b"OPTIONS ", Ask.REFUSE, HTTP_ANSWER),
+        (b"HEAD / H", Ask.REFUSE, HTTP_ANSWER.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"),
     ],
 )
 def test_an_open_door(header: bytes, ask: Ask, answer: bytes) -> None:
@@ -52,7 +53,8 @@ def test_a_refusal_answers_a_header_that_would_be_served(
 ) -> None:
     ask, answer = choose(header, tls_possible=tls, anonymous_allowed=anonymous)
     if header.startswith(HTTP_METHODS):
-        assert (ask, answer) == (Ask.REFUSE, HTTP_ANSWER)
+        whole = HTTP_HEAD if header.startswith(b"HEAD ") else HTTP_ANSWER
+        assert (ask, answer) == (Ask.REFUSE, whole)
     elif ask is Ask.REFUSE:
         again, _ = choose(answer, tls_possible=tls, anonymous_allowed=anonymous)
         assert again in (Ask.SERVE_0_10, Ask.SERVE_1_0)

@@ -100,7 +100,7 @@ def test_a_refused_one_tells_which_mechanism_was_asked_for_and_which_were_offere
             "warn",
             "connection 7 from 10.0.0.1:4711 refused: it asked for mechanism 'GSSAPI',"
             " offered were: SCRAM-SHA-256 ANONYMOUS:"
-            " nobody by spout (qpid 1.39), AMQP 0-10",
+            " without a user by spout (qpid 1.39), AMQP 0-10",
         )
     ]
 
@@ -119,15 +119,30 @@ def test_refusals_are_told_one_line_a_second() -> None:
     assert str(told[-1][1]).endswith("; 2 more since the last such line")
 
 
-@pytest.mark.parametrize("reason", [Reason.LOGIN_FAILED, Reason.LEFT])
-def test_what_is_told_elsewhere_or_is_of_no_interest_is_for_who_looks_closely(
-    reason: Reason,
-) -> None:
+def test_what_is_told_elsewhere_is_for_who_looks_closely() -> None:
     visit = Log().visit()
-    visit.because(reason, "")
+    visit.because(Reason.LOGIN_FAILED, "")
     with capturedLogs() as captured:
         visit.end(AuditLog(1), 1, Reason.NONE)
     assert [level for level, _ in lines(captured)] == ["debug"]
+
+
+def test_who_leaves_before_it_has_opened_has_a_line_but_not_each_of_very_many() -> None:
+    log = Log()
+    told = []
+    for now_ms in (0, 1, 1000):
+        log.now_ms = now_ms
+        with capturedLogs() as captured:
+            log.visit().end(AuditLog(1), 1, Reason.NONE)
+        told += lines(captured)
+    assert [level for level, _ in told] == ["info", "debug", "info"]
+    assert "connection 7 from 10.0.0.1:4711: it left before it was open: " in told[0][1]
+    assert told[2][1].endswith("; 1 more since the last such line")
+    refused = log.visit()
+    refused.because(Reason.NOT_FOUND, "there is no virtual host x")
+    with capturedLogs() as captured:
+        refused.end(AuditLog(1), 1, Reason.NONE)
+    assert [level for level, _ in lines(captured)] == ["warn"]
 
 
 def test_a_breach_of_the_protocol_is_told_once_of_each_connection() -> None:

@@ -26,7 +26,6 @@ from gateway.message import Refusal
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.control import Control
 from gateway.net.admin.pieces import Pieces
-from gateway.net.backup import Backup
 from gateway.net.listening.users import make_user, write_users
 from gateway.net.upstreams.reload import SIGNALLED, BusyError, fixed
 
@@ -63,11 +62,7 @@ class Stay:
             self.read,
             self.whole.service.clock.now_ms,
             self.whole.service.door,
-            Backup(
-                self.whole.service.store,
-                directory / "data",
-                self.whole.reactor.callFromThread,
-            ),
+            self.whole.service.backup,
             pieces=Pieces(self.whole.reactor),
             answers=Answers(),
         )

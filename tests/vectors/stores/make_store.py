@@ -201,7 +201,7 @@ def selector():
 
 
 def subscribe(client):
-    """Durable subscriptions, which were queues named by container and link alone."""
+    """Durable subscriptions."""
     forever = {"durable": spec_1_0.DURABLE_UNSETTLED_STATE, "expiry_policy": "never"}
     plain = client.receiver("amq.topic/news.#", name="plain", credit=0, **forever)
     chosen = client.receiver(

@@ -1,0 +1,123 @@
+"""A TLS connection that is over leaves nothing behind that was put aside while it stood.
+
+What `service.collecting` puts aside is looked at once in ten minutes: whatever holds it till then
+is memory that is on no account. Twisted's own cycles are cut too.
+"""
+
+from __future__ import annotations
+
+import gc
+import pathlib
+import socket
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from OpenSSL import SSL
+from support.certificates import Authority
+from support.garbage import by_hand
+from support.net import Net
+from twisted.internet.address import IPv4Address
+from twisted.internet.error import ConnectionDone
+from twisted.internet.tcp import Server
+from twisted.internet.testing import MemoryReactorClock
+from twisted.python.failure import Failure
+
+from gateway.net.listening.first_octets import HEADER_1_0_SASL
+from gateway.net.listening.listen import Listener
+from gateway.net.tls import tls_context
+
+__all__ = ["by_hand"]  # a fixture
+
+HERE = "127.0.0.1"
+MOST = 10_000  # looks at a socket of this machine until what was sent is there
+
+
+class Visit:
+    """A client over TLS, and the transport that serves it, which no reactor drives."""
+
+    def __init__(self, net: Net) -> None:
+        with socket.create_server((HERE, 0)) as door:
+            self.socket = socket.create_connection(door.getsockname())
+            served, (host, port) = door.accept()
+        self.socket.setblocking(False)
+        served.setblocking(False)
+        address = IPv4Address("TCP", host, port)
+        pump = Listener(net.door, tls_first=True).buildProtocol(address)
+        assert pump is not None
+        self.pump = pump
+        self.server = Server(  # type: ignore[arg-type]  # no port has accepted it
+            served, self.pump, (host, port), None, 0, MemoryReactorClock()
+        )
+        self.pump.makeConnection(self.server)
+        self.tls = SSL.Connection(SSL.Context(SSL.TLS_METHOD), None)
+        self.tls.set_connect_state()
+
+    def _carry(self) -> None:
+        with suppress(SSL.WantReadError):
+            self.socket.sendall(self.tls.bio_read(1 << 16))
+        if not self.server.disconnected:
+            self.server.doRead()
+            self.server.doWrite()
+        with suppress(BlockingIOError):
+            self.tls.bio_write(self.socket.recv(1 << 16))
+
+    def shakes_hands(self) -> None:
+        for _ in range(MOST):
+            with suppress(SSL.WantReadError):
+                self.tls.do_handshake()
+            self._carry()
+            if self.pump.handshaken:
+                return
+        raise AssertionError("there is no handshake")
+
+    def says(self, octets: bytes) -> None:
+        received = self.pump.octets_received
+        self.tls.send(octets)
+        for _ in range(MOST):
+            self._carry()
+            if self.pump.octets_received > received:
+                return
+        raise AssertionError("nothing has come")
+
+    def goes(self) -> None:
+        self.socket.close()
+        self.server.connectionLost(Failure(ConnectionDone()))
+
+
+def knocked(visit: Visit) -> None:
+    """It says nothing."""
+
+
+def stood(visit: Visit) -> None:
+    visit.shakes_hands()
+
+
+def spoke(visit: Visit) -> None:
+    visit.shakes_hands()
+    visit.says(HEADER_1_0_SASL)
+
+
+@pytest.mark.parametrize("does", [knocked, stood, spoke])
+def test_a_connection_with_tls(
+    by_hand: None, tmp_path: pathlib.Path, does: Callable[[Visit], None]
+) -> None:
+    certificate, key = Authority(tmp_path).issue("gateway")
+    net = Net(tls_context=tls_context(certificate, key, None, require_client_certificate=False))
+    visit = Visit(net)
+    does(visit)
+    of_it = [visit.pump, visit.server, visit.server.protocol, visit.server.protocol.getHandle()]
+    alive = [weakref.ref(each) for each in of_it]
+    of_it.clear()
+    gc.collect()
+    gc.freeze()
+    try:
+        visit.goes()
+        del visit
+        net.turn()
+        net.faces.clear()  # which the test has
+        gc.collect()  # of what has come since: Twisted's failure holds itself by its frames
+        assert [each() for each in alive if each() is not None] == []
+    finally:
+        gc.unfreeze()
