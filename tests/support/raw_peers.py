@@ -132,7 +132,7 @@ class Raw010(Raw):
         """Send commands, not waited for."""
         for command in commands:
             session.send_command(command)
-        return self.say(self.connection.data_to_send())
+        return self._send()
 
     def does(self, session: Session, commands: Iterable[Command]) -> bool:
         """Send commands and wait until all are completed; whether they were."""
@@ -148,12 +148,13 @@ class Raw010(Raw):
     def publish(self, session: Session, header: bytes, body: bytes, *, to: str = "") -> bool:
         """One transfer, not waited for."""
         session.send_command(spec.MessageTransfer(destination=to), header=header, body=body)
-        return self.say(self.connection.data_to_send())
+        return self._send()
 
-    def _send(self) -> None:
-        octets = self.connection.data_to_send()
-        if octets:
+    def _send(self) -> bool:
+        """All that there is to say, piece by piece; whether it was taken."""
+        while octets := self.connection.data_to_send():
             self.say(octets)
+        return not self.ended
 
 
 _ATTACHED = 3
