@@ -345,7 +345,7 @@ ATTACKS = (
         30_000,
         config=FEW_MESSAGES,
         kept_max=8 * MIB,
-        queued_max=16 * 1024,
+        queued_max=64 * 1024,
     ),
     Attack("topic keys of many words", topic_keys, 5000, 100),
     Attack("links of many sessions", links_of_many_sessions, 1024, 64, kept_max=2 * MIB),

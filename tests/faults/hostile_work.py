@@ -560,7 +560,7 @@ ATTACKS = (
         prepare=write_mallory,
         units_max=20 * SHARE,
     ),
-    Attack("queries of 960 KB", _queries(BLOB), 500, 20, units_max=8 * SHARE),
+    Attack("queries of 960 KB", _queries(BLOB), 500, 20, units_max=24 * SHARE),
     Attack("queries of lists of voids", _queries(VOIDS), 5_000, 100, units_max=4 * SHARE),
     Attack("arguments of 960,000 voids", refused_arguments, 50, 2, units_max=SHARE),
     Attack("selectors over large properties", selectors, 50, 5, units_max=400 * SHARE),
