@@ -132,15 +132,21 @@ class Hanging:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, within: Path) -> None:
         self._may = threading.Event()
+        self._asked = threading.Event()
         for name in ("write", "fdatasync"):
             monkeypatch.setattr(os, name, self._waiting(getattr(os, name), within))
 
     def go_on(self) -> None:
         self._may.set()
 
+    def wait_until_asked(self) -> None:
+        """From then on the thread comes no further."""
+        assert self._asked.wait(30)
+
     def _waiting(self, real: Callable[..., Any], within: Path) -> Callable[..., Any]:
         def wait(file: int, *arguments: Any) -> Any:
             if Path(os.readlink(f"/proc/self/fd/{file}")).is_relative_to(within):
+                self._asked.set()
                 assert self._may.wait(30)
             return real(file, *arguments)
 
@@ -152,6 +158,7 @@ def test_a_disk_that_does_not_answer_is_told_of_and_nothing_more_is_confirmed(
 ) -> None:
     disk = Hanging(monkeypatch, stand.data)
     assert stand.send(durable=False) == ["accepted"]
+    disk.wait_until_asked()
     for _ in range(5):
         assert stand.gateway.service.ready() is None
         stand.gateway.reactor.advance(1)
