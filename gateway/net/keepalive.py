@@ -64,7 +64,7 @@ def keep_alive(transport: Kept) -> None:
     """Have the kernel look after silent peers."""
     transport = _tcp(transport)
     transport.setTcpKeepAlive(True)
-    handle = transport.getHandle()
+    handle = _socket(transport)
     for option, value in _OPTIONS:
         if option is not None:
             handle.setsockopt(socket.IPPROTO_TCP, option, value)
@@ -74,6 +74,11 @@ def _tcp(transport: Kept) -> Kept:
     while isinstance(transport, ProtocolWrapper):  # TLS: its handle is no socket
         transport = cast(Kept, transport.transport)
     return transport
+
+
+def _socket(transport: Kept) -> socket.socket:
+    """Its socket: a transport in which TLS was started has another method, of TLS, in its place."""
+    return type(transport).getHandle(transport)
 
 
 @final
@@ -114,7 +119,7 @@ def _unanswered(transport: Kept, info: int) -> bool:
     transport = _tcp(transport)
     if not transport.connected:
         return False
-    told = transport.getHandle().getsockopt(socket.IPPROTO_TCP, info, _UNACKNOWLEDGED.size)
+    told = _socket(transport).getsockopt(socket.IPPROTO_TCP, info, _UNACKNOWLEDGED.size)
     if len(told) < _UNACKNOWLEDGED.size:  # an older kernel's
         return False
     segments, silent_ms = _UNACKNOWLEDGED.unpack(told)

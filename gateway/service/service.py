@@ -13,7 +13,6 @@ from typing import Final, final
 
 from twisted.internet.defer import maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
-from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 from twisted.web.server import Site
 
@@ -32,6 +31,7 @@ from gateway.net.backup import Backup
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
+from gateway.net.duties import Duties
 from gateway.net.exposed import exposed
 from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
 from gateway.net.held_back import HeldBack
@@ -106,7 +106,6 @@ class Service:
         self.on_stopped: Callable[[], None] = lambda: None
         self.read_again: Callable[[], Settings] = lambda: settings
         self.ports = Ports(reactor)
-        self._timers: list[LoopingCall] = []
         self._checkpoint_waits = False
         self._threads = PasswordThreads(reactor, self.clock.now_ms)
         access = load_rules(settings)
@@ -131,6 +130,7 @@ class Service:
             self.turns = TurnLoop(
                 reactor, self.clock.now_ms, self.bridge, self.counts, worked_ms=worked_ms
             )
+            self._duties = Duties(reactor, self.turns, self.counts)
             self.faces = self._faces(access)
             self.upstreams = Upstreams(
                 settings, self.bridge, self.turns, self.faces, self._threads.derive_for
@@ -314,16 +314,17 @@ class Service:
         renewal = Renewal(
             self.clock.now_ms, self.turns, self.bridge, self.upstreams, self.reloading
         )
-        self._every(LOOK_S, renewal.look)
-        self._every(USERS_LOOK_S, self.authentication.refresh)
-        self._every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
-        self._every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
-        self._every(UNANSWERED_LOOK_S, Unanswered(self.door.pumps).look)
-        self._every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
-        self._every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
-        self._every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
-        self._every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
-        self._every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
+        every = self._duties.every
+        every(LOOK_S, renewal.look)
+        every(USERS_LOOK_S, self.authentication.refresh)
+        every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
+        every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
+        every(UNANSWERED_LOOK_S, Unanswered(self.door.pumps).look)
+        every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
+        every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
+        every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
+        every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
+        every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
         self._say_started()
 
@@ -333,12 +334,6 @@ class Service:
         self.ports.listen("admin", self.settings.admin, factory)
         scheme = "https" if secure else "http"
         self.faces.admin_address = f"{scheme}://{self.addresses['admin']}"
-
-    def _every(self, interval_s: float, call: Callable[[], None]) -> None:
-        timer = LoopingCall(call)
-        timer.clock = self.reactor
-        timer.start(interval_s, now=False)
-        self._timers.append(timer)
 
     def _held(self) -> int:
         """Octets on all accounts."""
@@ -419,12 +414,18 @@ class Service:
 
     def _close_upstreams(self) -> None:
         """No client is left."""
-        self.upstreams.stop().addBoth(lambda _results: self._finish())
+        finished = self.upstreams.stop().addBoth(lambda _results: self._finish())
+        finished.addErrback(self._give_up)
+
+    def _give_up(self, failure: Failure) -> None:
+        """A stop broke off: it would last for ever, and what of it was written nobody could say."""
+        assert failure.value is not None
+        self.turns.give_up(failure.value)
 
     def _finish(self) -> None:
         """No connection is left: the last turn, the final records, the store, and out."""
-        for timer in self._timers:
-            timer.stop()
+        started = self._duties.running
+        self._duties.stop()
         self.bridge.finish(self.clock.now_ms())
         self.turns.end_now()
         self.turns.stop()
@@ -435,7 +436,7 @@ class Service:
         audit.incarnation_stopped(now_ms)
         try:
             self.store.close(audit.take_block(now_ms))
-            if self._timers:  # else it never started, and says itself why
+            if started:  # else it never started, and says itself why
                 self.log.info("stopped")
         except StoreError as error:
             self.exit_code = 1

@@ -68,6 +68,7 @@ class Served:
     def ended(self) -> tuple[int, str]:
         """Exit code, and everything that it said since it was ready."""
         _, text = self.process.communicate(timeout=60)
+        assert "Traceback" not in text, text
         return self.process.returncode, text
 
     def stop(self) -> tuple[int, str]:

@@ -1,12 +1,17 @@
 """The kernel looks after peers that are silent."""
 
+import pathlib
 import socket
 import struct
 
+import pytest
+from support.certificates import Authority
 from support.net import Net
+from support.tls_visit import Visit
 from twisted.internet.protocol import Factory, Protocol
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 
+from gateway.net import keepalive
 from gateway.net.keepalive import (
     IDLE_S,
     INTERVAL_S,
@@ -16,6 +21,7 @@ from gateway.net.keepalive import (
     Unanswered,
     keep_alive,
 )
+from gateway.net.tls import tls_context
 
 
 class Tcp:
@@ -86,6 +92,24 @@ def test_nobody_is_whose_kernel_says_that_all_is_acknowledged() -> None:
         socket.create_connection(server.getsockname()) as near,
         server.accept()[0],
     ):
-        wire.getHandle = lambda: near  # type: ignore[assignment, method-assign, return-value]
+        wire.handle = near
         Unanswered(net.door.pumps).look()
     assert not wire.aborted
+
+
+def test_below_tls_that_was_started_it_is_the_kernel_that_is_asked(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, key = Authority(tmp_path).issue("gateway")
+    net = Net(tls_context=tls_context(certificate, key, None, require_client_certificate=False))
+    visit = Visit(net)
+    visit.shakes_hands()
+    unanswered = Unanswered(net.door.pumps)
+    unanswered.look()
+    assert visit.server.reactor.getDelayedCalls() == []
+    monkeypatch.setattr(keepalive, "UNANSWERED_MS", -1)
+    monkeypatch.setattr(keepalive, "_UNACKNOWLEDGED", struct.Struct("=B55xI"))  # by its state
+    unanswered.look()
+    visit.server.reactor.advance(0)
+    assert visit.server.disconnected
+    visit.socket.close()

@@ -138,6 +138,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.net.control.Control",
         "gateway.net.credentials.UpstreamCredentials",
         "gateway.net.detours.DetourDialers",
+        "gateway.net.duties.Duties",
         "gateway.net.held_back.HeldBack",
         "gateway.net.keepalive.Unanswered",
         "gateway.net.listen.Door",

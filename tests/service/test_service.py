@@ -47,6 +47,22 @@ def test_a_gateway_listens_where_it_is_told_and_says_that_it_is_ready(whole: Who
     assert whole.service.exit_code == 0
 
 
+def test_a_stop_that_breaks_off_ends_the_process(whole: WholeGateway) -> None:
+    service, given_up = whole.service, list[BaseException]()
+    error = ZeroDivisionError()
+    service.turns.give_up = given_up.append
+
+    def broken() -> None:
+        raise error
+
+    stop, service._duties.stop = service._duties.stop, broken  # type: ignore[method-assign]
+    with pytest.raises(AssertionError, match="does not stop"):
+        whole.stop()
+    assert given_up == [error]
+    service._duties.stop = stop  # type: ignore[method-assign]
+    service._finish()
+
+
 def test_messages_cross_in_both_directions(whole: WholeGateway) -> None:
     old, new = whole.connect_0_10(), whole.connect_1_0()
     whole.result(old.declare_queue("q", durable=True))

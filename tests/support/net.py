@@ -178,6 +178,7 @@ class Wire(StringTransport):
         self.kept_alive = False
         self.information = bytes(104)  # Linux's struct tcp_info
         self.protocol: object = None
+        self.handle: object = self
 
     def write(self, data: bytes) -> None:
         self.writes += 1
@@ -192,8 +193,8 @@ class Wire(StringTransport):
     def setTcpKeepAlive(self, enabled: bool) -> None:
         self.kept_alive = enabled
 
-    def getHandle(self) -> "Wire":
-        return self
+    def getHandle(self) -> object:
+        return self.handle
 
     def setsockopt(self, level: int, option: int, value: int) -> None:
         assert value > 0

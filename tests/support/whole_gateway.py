@@ -199,7 +199,7 @@ class WholeGateway:
     def _let_the_disk_answer(self) -> None:
         """What the store's thread has in hand takes no time here: it would count as a slow disk.
 
-        Nothing tells of it but the thread's counts; a disk that a test holds is waited for a second.
+        Nothing tells of it but the thread's counts; a disk that a test holds gets a second.
         """
         counts = self.service.store.counts
         for _ in range(1000):

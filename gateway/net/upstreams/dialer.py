@@ -29,7 +29,6 @@ from twisted.internet.interfaces import (
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.protocol import Factory
 from twisted.internet.protocol import Protocol as TwistedProtocol
-from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -41,6 +40,7 @@ from gateway.faces.upstream_1_0.location import Location
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
+from gateway.net.duties import Duties
 from gateway.net.logs import NamedLogger
 from gateway.net.pump import Pump
 from gateway.net.turns import TurnLoop
@@ -160,8 +160,7 @@ class Dialer(Factory):
             clock=reactor,
         )
         self._policy = policy(back_off or BackOff())
-        self._looking = LoopingCall(self._look)
-        self._looking.clock = reactor
+        self._duties = Duties(reactor, turns, counts)
         upstream.health.on_change = self._on_change
         self.detours = DetourDialers(
             reactor,
@@ -177,14 +176,14 @@ class Dialer(Factory):
     def start(self) -> None:
         """Dial."""
         self._service.startService()
-        self._looking.start(LOOK_INTERVAL_S, now=False)
+        self._duties.every(LOOK_INTERVAL_S, self._look)
 
     def stop(self) -> Deferred[None]:
         """Dial no more and close what there is; fires when that is done."""
         if not self._service.running:
             return succeed(None)
         self._stopping = True
-        self._looking.stop()
+        self._duties.stop()
         pump = self.pump
         if pump is not None:
             now_ms = self.now_ms()
