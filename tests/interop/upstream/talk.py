@@ -7,7 +7,8 @@ import select
 import socket
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from gateway.amqp_0_10 import _spec as spec
@@ -81,6 +82,7 @@ class Talk:
         self._refused: RefusedError | None = None
         self._got: list[Got] = []
         self.outcomes: dict[int, str] = {}  # of publishes with accept-mode explicit
+        self._holds = False
         self._name = name or uuid.uuid4().hex.encode()
         self._until(lambda: self._attached)
 
@@ -95,6 +97,16 @@ class Talk:
         command_id = self._session.send_command(command, sync=sync, header=header, body=body)
         self._write()
         return command_id
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """What is sent meanwhile leaves with one write at its end."""
+        self._holds = True
+        try:
+            yield
+        finally:
+            self._holds = False
+        self._write()
 
     def does(self, *commands: Command) -> None:
         """Send commands; return when they are completed."""
@@ -270,7 +282,7 @@ class Talk:
         self._write()
 
     def _write(self) -> None:
-        if octets := self._connection.data_to_send():
+        if not self._holds and (octets := self._connection.data_to_send()):
             self._socket.sendall(octets)
 
     def _take(self, event: object) -> None:

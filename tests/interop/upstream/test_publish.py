@@ -125,10 +125,11 @@ def _flood(talk: Talk, queue: str, *, explicit: bool) -> dict[int, bytes]:
     """
     bodies = [f"{queue} {number}".encode().ljust(2000) for number in range(MANY_REJECTED)]
     transient = spec.DeliveryProperties
-    return {
-        talk.publishes(queue, body, explicit=explicit, delivery=transient()): body
-        for body in bodies
-    }
+    with talk.at_once():
+        return {
+            talk.publishes(queue, body, explicit=explicit, delivery=transient()): body
+            for body in bodies
+        }
 
 
 SILENT = ("rabbitmq310",)  # says nothing of what it does not take: publishers wait
