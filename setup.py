@@ -5,7 +5,8 @@ Without a C compiler, or when anything in the build fails, the same source is in
 
 `GATEWAY_COMPILED` names a directory that keeps what was built, for whoever builds the same again:
 `.ci/run` sets it, as it carries out several commands that each build. What is kept is found by a
-checksum of everything that it was made of and with, so it cannot be stale.
+checksum of everything that it was made of and with, so it cannot be stale. `GATEWAY_OPTIMIZE` is
+the compiler's level, 3 if it is not set: what is only tried need not be fast.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = pathlib.Path(__file__).parent
 PURE = os.environ.get("GATEWAY_PURE", "")
+OPTIMIZE = os.environ.get("GATEWAY_OPTIMIZE", "3")
 LOCKED = os.open(__file__, os.O_RDONLY)  # until the process ends
 
 # What pip runs before it builds: to run mypyc for these, too, would take as long each time.
@@ -92,6 +94,7 @@ def made_of() -> str:
     tools = [
         *(sys.version, platform.platform(), sysconfig.get_platform(), said.stdout),
         *(f"{name}={os.environ.get(name)}" for name in ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS")),
+        f"-O{OPTIMIZE}",
         *sorted(f"{each.name} {each.version}" for each in importlib.metadata.distributions()),
     ]
     digest.update("\n".join(tools).encode())
@@ -204,7 +207,7 @@ def extensions() -> list[object]:
         options = ["--config-file=", "--strict", f"--cache-dir={tempfile.mkdtemp()}"]
         made = mypycify(
             [*options, *[path for paths, _ in groups for path in paths]],
-            opt_level="3",
+            opt_level=OPTIMIZE,
             separate=groups,
             debug_level="0",
         )
