@@ -15,8 +15,8 @@ import yaml
 
 from gateway.clients import codec_0_10, codec_1_0
 from gateway.clients.letter import Letter, Typed, infer, parse
-from gateway.config.raw import said
-from gateway.errors import GatewayError
+from gateway.errors import ConfigurationError, GatewayError
+from gateway.files.yaml_text import BodyLoader, load_yaml, said
 
 SECONDS_MAX: Final = 1_000_000.0
 EMPTY: Final = Letter()
@@ -60,10 +60,10 @@ def body_of(text: str | None, file: Any, map_body: str | None) -> Typed:
 
 def _map(text: str) -> Typed:
     try:
-        made = infer(yaml.safe_load(text))
+        made = infer(load_yaml(text, BodyLoader))
     except yaml.YAMLError as error:
         raise click.UsageError(f"--map: no JSON: {said(error)}") from None
-    except ValueError as error:
+    except (ConfigurationError, ValueError) as error:
         raise click.UsageError(f"--map: {error}") from None
     if made.type not in ("map", "list"):
         raise click.UsageError("--map wants a JSON object or array")

@@ -9,12 +9,14 @@ from typing import Any
 import yaml
 
 from gateway.config.access import load_rules
-from gateway.config.raw import Loader, Problem, said, touches, validated
+from gateway.config.raw import Problem, touches, validated
 from gateway.config.remote_rules import profile_problems, remote_rules, unknown_upstream
 from gateway.config.section import Section
 from gateway.config.settings import Settings
 from gateway.config.upstreams import UpstreamSection
 from gateway.errors import ConfigurationError
+from gateway.files.whole import CONFIGURATION_MAX, read_whole
+from gateway.files.yaml_text import load_yaml, said
 from gateway.translate.profiles.loading import is_path
 from gateway.wire.dns_names import dns_name
 
@@ -43,8 +45,8 @@ def load(path: pathlib.Path | None, changes: list[str] | None = None) -> Setting
 def read(path: pathlib.Path) -> dict[str, Any]:
     """The mapping in a YAML file; one that is being written may be empty, and means nothing."""
     try:
-        octets = path.read_bytes()
-        raw = yaml.load(octets, Loader)
+        octets = read_whole(path, CONFIGURATION_MAX)
+        raw = load_yaml(octets)
     except OSError as error:
         raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
     except yaml.YAMLError as error:
@@ -70,7 +72,7 @@ def apply(raw: dict[str, Any], change: str) -> None:
             place[key] = {}
         place = place[key]
     try:
-        place[keys[-1]] = yaml.load(value, Loader)
+        place[keys[-1]] = load_yaml(value)
     except yaml.YAMLError as error:
         raise ConfigurationError([(path, said(error))]) from None
 
