@@ -82,7 +82,7 @@ class Connector:
         protocol = ClientProtocol(client, self.reactor, self.clock.now_ms)
         try:
             await connectProtocol(self._endpoint(where), protocol)
-        except (ConnectError, DNSLookupError, OSError) as error:
+        except (ConnectError, DNSLookupError, OSError, ValueError) as error:
             raise ClientError(f"cannot connect to {where.host}:{where.port}: {error}") from None
         self._clients.append(client)
         await self.answered(client.ready(), f"{where.host}:{where.port}", timeout_s)

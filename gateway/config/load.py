@@ -15,7 +15,7 @@ from gateway.config.section import Section
 from gateway.config.settings import Settings
 from gateway.config.upstreams import UpstreamSection
 from gateway.errors import ConfigurationError
-from gateway.files.whole import CONFIGURATION_MAX, read_whole
+from gateway.files.whole import CONFIGURATION_MAX, expanded, is_file, read_whole
 from gateway.files.yaml_text import load_yaml, said
 from gateway.translate.profiles.loading import is_path
 from gateway.wire.dns_names import dns_name
@@ -97,8 +97,9 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
 def _missing_files(raw: dict[str, Any], base: pathlib.Path) -> Iterator[Problem]:
     """Of sections that were set aside, too: what they name is there, or is not."""
     for path, file in _named_files(raw):
-        if not (base / pathlib.Path(file).expanduser()).is_file():
-            yield path, f"there is no file {base / pathlib.Path(file).expanduser()}"
+        named = base / expanded(pathlib.Path(file))
+        if not is_file(named):
+            yield path, f"there is no file {named}"
 
 
 def _named_files(raw: dict[str, Any]) -> Iterator[Problem]:
@@ -124,7 +125,7 @@ def _named_files(raw: dict[str, Any]) -> Iterator[Problem]:
 def _of_access_rules(settings: Settings) -> list[Problem]:
     """What is wrong within the file of access rules, if it can be read at all."""
     file = settings.access.file or settings.access.qpidd_file
-    if file is None or not file.is_file():
+    if file is None or not is_file(file):
         return []
     try:
         load_rules(settings)
@@ -150,9 +151,9 @@ def anchor(settings: Settings, base: pathlib.Path) -> Settings:
 def _where_its_data_is(settings: Settings) -> Settings:
     """The same, with the data directory in which there is something."""
     former = settings.former_data_directory
-    if former is None or (settings.data_directory / STORE).exists():
+    if former is None or is_file(settings.data_directory / STORE):
         return settings
-    if not (former / STORE).exists():
+    if not is_file(former / STORE):
         return settings
     return settings.model_copy(update={"data_directory": former})
 
@@ -169,7 +170,7 @@ def _anchored(upstream: UpstreamSection, base: pathlib.Path) -> UpstreamSection:
 def _absolute(section: Section, keys: tuple[str, ...], base: pathlib.Path) -> dict[str, Any]:
     # Any: what `model_copy` is given
     return {
-        key: base / path.expanduser() for key in keys if (path := getattr(section, key)) is not None
+        key: base / expanded(path) for key in keys if (path := getattr(section, key)) is not None
     }
 
 
@@ -264,7 +265,7 @@ def _files(settings: Settings) -> Iterator[tuple[list[str], str]]:
     if settings.access.file is not None and settings.access.qpidd_file is not None:
         yield ["access.qpidd_file", "access.file"], "either this or access.file"
     for path, file in files.items():
-        if file is not None and not file.is_file():
+        if file is not None and not is_file(file):
             yield [path], f"there is no file {file}"
 
 
@@ -290,4 +291,4 @@ def _unknown_profiles(raw: dict[str, Any], base: pathlib.Path) -> Iterator[Probl
 
 
 def _profile(named: str, base: pathlib.Path) -> str:
-    return str(base / pathlib.Path(named).expanduser()) if is_path(named) else named
+    return str(base / expanded(pathlib.Path(named))) if is_path(named) else named

@@ -17,6 +17,7 @@ from gateway.config.upstreams import (
     UpstreamSection,
 )
 from gateway.errors import ConfigurationError
+from gateway.files.whole import is_file
 from gateway.translate.profiles.loading import Profile, load_profile
 from gateway.translate.profiles.templates import Template
 
@@ -158,7 +159,7 @@ def _files(path: str, upstream: UpstreamSection) -> Found:
         for key in ("ca", "certificate", "key"):
             files[f"tls.{key}"] = getattr(upstream.tls, key)
     for key, file in files.items():
-        if file is not None and not file.is_file():
+        if file is not None and not is_file(file):
             yield [f"{path}.{key}"], f"there is no file {file}"
 
 

@@ -27,7 +27,7 @@ def read_whole(path: pathlib.Path, octets_max: int) -> bytes:
     Raises:
         OSError: it cannot be read, or is larger than `octets_max`.
     """
-    return _read(path, os.O_NOCTTY, octets_max)
+    return _read(path, 0, octets_max)
 
 
 def read_regular(path: pathlib.Path, octets_max: int) -> bytes:
@@ -36,20 +36,35 @@ def read_regular(path: pathlib.Path, octets_max: int) -> bytes:
     Raises:
         OSError: as `read_whole`, or it is of another kind.
     """
-    return _read(path, os.O_NOCTTY | os.O_NONBLOCK, octets_max)
+    return _read(path, os.O_NONBLOCK, octets_max)
+
+
+def read_segment(path: pathlib.Path) -> bytes:
+    """A segment of an audit log. Raises as `read_regular`."""
+    return read_regular(path, SEGMENT_MAX)
+
+
+def segment_size(path: pathlib.Path) -> int:
+    """Its octets, of a segment that `read_segment` would read. Raises OSError."""
+    handle, told = _opened(path, os.O_NONBLOCK, SEGMENT_MAX)
+    os.close(handle)
+    return told.st_size
+
+
+def is_file(path: pathlib.Path) -> bool:
+    """Whether there is such a regular file; of a name that none can have there is not."""
+    return os.path.isfile(path)
+
+
+def expanded(path: pathlib.Path) -> pathlib.Path:
+    """With `~` and `~NAME` as the home directories that there are."""
+    return pathlib.Path(os.path.expanduser(path))
 
 
 def _read(path: pathlib.Path, flags: int, octets_max: int) -> bytes:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | flags)
+    handle, told = _opened(path, flags, octets_max)
     try:
-        told = os.fstat(handle)
-        if stat.S_ISDIR(told.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if flags & os.O_NONBLOCK and not stat.S_ISREG(told.st_mode):
-            raise OSError(errno.EINVAL, "is no regular file", str(path))
-        if told.st_size > octets_max:  # nothing of it is read
-            raise too_large(path, octets_max)
-        octets = _to_the_end(handle, octets_max)
+        octets = _to_the_end(handle, told.st_size, octets_max)
     finally:
         os.close(handle)
     if len(octets) > octets_max:
@@ -57,11 +72,29 @@ def _read(path: pathlib.Path, flags: int, octets_max: int) -> bytes:
     return octets
 
 
-def _to_the_end(handle: int, octets_max: int) -> bytes:
+def _opened(path: pathlib.Path, flags: int, octets_max: int) -> tuple[int, os.stat_result]:
+    """To be read; with O_NONBLOCK a regular file alone."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | flags)
+    told = os.fstat(handle)
+    error: OSError | None = None
+    if stat.S_ISDIR(told.st_mode):
+        error = IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    elif flags and not stat.S_ISREG(told.st_mode):
+        error = OSError(errno.EINVAL, "is no regular file", str(path))
+    elif told.st_size > octets_max:  # nothing of it is read
+        error = too_large(path, octets_max)
+    if error is not None:
+        os.close(handle)
+        raise error
+    return handle, told
+
+
+def _to_the_end(handle: int, size: int, octets_max: int) -> bytes:
     """One octet more than `octets_max` at most."""
     pieces: list[bytes] = []
     left = octets_max + 1
-    while left and (piece := os.read(handle, min(left, PIECE))):
+    most = max(size + 1, PIECE)  # of most files all at once
+    while left and (piece := os.read(handle, min(left, most))):
         pieces.append(piece)
         left -= len(piece)
     return b"".join(pieces)

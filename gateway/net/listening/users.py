@@ -22,7 +22,7 @@ from typing import Final
 import yaml
 
 from gateway.errors import ConfigurationError, GatewayError
-from gateway.files.whole import USERS_MAX, read_regular
+from gateway.files.whole import USERS_MAX, is_file, read_regular
 from gateway.files.yaml_text import load_yaml, said
 from gateway.net.saslprep import saslprep
 from gateway.wire.scram import ITERATIONS_MAX
@@ -169,6 +169,8 @@ def write_users(path: pathlib.Path, users: dict[str, User]) -> str:
     Raises:
         GatewayError: the directory cannot be written.
     """
+    if os.path.exists(path) and not is_file(path):
+        raise GatewayError(f"cannot write {path}: is no regular file")  # nor takes a device's place
     raw = {
         name: {mechanism: str(verifier) for mechanism, verifier in user.items()}
         for name, user in sorted(users.items())
