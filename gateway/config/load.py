@@ -21,6 +21,8 @@ from gateway.translate.profiles.loading import is_path
 from gateway.wire.dns_names import dns_name
 
 STORE = "store.sqlite"
+ENTRIES_MAX = {"nodes": 10_000, "upstreams": 1_000, "virtual_hosts": 1_000}
+TOLD_MAX = 1_000
 # Keys that name files.
 OWN_FILES = ("users_file", "admin_token_file", "metrics_token_file")
 ACCESS_FILES = ("file", "qpidd_file")
@@ -83,15 +85,32 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
     What one key breaks must not hide what another one breaks: keys with problems are set aside, and
     the rules that span several keys are checked on what is left, except where they read such a key.
     """
+    _refuse_too_many(raw)
     settings, problems = validated(Settings, raw)
     broken = [path for path, _text in problems]
     settings = _where_its_data_is(anchor(settings, base))
     problems += [(reads[0], text) for reads, text in rules(settings) if not touches(broken, reads)]
     for more in (_unknown_upstreams(raw), _unknown_profiles(raw, base), _missing_files(raw, base)):
-        problems += [each for each in more if each not in problems]
+        known = set(problems)
+        problems += [each for each in more if each not in known]
     if problems:
-        raise ConfigurationError(problems + _of_access_rules(settings))
+        problems += _of_access_rules(settings)
+        left = len(problems) - TOLD_MAX
+        raise ConfigurationError(
+            problems if left <= 0 else [*problems[:TOLD_MAX], ("", f"and {left} more problems")]
+        )
     return settings
+
+
+def _refuse_too_many(raw: dict[str, Any]) -> None:
+    """Rules are compared with one another, which lasts: it is not begun with very many."""
+    problems = [
+        (key, f"has {len(raw[key])} entries; {most} are the most there may be")
+        for key, most in ENTRIES_MAX.items()
+        if isinstance(raw.get(key), list | dict) and len(raw[key]) > most
+    ]
+    if problems:
+        raise ConfigurationError(problems)
 
 
 def _missing_files(raw: dict[str, Any], base: pathlib.Path) -> Iterator[Problem]:
