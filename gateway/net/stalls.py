@@ -1,8 +1,9 @@
 """A stall alarm: whose work has held the event loop, so that all others had to wait.
 
 What is timed are the pieces that the loop is made of: one read, one flush, one dispatch, what a
-commit or a deadline sets in motion. Whatever else has held it - a timer, the admin port, very many
-short pieces - is seen by a timer that fires too late (`lag`), and counts as `other`. Work is
+commit or a deadline sets in motion, a share of what the admin port is asked. Whatever else has held
+it - a timer, very many short pieces - is seen by a timer that fires too late (`lag`), and counts as
+`other`. Work is
 limited (`wire.work`), so a stall is a limit that is missing, or a machine that is too slow; the log
 says whose piece it was, once a second at most. Who was just at work while the loop did none - the
 machine gave its time to others, or a call waited - is not to blame: such a stall counts as
@@ -18,12 +19,13 @@ from typing import Final, Protocol, final
 
 from twisted.logger import Logger
 
-from gateway.net.counts import NetCounts
+from gateway.net.counts import PIECES, NetCounts
 
 STALL_MS: Final = 100  # more than this is one
 SILENCE_MS: Final = 1000  # after a line of the log
 MACHINE: Final = "machine"  # a stall without work
 OTHER: Final = "other"  # of no piece
+ONE: Final = {piece: f"a {piece}" for piece in PIECES} | {"admin": "a share of the work"}
 
 
 def worked_ms() -> int:
@@ -40,14 +42,18 @@ class Worker(Protocol):
 
 @final
 class Stalls:
-    """Counts and tells what took longer than `STALL_MS`."""
+    """Counts and tells what took longer than `STALL_MS`.
+
+    Attributes:
+        now_ms: the clock that pieces are timed by.
+    """
 
     log = Logger()
 
     def __init__(
         self, now_ms: Callable[[], int], counts: NetCounts, worked: Callable[[], int] | None = None
     ) -> None:
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         self._worked_ms = worked
         self._before_ms = 0
         self._looked_ms = 0  # how much had been worked at the last look
@@ -64,14 +70,14 @@ class Stalls:
 
     def over(self, began_ms: int, piece: str, worker: Worker) -> int:
         """A piece of work that began then is over; the time, when the next one begins."""
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         if now_ms - began_ms > STALL_MS:
             before_ms = self._before_ms
             self.begin()
             took_ms = now_ms - began_ms
             worked = took_ms if self._worked_ms is None else self._before_ms - before_ms
             self._answered = True
-            self._tell(now_ms, took_ms, worked, piece, f"a {piece} of {worker.who()}")
+            self._tell(now_ms, took_ms, worked, piece, f"{ONE[piece]} of {worker.who()}")
         return now_ms
 
     def look(self, late_ms: int) -> None:
@@ -79,9 +85,7 @@ class Stalls:
         now_worked = 0 if self._worked_ms is None else self._worked_ms()
         if late_ms > STALL_MS and not self._answered:
             worked = late_ms if self._worked_ms is None else now_worked - self._looked_ms
-            self._tell(
-                self._now_ms(), late_ms, worked, OTHER, "a timer, the admin port, or short pieces"
-            )
+            self._tell(self.now_ms(), late_ms, worked, OTHER, "a timer, or short pieces")
         self._looked_ms = now_worked
         self._answered = False
 

@@ -13,6 +13,7 @@ from gateway.metrics import Collector, MetricRow
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.scrape import Scrape
+from gateway.wire.accounts import Account
 from gateway.wire.work import SHARE, WORK
 
 ROWS = (MetricRow("gateway_depth", "gauge", "Depth."), MetricRow("gateway_width", "gauge", "W."))
@@ -34,7 +35,7 @@ class Stand:
             {"gateway_depth": lambda: [((), self.depth)], "gateway_width": lambda: [((), 1)]},
             self.count,
         )
-        self.answers = Answers()
+        self.answers = Answers(Pieces(self.loop), Account())
         self.scrape = Scrape(
             collector,
             collector.registry(),
@@ -69,6 +70,7 @@ class Stand:
         call, made = self.made.pop(0)
         self.texts += 1
         made.callback(call())
+        self.loop.turn()  # in which who waited is answered
 
     def ask(self, **headers: str) -> Any:
         request: Any = DummyRequest([b"metrics"])

@@ -28,6 +28,7 @@ from gateway.net.admin.control import Control
 from gateway.net.admin.pieces import Pieces
 from gateway.net.listening.users import make_user, write_users
 from gateway.net.upstreams.reload import SIGNALLED, BusyError, fixed
+from gateway.wire.accounts import Account
 
 UPSTREAMS = {name: {"hosts": [f"amqp://127.0.0.1:{port}"]} for name, port in [("a", 1), ("b", 2)]}
 
@@ -64,7 +65,7 @@ class Stay:
             self.whole.service.door,
             self.whole.service.backup,
             pieces=Pieces(self.whole.reactor),
-            answers=Answers(),
+            answers=Answers(Pieces(self.whole.reactor), Account()),
         )
 
     def read(self) -> Settings:
