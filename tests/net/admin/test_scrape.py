@@ -169,3 +169,15 @@ def test_what_breaks_it_off_is_told_and_does_not_stop_the_next() -> None:
     stand.passes()
     stand.make_text()
     assert "gateway_depth" in text(again)
+
+
+def test_who_wants_a_form_that_is_none_has_the_usual_one() -> None:
+    stand = Stand()
+    stand.occupy()
+    odd = stand.ask(accept="application/openmetrics-text; version=x")
+    usual = stand.ask()
+    stand.make_text()
+    stand.passes()
+    stand.make_text()
+    assert text(odd) == text(usual) != ""
+    assert not stand.made
