@@ -50,7 +50,8 @@ class NetCounts:
         octets_received, octets_sent: on all AMQP connections, inside TLS.
         turns: ends of turns.
         waiting: connections that wait until others of their address have opened.
-        defects: exceptions caught where none may come from; each is a log entry.
+        defects: exceptions where none may come from: those in the log (`service.defects`), and
+            those that are repeated too often to be told of.
         changes: of the settings while we run, done and refused; `paused_rules`: how many are.
         lag_s: how late a timer fired that was due every second.
         stalls: pieces of work that held the event loop too long.

@@ -4,7 +4,7 @@ import json
 import pathlib
 
 import pytest
-from support.net import Loop
+from support.net import Loop, counting_defects
 from support.work import units_of
 from twisted.internet.defer import succeed
 from twisted.internet.task import Clock
@@ -20,7 +20,7 @@ from gateway.net.admin.http import IDLE_S, admin_site
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.tokens import Tokens
 from gateway.net.admin.unread import HEAD_MAX
-from gateway.net.counts import AdminCounts
+from gateway.net.counts import AdminCounts, NetCounts
 from gateway.wire.accounts import Account
 from gateway.wire.work import ASKED, ASKED_OCTET, SHARE
 
@@ -468,6 +468,14 @@ def test_a_defect_ends_its_connection_alone(monkeypatch: pytest.MonkeyPatch) -> 
     assert [formatEvent(event) for event in captured] == ["a connection to the admin port broke"]
     assert caller.wire.aborted
     assert get(made, "/healthz") == (200, "ok\n")
+
+
+def test_a_page_that_breaks_is_counted_as_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, counts = Site(), NetCounts()
+    monkeypatch.setattr(made.site.resource.children[b"readyz"], "_ready", lambda: 1 // 0)
+    with counting_defects(counts):
+        assert get(made, "/readyz")[0] == 500
+    assert counts.defects == 1
 
 
 def test_an_amqp_client_is_told_where_it_is() -> None:
