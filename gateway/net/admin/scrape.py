@@ -108,10 +108,10 @@ class Scrape(Resource):
 
 
 def _form(request: Request) -> Form:
-    accept = (request.getHeader(b"accept") or b"").decode("ascii", "replace")
     try:
+        accept = (request.getHeader(b"accept") or b"").decode("ascii")
         choose_encoder(accept)
-    except (TypeError, ValueError):  # of a version that is none
+    except (TypeError, ValueError):  # it is no text, or of a version that is none
         accept = ""
     encoding = request.getHeader(b"accept-encoding") or b""
     names = (request.args or {}).get(b"name[]", [])

@@ -175,6 +175,7 @@ def test_who_wants_a_form_that_is_none_has_the_usual_one() -> None:
     stand = Stand()
     stand.occupy()
     odd = stand.ask(accept="application/openmetrics-text; version=x")
+    stand.ask(accept="application/openmetrics-text; version=2.0.\u00b2")
     usual = stand.ask()
     stand.make_text()
     stand.passes()
