@@ -19,13 +19,12 @@ from typing import Final, Protocol, final
 
 from twisted.logger import Logger
 
-from gateway.net.counts import PIECES, NetCounts
+from gateway.net.counts import NetCounts
 
 STALL_MS: Final = 100  # more than this is one
 SILENCE_MS: Final = 1000  # after a line of the log
 MACHINE: Final = "machine"  # a stall without work
 OTHER: Final = "other"  # of no piece
-ONE: Final = {piece: f"a {piece}" for piece in PIECES} | {"admin": "a share of the work"}
 
 
 def worked_ms() -> int:
@@ -42,18 +41,14 @@ class Worker(Protocol):
 
 @final
 class Stalls:
-    """Counts and tells what took longer than `STALL_MS`.
-
-    Attributes:
-        now_ms: the clock that pieces are timed by.
-    """
+    """Counts and tells what took longer than `STALL_MS`."""
 
     log = Logger()
 
     def __init__(
         self, now_ms: Callable[[], int], counts: NetCounts, worked: Callable[[], int] | None = None
     ) -> None:
-        self.now_ms = now_ms
+        self._now_ms = now_ms
         self._worked_ms = worked
         self._before_ms = 0
         self._looked_ms = 0  # how much had been worked at the last look
@@ -63,6 +58,10 @@ class Stalls:
         self._silent_until_ms = 0
         self._untold = 0
 
+    def now_ms(self) -> int:
+        """When a piece begins."""
+        return self._now_ms()
+
     def begin(self) -> None:
         """A turn ends, or its end is over: what was worked before counts for nobody any more."""
         if self._worked_ms is not None:
@@ -70,14 +69,14 @@ class Stalls:
 
     def over(self, began_ms: int, piece: str, worker: Worker) -> int:
         """A piece of work that began then is over; the time, when the next one begins."""
-        now_ms = self.now_ms()
+        now_ms = self._now_ms()
         if now_ms - began_ms > STALL_MS:
             before_ms = self._before_ms
             self.begin()
             took_ms = now_ms - began_ms
             worked = took_ms if self._worked_ms is None else self._before_ms - before_ms
             self._answered = True
-            self._tell(now_ms, took_ms, worked, piece, f"{ONE[piece]} of {worker.who()}")
+            self._tell(now_ms, took_ms, worked, piece, f"a {piece} of {worker.who()}")
         return now_ms
 
     def look(self, late_ms: int) -> None:
@@ -85,7 +84,7 @@ class Stalls:
         now_worked = 0 if self._worked_ms is None else self._worked_ms()
         if late_ms > STALL_MS and not self._answered:
             worked = late_ms if self._worked_ms is None else now_worked - self._looked_ms
-            self._tell(self.now_ms(), late_ms, worked, OTHER, "a timer, or short pieces")
+            self._tell(self._now_ms(), late_ms, worked, OTHER, "a timer, or short pieces")
         self._looked_ms = now_worked
         self._answered = False
 

@@ -18,7 +18,7 @@ from gateway.net.alarm import Later
 from gateway.net.stalls import Stalls
 from gateway.wire.work import SHARE, WORK
 
-PIECE: Final = "admin"  # as stalls are counted
+PIECE: Final = "request"  # as stalls are counted
 
 
 @final

@@ -43,9 +43,9 @@ def test_a_pass_that_holds_the_loop_is_told_of() -> None:
     with capturedLogs() as captured:
         loop.turn()
     assert [formatEvent(event) for event in captured] == [
-        "the event loop was held for 101 ms by a share of the work of the admin port"
+        "the event loop was held for 101 ms by a request of the admin port"
     ]
-    assert net.counts.stalls["admin"] == 1
+    assert net.counts.stalls["request"] == 1
 
 
 def test_what_breaks_off_is_told() -> None:
