@@ -34,6 +34,7 @@ BODY_MAX: Final = 64 * 1024
 REQUEST_S: Final = 10  # for all of a request to come, however steadily it does
 READ_S: Final = 60  # for an answer to be read
 AHEAD: Final = 16 * 1024  # octets that are read, or written, ahead
+PATH_TOLD: Final = 80  # octets
 LINGER_S: Final = 2  # how long a peer has to read why it is refused
 # What Twisted has no words for.
 REASONS: Final = {**RESPONSES, 422: b"Unprocessable Content", 429: b"Too Many Requests"}
@@ -83,6 +84,7 @@ class AdminChannel(HTTPChannel):
         self._written = 0  # octets since it had
         self._kept = 0  # octets on the account
         self._lost = False
+        self._asked = b""
 
     @property
     def busy(self) -> bool:
@@ -107,6 +109,8 @@ class AdminChannel(HTTPChannel):
         """The end."""
         self._limit(None)
         self._refused = self._lost = True
+        if self.site.requests.last is self:
+            self.site.requests.last = self.site.requests
         self._unread.clear()
         self._written = 0
         self._count()
@@ -168,6 +172,7 @@ class AdminChannel(HTTPChannel):
             octets = self._unread.take()
             WORK.units += ASKED + ASKED_OCTET * len(octets)
             self._written = 0
+            self.site.requests.last = self
             super().dataReceived(octets)
             if not (self._refused or self._handlingRequest):
                 self._unread.body_left = self._unread.body_left or self.length or 0
@@ -181,6 +186,10 @@ class AdminChannel(HTTPChannel):
         self._limit(None)
         self._cut_off()
 
+    def who(self) -> str:
+        """Whose work it is: of the request that came last."""
+        return f"the admin port: {self._asked.decode('ascii', 'replace')} from {self.address}"
+
     def speaks_clear(self) -> None:
         """The peer does not speak TLS: see `clear`."""
         self._refused = True
@@ -193,6 +202,7 @@ class AdminChannel(HTTPChannel):
 
     def allHeadersReceived(self) -> None:
         """The head of a request: decide whether there is more to read."""
+        self._asked = self._command + b" " + self._path[:PATH_TOLD]
         refused = self._judge()
         if refused is not None:
             self.refuse(refused)

@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Cooperator
 
 from gateway.net.alarm import Later
-from gateway.net.stalls import Stalls
+from gateway.net.stalls import Stalls, Worker
 from gateway.wire.work import SHARE, WORK
 
 PIECE: Final = "request"  # as stalls are counted
@@ -27,9 +27,13 @@ class Pieces:
 
     Args:
         stalls: hears how long each pass took.
+
+    Attributes:
+        last: for whom the last of it was.
     """
 
     def __init__(self, later: Later, stalls: Stalls | None = None) -> None:
+        self.last: Worker = self
         self._stalls = stalls
         self._cooperator = Cooperator(
             _share, lambda call: later.callLater(0, partial(self._pass, call))
@@ -40,7 +44,7 @@ class Pieces:
         return self._cooperator.cooperate(pieces).whenDone()
 
     def who(self) -> str:
-        """For whom the loop works."""
+        """If nobody in particular: what answers are made of."""
         return "the admin port"
 
     def _pass(self, call: Callable[[], None]) -> None:
@@ -49,7 +53,7 @@ class Pieces:
             return
         began_ms = self._stalls.now_ms()
         call()
-        self._stalls.over(began_ms, PIECE, self)
+        self._stalls.over(began_ms, PIECE, self.last)
 
 
 def _share() -> Callable[[], bool]:

@@ -4,7 +4,7 @@ import json
 import pathlib
 
 import pytest
-from support.net import Loop, counting_defects
+from support.net import Loop, Net, counting_defects
 from support.work import units_of
 from twisted.internet.defer import succeed
 from twisted.internet.task import Clock
@@ -21,6 +21,7 @@ from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.tokens import Tokens
 from gateway.net.admin.unread import HEAD_MAX
 from gateway.net.counts import AdminCounts, NetCounts
+from gateway.net.stalls import STALL_MS, Stalls
 from gateway.wire.accounts import Account
 from gateway.wire.work import ASKED, ASKED_OCTET, SHARE
 
@@ -468,6 +469,23 @@ def test_a_defect_ends_its_connection_alone(monkeypatch: pytest.MonkeyPatch) -> 
     assert [formatEvent(event) for event in captured] == ["a connection to the admin port broke"]
     assert caller.wire.aborted
     assert get(made, "/healthz") == (200, "ok\n")
+
+
+def test_a_request_that_holds_the_loop_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, net = Site(), Net()
+    made.site.requests = Pieces(made.loop, Stalls(net.now_ms, net.counts))
+
+    def slow() -> None:
+        net.clock.advance((STALL_MS + 1) / 1000)
+
+    monkeypatch.setattr(made.site.resource.children[b"readyz"], "_ready", slow)
+    with capturedLogs() as captured:
+        get(made, "/healthz")
+        assert get(made, "/readyz?verbose")[0] == 200
+    assert [formatEvent(event) for event in captured] == [
+        "the event loop was held for 101 ms by a request of the admin port: GET /readyz?verbose"
+        " from 192.168.1.1"
+    ]
 
 
 def test_a_page_that_breaks_is_counted_as_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
