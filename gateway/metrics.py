@@ -308,6 +308,10 @@ METRICS: Final = (
         "Messages that a selector did not accept because it looked at too much of them.",
     ),
     _counter("gateway_defects_total", "Exceptions where none may come from; each is in the log."),
+    _counter(
+        "gateway_log_lines_dropped_total",
+        "Lines of the log that nobody took: who reads it is too slow, or stands.",
+    ),
     _counter("gateway_store_commits_total", "Transactions of the durable store."),
     _counter("gateway_store_commit_seconds_total", "Time spent in them."),
     _counter("gateway_store_bytes_total", "Octets that they wrote."),

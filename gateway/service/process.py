@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from zope.interface import implementer
 
 from gateway.config import Settings, may_show_passwords
 from gateway.net.clock import keep_time
+from gateway.net.logs import flush
 from gateway.net.open_files import FileShares, share_files
 from gateway.net.past_mending import past_mending
 from gateway.service.collecting import Collecting
@@ -102,10 +104,20 @@ def _end(text: str, error: BaseException, name: str = "") -> None:
     try:
         _spare.clear()
         Service.log.critical(text, name=name, kind=type(error).__name__, error=str(error))
+        flush()
     except BaseException:
-        os.write(2, NO_WORDS)
+        _write_at_once(NO_WORDS)
     finally:
         os._exit(THREAD_DIED)
+
+
+def _write_at_once(words: bytes) -> None:
+    """To standard error, if it takes them."""
+    with suppress(BaseException):
+        poll = select.poll()
+        poll.register(2, select.POLLOUT)
+        if poll.poll(0):
+            os.write(2, words)
 
 
 @final

@@ -1,6 +1,8 @@
 """A process of its own: what `run` wires, a thread that dies, few files that it may have open."""
 
+import fcntl
 import json
+import os
 import re
 import resource
 import subprocess
@@ -11,7 +13,7 @@ from signal import SIGTERM
 from socket import create_connection
 
 import pytest
-from support.gateway_process import GatewayProcess, run
+from support.gateway_process import GatewayProcess, command, run
 from support.raw_peers import Raw, Raw010
 
 from gateway.amqp_0_10 import _spec as spec
@@ -81,6 +83,30 @@ def test_memory_that_is_refused_ends_the_process_as_a_kill_does(tmp_path: Path) 
         assert gateway.recovered >= 40
     checked = gateway.tool("audit", "verify", str(gateway.data))
     assert (checked.returncode, checked.stdout.count("whole")) == (0, 1)
+
+
+def test_a_log_that_nobody_reads_holds_neither_clients_nor_the_stop(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    options = ["listen.amqp=127.0.0.1:0", "admin=127.0.0.1:0", "logging.level=debug"]
+    options += [f"data_directory={tmp_path}/data", "store_reserve=0"]
+    given = [part for option in options for part in ("--set", option)]
+    process = subprocess.Popen(command("serve", *given), stdout=writer, stderr=writer)
+    os.close(writer)
+    with process, open(reader) as log:
+        ready = next(line for line in log if " is ready: " in line)
+        ports = [int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", ready)]
+        try:
+            for _ in range(60):  # each has several lines
+                with Raw010(ports[0], patience_s=30) as client:
+                    client.log_in()
+            with Raw(ports[1], patience_s=30) as probe:
+                probe.say(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert probe.hear().startswith(b"HTTP/1.1 200 ")
+            process.send_signal(SIGTERM)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
 
 
 # A gateway whose store is given a turn that nobody can read, as soon as it has started.

@@ -19,6 +19,7 @@ from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import Disk
 from gateway.net.listening.authenticate import Authentication
+from gateway.net.logs import lines_dropped
 from gateway.net.upstreams.measures import upstream_readers
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.permissions.actions import Action
@@ -124,6 +125,7 @@ def _process(sources: Sources) -> dict[str, Reader]:
         "gateway_work_refused_total": lambda: _one(WORK.refused),
         "gateway_selectors_given_up_total": lambda: _one(WORK.given_up),
         "gateway_defects_total": lambda: _one(net.defects),
+        "gateway_log_lines_dropped_total": lambda: _one(lines_dropped()),
     }
 
 
