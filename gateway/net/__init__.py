@@ -12,6 +12,7 @@ alarm, clock, lag   one moving timer, the one clock, how late the event loop is
 stalls          whose work has held it
 duties          what is done each second or so
 past_mending    which exceptions end the process
+threads         those that its end does not wait for
 turn_shares     what the connections of one user, and of all, may have done in one turn
 held_back       who waits to be confirmed, and for which limit
 tls, saslprep       TLS from PEM files; names and passwords in one form

@@ -21,11 +21,13 @@ from gateway.net.clock import keep_time
 from gateway.net.logs import flush
 from gateway.net.open_files import FileShares, share_files
 from gateway.net.past_mending import past_mending
+from gateway.net.threads import loosen
 from gateway.service.collecting import Collecting
 from gateway.service.service import Service
 
 THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+HANDLED: Final = (*SIGNALS, signal.SIGHUP)
 NOT_WHOLE: Final = "the gateway ends, since what it has recorded may not be whole: {kind}: {error}"
 NO_WORDS: Final = b"the gateway ends: not even memory to say why\n"
 ROOM_FOR_WORDS: Final = 2 * 1024 * 1024
@@ -154,29 +156,38 @@ def run(
     os.umask(0o077)  # messages are nobody else's; SQLite would ask the umask
     reactor = cast(PosixReactorBase, installed)
     keep_time(reactor)
-    service = Service(
-        settings,
-        reactor,
-        accept_new_store=accept_new_store,
-        accept_damaged_store=accept_damaged_store,
-    )
-
-    def told(_number: int, _frame: object) -> None:
+    loosen(reactor)
+    # Who asks for a reload while messages are recovered gets it when the reactor runs.
+    _on_signals((signal.SIGHUP,), lambda: reactor.callFromThread(lambda: service.reload()))
+    try:
+        service = Service(
+            settings,
+            reactor,
+            accept_new_store=accept_new_store,
+            accept_damaged_store=accept_damaged_store,
+        )
         # Not Twisted's own: its second signal ends in a traceback.
-        reactor.callFromThread(service.stop)
+        _on_signals(SIGNALS, lambda: reactor.callFromThread(service.stop))
+        threading.excepthook = on_thread_died
+        _spare.append(bytearray(ROOM_FOR_WORDS))
+        globalLogPublisher.addObserver(_witness)
+        service.turns.give_up = end_at_once
+        service.read_again = read_again
+        shares = _share_files(service)
+        service.start()
+        _warn(service, shares)
+        Collecting(reactor, partial(_gone, service))
+        service.on_stopped = reactor.stop
+        reactor.run(installSignalHandlers=False)
+        return service.exit_code
+    finally:
+        # Python gives signals their defaults back as it ends, unless they are ignored: each would
+        # be an end by a signal, of what has stopped in good order.
+        for number in HANDLED:
+            signal.signal(number, signal.SIG_IGN)
+        flush()
 
-    for number in SIGNALS:
-        signal.signal(number, told)
-    threading.excepthook = on_thread_died
-    _spare.append(bytearray(ROOM_FOR_WORDS))
-    globalLogPublisher.addObserver(_witness)
-    service.turns.give_up = end_at_once
-    service.read_again = read_again
-    signal.signal(signal.SIGHUP, lambda _number, _frame: reactor.callFromThread(service.reload))
-    shares = _share_files(service)
-    service.start()
-    _warn(service, shares)
-    Collecting(reactor, partial(_gone, service))
-    service.on_stopped = reactor.stop
-    reactor.run(installSignalHandlers=False)
-    return service.exit_code
+
+def _on_signals(numbers: tuple[signal.Signals, ...], call: Callable[[], None]) -> None:
+    for number in numbers:
+        signal.signal(number, lambda _number, _frame: call())

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from signal import SIGTERM
+from signal import SIGHUP, SIGTERM
 from socket import create_connection
 
 import pytest
@@ -107,6 +107,58 @@ def test_a_log_that_nobody_reads_holds_neither_clients_nor_the_stop(tmp_path: Pa
             assert process.wait(60) == 0
         finally:
             process.kill()
+
+
+def test_a_stop_does_not_wait_for_files_that_do_not_answer(tmp_path: Path) -> None:
+    with GatewayProcess(tmp_path) as gateway:
+        file = tmp_path / "gateway.yaml"
+        file.unlink()
+        os.mkfifo(file)
+        gateway.signal(SIGHUP)
+        with file.open("wb"):  # a thread of the gateway reads it now, and has nothing
+            gateway.signal(SIGTERM)
+            assert gateway.wait() == 0
+    assert gateway.log().splitlines()[-1].endswith("Service: stopped")
+
+
+# A gateway that gets a SIGHUP before it has recovered, which stands for its stop here, and each
+# signal again when nothing of Python is left but that.
+SIGNALLED = """
+import os, sys
+from signal import SIGHUP, SIGINT, SIGTERM
+from gateway.cli import main
+from gateway.service.service import Service
+
+class Last:
+    def __del__(self, kill=os.kill, process=os.getpid(), numbers=(SIGHUP, SIGINT, SIGTERM)):
+        for number in numbers:
+            kill(process, number)
+
+last = Last()
+make = Service.__init__
+
+def made(self, *arguments, **named):
+    os.kill(os.getpid(), SIGHUP)
+    make(self, *arguments, **named)
+
+Service.__init__ = made
+Service.reload = Service.stop
+sys.argv[0] = "amqp-gateway"
+main()
+"""
+
+
+def test_signals_at_the_beginning_and_at_the_end_kill_nothing(tmp_path: Path) -> None:
+    options = ["listen.amqp=127.0.0.1:0", "admin=127.0.0.1:0", f"data_directory={tmp_path}/data"]
+    given = [part for option in options for part in ("--set", option)]
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNALLED, "serve", *given],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1].rpartition(": ")[2]) == (0, "stopped")
 
 
 # A gateway whose store is given a turn that nobody can read, as soon as it has started.

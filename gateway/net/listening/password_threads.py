@@ -18,7 +18,6 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable
-from threading import Thread
 from typing import Any, Final, TypeVar, final
 
 from twisted.internet.defer import Deferred
@@ -27,6 +26,7 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
 from gateway.net.listening.fair_queue import FairQueue
+from gateway.net.threads import LooseThread
 from gateway.wire.sasl import Derivation
 
 PASSWORD_THREADS: Final = max(2, len(os.sched_getaffinity(0)))
@@ -42,16 +42,6 @@ class GivenUpError(Exception):
 
 
 @final
-class PasswordThread(Thread):
-    """It does not keep the process: where nobody stopped the pool, nobody waits for an answer."""
-
-    def start(self) -> None:
-        """Begin, as a daemon."""
-        self.daemon = True
-        super().start()
-
-
-@final
 class PasswordThreads:
     """A pool of them."""
 
@@ -59,7 +49,7 @@ class PasswordThreads:
         self._reactor = reactor
         self._now_ms = now_ms
         self._pool = ThreadPool(0, PASSWORD_THREADS + 2, "passwords")
-        self._pool.threadFactory = PasswordThread
+        self._pool.threadFactory = LooseThread
         self._long: FairQueue[Job] = FairQueue()
         self._long_running = 0
         self._short: deque[Job] = deque()
@@ -75,7 +65,7 @@ class PasswordThreads:
         self._pool.start()
 
     def stop(self) -> None:
-        """End with what is under way; nothing if it never started."""
+        """Begin with nothing more, nor wait for what is under way; nothing if it never started."""
         if self._pool.started:
             self._pool.stop()
 
