@@ -371,7 +371,7 @@ class Collector:
         self,
         rows: Sequence[MetricRow],
         readers: dict[str, Reader],
-        count: Callable[[], Iterator[None]] = lambda: iter(()),
+        count: Callable[[], Iterator[object]] = lambda: iter(()),
     ) -> None:
         wrong = {row.name for row in rows} ^ set(readers)
         if wrong:
@@ -381,8 +381,11 @@ class Collector:
         self._count = count
         self._taken: list[tuple[MetricRow, list[Sample | HistogramSample]]] = []
 
-    def pieces(self) -> Iterator[None]:
-        """Read every number, a piece with each `next`; on the thread that counts them."""
+    def pieces(self) -> Iterator[object]:
+        """Read every number, a piece with each `next`; on the thread that counts them.
+
+        A piece may be a Deferred: then the next is wanted when it has fired.
+        """
         yield from self._count()
         self._taken = [(row, list(self._readers[row.name]())) for row in self._rows]
 

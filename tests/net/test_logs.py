@@ -190,6 +190,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
             if isinstance(log, Logger) and log.namespace.startswith("gateway."):
                 names.add(log.namespace)
     assert sorted(names) == [
+        "gateway.net.admin.disk.Disk",
         "gateway.net.admin.scrape.Scrape",
         "gateway.net.admin.tokens.Tokens",
         "gateway.net.authenticate.Authentication",
