@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import time
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TextIO, final
@@ -29,6 +30,7 @@ from gateway.net.log_queue import LogQueue
 LEVELS: Final = {level.name: level for level in LogLevel.iterconstants()}
 NAMESPACE: Final = "gateway"
 PROCESS: Final = LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
+STANDARD_ERROR: Final = 2
 GAP: Final = "{count} lines of the log are missing here: nobody took them"
 _queues: Final[list[LogQueue]] = []  # of this process: one, once logging has begun
 
@@ -53,16 +55,29 @@ class Lines(Protocol):
         """Have a line written, with its end."""
 
 
-def begin_logging(stream: TextIO, *, level: str, form: str) -> None:
-    """Send all log events of this process to `stream`; `form` is ``text`` or ``json``."""
-    stream.flush()
-    queue = LogQueue(stream.fileno(), lambda count: _gap(count, form))
+def begin_logging(stream: TextIO | None, *, level: str, form: str) -> None:
+    """Send all log events of this process to `stream`; `form` is ``text`` or ``json``.
+
+    `None`: whoever started the process has closed standard error, and no file that is opened from
+    now on may have its number.
+    """
+    _occupy_standard_files()
+    if stream is not None:
+        stream.flush()
+    descriptor = STANDARD_ERROR if stream is None else stream.fileno()
+    queue = LogQueue(descriptor, lambda count: _gap(count, form))
     queue.start()
     _queues.append(queue)
     atexit.register(flush)
     globalLogBeginner.beginLoggingTo(
         [observer(queue, level=level, form=form, predicate=PROCESS)], redirectStandardIO=False
     )
+
+
+def _occupy_standard_files() -> None:
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
 
 
 def flush() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -92,6 +93,17 @@ def on_thread_died(died: threading.ExceptHookArgs) -> None:
     _end("thread {name} has died, and with it the gateway: {kind}: {error}", error, name)
 
 
+def on_unraisable(lost: sys.UnraisableHookArgs) -> None:
+    """An exception of what is collected, say: not to standard error, which may hold whoever writes.
+
+    Where even that comes to nothing there is nobody left to tell.
+    """
+    with suppress(Exception):
+        error = lost.exc_value if lost.exc_value is not None else lost.exc_type()
+        what = f"{lost.err_msg or 'an exception that nobody can catch'}: {lost.object!r}"
+        Service.log.failure("{what}", Failure(error), what=what)  # type: ignore[no-untyped-call]
+
+
 def end_at_once(error: BaseException) -> None:
     """Nothing of the turn under way may reach the store: as if the process had been killed."""
     if not isinstance(error, MemoryError):
@@ -169,6 +181,7 @@ def run(
         # Not Twisted's own: its second signal ends in a traceback.
         _on_signals(SIGNALS, lambda: reactor.callFromThread(service.stop))
         threading.excepthook = on_thread_died
+        sys.unraisablehook = on_unraisable
         _spare.append(bytearray(ROOM_FOR_WORDS))
         globalLogPublisher.addObserver(_witness)
         service.turns.give_up = end_at_once

@@ -161,6 +161,21 @@ def test_the_line_that_tells_of_a_gap_is_a_line_as_others(form: str) -> None:
         assert second.endswith(f" error    gateway.net.logs: {words}")
 
 
+def test_no_other_file_has_the_number_of_a_standard_error_that_was_closed() -> None:
+    program = (
+        "import os, sys\n"
+        "from twisted.logger import Logger\n"
+        "from gateway.net.logs import begin_logging, flush\n"
+        "begin_logging(sys.stderr, level='info', form='text')\n"
+        "Logger(namespace='gateway.x').info('nobody hears of this')\n"
+        "flush()\n"
+        "print(os.readlink('/proc/self/fd/2'), os.open('/', os.O_RDONLY) > 2)\n"
+    )
+    closed = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", program]
+    done = subprocess.run(closed, capture_output=True, text=True, timeout=50, check=True)
+    assert done.stdout == "/dev/null True\n"
+
+
 def test_what_is_logged_last_is_written_before_the_process_ends() -> None:
     program = (
         "import sys\n"

@@ -40,6 +40,27 @@ def test_a_thread_that_dies_ends_the_process_and_says_why() -> None:
     assert "thread store has died, and with it the gateway: ZeroDivisionError" in done.stderr
 
 
+def test_an_exception_that_nobody_can_catch_is_a_line_of_the_log() -> None:
+    program = (
+        "import sys\n"
+        "from gateway.net.logs import begin_logging\n"
+        "from gateway.service.process import on_unraisable\n"
+        "begin_logging(sys.stderr, level='info', form='json')\n"
+        "sys.unraisablehook = on_unraisable\n"
+        "class Broken:\n"
+        "    def __del__(self):\n"
+        "        1 // 0\n"
+        "Broken()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True
+    )
+    (line,) = map(json.loads, done.stderr.splitlines())
+    assert (line["level"], line["logger"]) == ("critical", "gateway.service.Service")
+    assert "Broken.__del__" in line["message"]
+    assert "ZeroDivisionError" in line["traceback"]
+
+
 @pytest.mark.parametrize("said", ["log.err()", "Logger().failure('x')"])
 @pytest.mark.parametrize(("error", "ends"), [("MemoryError", True), ("ZeroDivisionError", False)])
 def test_memory_that_was_refused_to_others_ends_the_process(
