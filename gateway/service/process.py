@@ -22,14 +22,19 @@ from gateway.net.clock import keep_time
 from gateway.net.logs import flush
 from gateway.net.open_files import FileShares, share_files
 from gateway.net.past_mending import past_mending
+from gateway.net.stopping import Stage
 from gateway.net.threads import loosen
 from gateway.service.collecting import Collecting
 from gateway.service.service import Service
+from gateway.service.standing import Standing
 
 THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 HANDLED: Final = (*SIGNALS, signal.SIGHUP)
 NOT_WHOLE: Final = "the gateway ends, since what it has recorded may not be whole: {kind}: {error}"
+STANDS: Final = (
+    "the gateway is told to stop, and its event loop stands: the process ends, as if it were killed"
+)
 NO_WORDS: Final = b"the gateway ends: not even memory to say why\n"
 ROOM_FOR_WORDS: Final = 2 * 1024 * 1024
 _spare: Final[list[bytearray]] = []  # let go where memory is refused, so that a line can be written
@@ -113,6 +118,15 @@ def end_at_once(error: BaseException) -> None:
     _end(NOT_WHOLE, error)
 
 
+def end_standing() -> None:
+    """The gateway is told to stop, and its event loop does not hear of it."""
+    try:
+        Service.log.critical(STANDS)
+        flush()
+    finally:
+        os._exit(THREAD_DIED)
+
+
 def _end(text: str, error: BaseException, name: str = "") -> None:
     """Say so, if there is memory for that."""
     try:
@@ -180,6 +194,13 @@ def run(
         )
         # Not Twisted's own: its second signal ends in a traceback.
         _on_signals(SIGNALS, lambda: reactor.callFromThread(service.stop))
+        stopping = service.stopping
+        Standing(
+            SIGNALS,
+            reactor.callFromThread,
+            lambda: stopping.stage == Stage.FINISHED,
+            end_standing,
+        ).watch()
         threading.excepthook = on_thread_died
         sys.unraisablehook = on_unraisable
         _spare.append(bytearray(ROOM_FOR_WORDS))
