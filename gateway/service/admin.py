@@ -71,6 +71,7 @@ def site_of(service: Service, collector: Collector) -> Site:
         objects,
         service.ready,
         control,
+        in_thread=service.threads.beside,  # the reactor's own may all wait for names
         tokens=service.tokens,
         pieces=pieces,
         answers=answers,

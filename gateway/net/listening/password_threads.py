@@ -2,8 +2,8 @@
 
 Those that take long wait in a fair queue over addresses, and over users within one: however many
 somebody asks for, somebody else waits for one of them at most. What is only looked up goes before,
-one at a time; the files of other settings are read beside both, and the disk is asked how much of
-it is used.
+one at a time; the files of other settings are read beside both, the disk is asked how much of it is
+used, and metrics are made a text.
 
 There are as many threads as cores, and not fewer than two: a verification does not hold the lock of
 the interpreter. Of a source that floods (`throttle`) no more than `FLOOD_WAITING` wait; beyond that
@@ -31,7 +31,7 @@ from gateway.net.threads import LooseThread
 from gateway.wire.sasl import Derivation
 
 PASSWORD_THREADS: Final = max(2, len(os.sched_getaffinity(0)))
-BESIDE: Final = 3  # threads for what is looked up, for files, and for the disk
+BESIDE: Final = 5  # threads for what is looked up, for files, for the disk, for two texts
 FLOOD_WAITING: Final = 8
 READING_SWITCH_S: Final = 0.0005  # how long the reactor waits for what parses: Python has 5 ms
 T = TypeVar("T")
@@ -126,7 +126,7 @@ class PasswordThreads:
         return deferToThreadPool(self._reactor, self._pool, yielding)
 
     def beside(self, ask: Callable[[], T]) -> Deferred[T]:
-        """The answer of `ask`, which only asks the disk, in the reactor; one at a time."""
+        """The answer of `ask`, which has nothing to do with these, in the reactor."""
         return deferToThreadPool(self._reactor, self._pool, ask)
 
     def derive_for(self, name: str) -> Callable[[Derivation, Callable[[int], None]], None]:
