@@ -1,6 +1,7 @@
 """The composition root: builds the gateway from its settings, starts it, and stops it in order.
 
 process     the process around it: reactor, signals, threads that die, what it says when it starts
+standing    a stop that the event loop does not hear of
 service     one gateway: what it is made of, its start, its stop, and other settings while it runs
 defects     counts those that reach the log
 collecting  what Python's cycle collector looks at, and when

@@ -21,7 +21,6 @@ from gateway.errors import TooMuchWorkError
 # Primitives, in units.
 READ: Final = 10  # a frame is taken apart, whatever it is and whoever it is for
 COUNTED: Final = 20  # a queue is counted for the metrics, or by name
-FILE: Final = 200  # how large a file is
 TOLD: Final = 1000  # an operator is told of a connection or a subscription
 ASKED: Final = 2000  # a request at the admin port is taken apart and passed on, beside its octets
 ASKED_OCTET: Final = 8  # an octet of it
