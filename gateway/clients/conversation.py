@@ -24,6 +24,7 @@ from gateway.clients.client_0_10 import Client010
 from gateway.clients.client_1_0 import Client10
 from gateway.files.whole import CERTIFICATES_MAX, read_whole
 from gateway.net.clock import GatewayClock, keep_time
+from gateway.net.threads import loosen
 
 CONNECT_TIMEOUT_S: Final = 10
 CLOSE_TIMEOUT_S: Final = 3
@@ -126,6 +127,7 @@ def converse(script: Callable[[Connector], Steps[T]]) -> T:
 
     reactor = cast(ReactorBase, installed)
     keep_time(reactor)
+    loosen(reactor)
     connector = Connector(reactor)
     results: list[T] = []
     failures: list[Failure] = []
