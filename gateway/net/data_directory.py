@@ -37,6 +37,7 @@ from gateway.audit.ends import (
 )
 from gateway.audit.segment import SegmentWriter
 from gateway.errors import StartupError, StoreError, UnknownStoreError
+from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.store.interface import Recovered
 from gateway.store.reserve import is_full
 from gateway.store.sqlite import SqliteStore
@@ -254,7 +255,7 @@ def identity(directory: pathlib.Path) -> str:
     path = directory / IDENTITY_FILE
     try:
         if path.exists():
-            return _uuid(path.read_text().strip())
+            return _uuid(read_regular(path, SECRET_MAX).decode().strip())
         made = str(uuid.uuid4())
         _write(path, made)
         return made
@@ -275,7 +276,7 @@ def secret(directory: pathlib.Path) -> bytes:
     path = directory / SECRET_FILE
     try:
         if path.exists():
-            kept = bytes.fromhex(path.read_text())
+            kept = bytes.fromhex(read_regular(path, SECRET_MAX).decode())
             if len(kept) < SECRET_OCTETS:
                 raise ValueError("it is too short")
             return kept
