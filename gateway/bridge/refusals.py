@@ -37,7 +37,7 @@ def closed(queue: Queue) -> Refusal:
 
     To its own user that is not allowed: whose it is, the face knows.
     """
-    text = f"queue {queue.name!r} is a subscription, to which nobody sends"
+    text = f"queue {queue.name!r} is a subscription: nobody publishes to it by its name"
     return Refusal(Condition.UNAUTHORIZED_ACCESS, text)
 
 

@@ -14,7 +14,6 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.refusals import closed
 from gateway.bridge.remote.remote import REJECTED_QUEUE
 from gateway.faces import asking
 from gateway.faces.counts import FaceCounts
@@ -333,7 +332,8 @@ class ClientAccess:
         To another user's that is refused as access is. `message`: its number in the books.
         """
         if self._owns_queue(queue):
-            return Refusal(Condition.NOT_ALLOWED, closed(queue).description)
+            text = f"queue {queue.name!r} is a subscription, to which nobody sends"
+            return Refusal(Condition.NOT_ALLOWED, text)
         return self._refused_by(publishing("", queue.name), ANOTHERS, message)
 
     def _is_anothers(self, asked: Asked) -> bool:
