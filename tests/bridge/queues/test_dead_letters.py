@@ -155,6 +155,7 @@ def test_one_that_is_moved_when_the_process_is_killed_is_where_it_was() -> None:
     reject_all(world, deliveries)
     while world.depth() == 1:
         assert ends(world, TURN)
+    assert world.depth("f0") == 1
     world.crash()
     assert (world.depth("f0"), world.depth()) == (0, 1)
     world.check()
