@@ -307,7 +307,11 @@ METRICS: Final = (
         "gateway_selectors_given_up_total",
         "Messages that a selector did not accept because it looked at too much of them.",
     ),
-    _counter("gateway_defects_total", "Exceptions where none may come from; each is in the log."),
+    _counter(
+        "gateway_defects_total",
+        "Exceptions where none may come from, whoever caught them: critical lines of the log with a"
+        " traceback, and each repetition of what is done regularly.",
+    ),
     _counter("gateway_store_commits_total", "Transactions of the durable store."),
     _counter("gateway_store_commit_seconds_total", "Time spent in them."),
     _counter("gateway_store_bytes_total", "Octets that they wrote."),

@@ -373,7 +373,6 @@ class Pump(TwistedProtocol):
         """A defect: this connection cannot go on, all others can."""
         self.around.turns.broke(error)
         self._defective = True
-        self.around.counts.defects += 1
         self.log.failure(
             "connection {connection} from {endpoint} broke",
             connection=self.connection_id,

@@ -40,7 +40,12 @@ class Unfinished:
             _remove_left(path)
         path.mkdir(mode=0o700, parents=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._lock = os.open(path / UNFINISHED_FILE, flags, 0o600)
+        try:
+            self._lock = os.open(path / UNFINISHED_FILE, flags, 0o600)
+        except OSError:
+            with suppress(OSError):
+                path.rmdir()
+            raise
         try:
             with suppress(OSError):  # a file system may have no locks: then nobody removes it
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,6 +2,7 @@
 
 process     the process around it: reactor, signals, threads that die, what it says when it starts
 service     one gateway: what it is made of, its start, its stop, and other settings while it runs
+defects     counts those that reach the log
 collecting  what Python's cycle collector looks at, and when
 giving_back memory that is free goes back to the system
 opening     the bridge upon store and audit log, and what the last life left in them

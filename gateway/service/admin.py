@@ -47,7 +47,9 @@ def site_of(service: Service, collector: Collector) -> Site:
     """What its admin port answers with."""
     by_queue = ByQueue(service.bridge)
     objects = Collector(OBJECT_METRICS, by_queue.readers(), by_queue.count)
-    pieces, answers = Pieces(service.reactor), Answers()
+    kept = service.faces.accounts.everybody
+    pieces, requests = (Pieces(service.reactor, service.turns.stalls) for _ in range(2))
+    answers = Answers(requests, kept)
     control = Control(
         service.reloading,
         service.upstreams,
@@ -68,6 +70,8 @@ def site_of(service: Service, collector: Collector) -> Site:
         tokens=service.tokens,
         pieces=pieces,
         answers=answers,
+        requests=requests,
+        kept=kept,
         reactor=service.reactor,
         connections_max=service.admin_connections,
     )

@@ -20,6 +20,7 @@ from gateway.net.clock import keep_time
 from gateway.net.open_files import FileShares, share_files
 from gateway.net.past_mending import past_mending
 from gateway.service.collecting import Collecting
+from gateway.service.defects import Defects
 from gateway.service.service import Service
 
 THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
@@ -158,6 +159,7 @@ def run(
     threading.excepthook = on_thread_died
     _spare.append(bytearray(ROOM_FOR_WORDS))
     globalLogPublisher.addObserver(_witness)
+    globalLogPublisher.addObserver(Defects(service.counts))
     service.turns.give_up = end_at_once
     service.read_again = read_again
     signal.signal(signal.SIGHUP, lambda _number, _frame: reactor.callFromThread(service.reload))

@@ -14,7 +14,10 @@ import time
 from collections.abc import Callable
 
 from support.bridge_world import World, bind
+from support.net import Loop
 from support.talk_0_10 import Client, Gateway
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import STR16, VBIN32
@@ -24,7 +27,14 @@ from gateway.amqp_0_10.structs import write_header
 from gateway.bridge.exchanges.topic import TopicRouter
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
+from gateway.config import Settings
 from gateway.message import Kind, Message
+from gateway.metrics import Collector
+from gateway.net.admin.answers import Answers
+from gateway.net.admin.http import admin_site
+from gateway.net.admin.pieces import Pieces
+from gateway.net.admin.tokens import Tokens
+from gateway.net.counts import AdminCounts
 from gateway.permissions.asked import publishing
 from gateway.permissions.own_rules import OwnRule, OwnRules
 from gateway.permissions.rules import Decision
@@ -215,6 +225,34 @@ def headers() -> Callable[[], object]:
     return lambda: READER.headers(message)
 
 
+def probed() -> Callable[[], object]:
+    """Requests of one connection to the admin port."""
+    loop = Loop()
+    requests, kept = Pieces(loop), Account()
+    tokens = Tokens(Settings, lambda: 0, AdminCounts())
+    empty = Collector((), {})
+    site = admin_site(
+        empty,
+        empty,
+        lambda: None,
+        tokens=tokens,
+        pieces=requests,
+        answers=Answers(requests, kept),
+        requests=requests,
+        kept=kept,
+        reactor=Clock(),
+    )
+    channel = site.buildProtocol(None)
+    channel.makeConnection(StringTransport())
+    channel.dataReceived(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 400)
+
+    def play() -> None:
+        while loop.turn():
+            pass
+
+    return play
+
+
 def searched() -> Callable[[], object]:
     """Texts that are searched."""
     return _selects("a LIKE '%" + "a" * 500 + "b%'", "a" * 1_000_000)
@@ -324,6 +362,7 @@ TRIALS: tuple[tuple[str, Trial], ...] = (
     ("CONVERSION", translated),
     ("CROSSING", crossed),
     ("OCTETS_COPIED", queries),
+    ("ASKED", probed),
     ("RULE", ruled),
     ("RULE: by keys", ruled_by_keys),
 )

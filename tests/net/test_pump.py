@@ -1,7 +1,7 @@
 """Octets in, one write a turn, back-pressure both ways, and an orderly end."""
 
 import pytest
-from support.net import FakeFace, Net, Wire
+from support.net import FakeFace, Net, Wire, counting_defects
 from support.rules import rule
 
 from gateway.net.listening.first_octets import HEADER_0_10
@@ -151,13 +151,14 @@ def test_a_defect_in_one_face_ends_that_connection_only() -> None:
     pump, wire, face = connected(net)
     other, other_wire, _ = connected(net)
     face.fails = ZeroDivisionError()
-    pump.dataReceived(b"x")
-    other.dataReceived(b"x")
-    net.turn()
+    with counting_defects(net.counts):
+        pump.dataReceived(b"x")
+        other.dataReceived(b"x")
+        net.turn()
+        pump.connectionLost()
     assert wire.aborted
     assert not other_wire.aborted
     assert other_wire.value() == b"x"
-    pump.connectionLost()
     assert net.counts.defects == 2  # the eof broke, too
 
 

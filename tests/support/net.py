@@ -1,11 +1,13 @@
 """A bridge, faces and transports that only write down what happens to them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.interfaces import IDelayedCall, IOpenSSLContextFactory
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
+from twisted.logger import globalLogPublisher
 
 from gateway.errors import StoreError
 from gateway.faces.face import STOPS, Authenticator, Ending, Face, Peer, PeerStatus
@@ -15,7 +17,19 @@ from gateway.net.listening.first_octets import Ask
 from gateway.net.listening.listen import Door, Listener
 from gateway.net.pump import Pump
 from gateway.net.turns import TurnLoop
+from gateway.service.defects import Defects
 from gateway.wire.work import WORK
+
+
+@contextmanager
+def counting_defects(counts: NetCounts) -> Iterator[None]:
+    """Of the log, as the process does."""
+    observer = Defects(counts)
+    globalLogPublisher.addObserver(observer)
+    try:
+        yield
+    finally:
+        globalLogPublisher.removeObserver(observer)
 
 
 class FakeBridge:

@@ -39,11 +39,20 @@ class Raw:
     """
 
     def __init__(
-        self, port: int, *, patience_s: float = PATIENCE_S, address: str = "127.0.0.1"
+        self,
+        port: int,
+        *,
+        patience_s: float = PATIENCE_S,
+        address: str = "127.0.0.1",
+        receives: int = 0,
     ) -> None:
-        self.socket = socket.create_connection(
-            ("127.0.0.1", port), timeout=30, source_address=(address, 0)
-        )
+        """`receives`: octets that the system takes for it unread; 0: as many as is usual."""
+        self.socket = socket.socket()
+        if receives:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives)
+        self.socket.settimeout(30)
+        self.socket.bind((address, 0))
+        self.socket.connect(("127.0.0.1", port))
         self.socket.settimeout(patience_s)
         self.ended = False
 

@@ -28,6 +28,7 @@ from gateway.net.admin.control import Control
 from gateway.net.admin.pieces import Pieces
 from gateway.net.listening.users import make_user, write_users
 from gateway.net.upstreams.reload import SIGNALLED, BusyError, fixed
+from gateway.wire.accounts import Account
 
 UPSTREAMS = {name: {"hosts": [f"amqp://127.0.0.1:{port}"]} for name, port in [("a", 1), ("b", 2)]}
 
@@ -64,7 +65,7 @@ class Stay:
             self.whole.service.door,
             self.whole.service.backup,
             pieces=Pieces(self.whole.reactor),
-            answers=Answers(),
+            answers=Answers(Pieces(self.whole.reactor), Account()),
         )
 
     def read(self) -> Settings:
@@ -249,7 +250,7 @@ def test_a_backup_is_made_where_it_is_asked_for(stay: Stay, tmp_path: pathlib.Pa
     assert told.startswith(f"{tmp_path}/copy: the store")
     assert (tmp_path / "copy" / "store.sqlite").exists()
     assert stay.ask("backup", {})[0] == 422
-    assert stay.ask("backup", {"directory": "here"})[0] == 409  # the command was right, but ...
+    assert stay.ask("backup", {"directory": "here"})[0] == 422
     request, _later = stay.begin("backup", {"directory": str(tmp_path / "copy")})
     stay.whole.wait_until(lambda: bool(request.written))  # only a thread looks at that disk
     assert (request.responseCode, b"is there already" in request.written[0]) == (409, True)
