@@ -17,7 +17,7 @@ from mypy_extensions import i64
 from gateway.amqp_0_10._spec_constants import MIN_MAX_FRAME_SIZE, SegmentType
 from gateway.amqp_0_10.errors import FramingError
 from gateway.amqp_0_10.types import Command, Control
-from gateway.amqp_0_10.unfinished import FRAMES, Rest, Unfinished
+from gateway.amqp_0_10.unfinished import ANSWERS, FRAMES, Rest, Unfinished
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.work import OCTETS_SENT, WORK
@@ -187,7 +187,7 @@ class FrameWriter:
         WORK.units += (out.size() - before) // OCTETS_SENT
 
     def _write_on(self, channel: int, rest: Rest) -> bool:
-        if rest.kind == FRAMES:
+        if rest.kind < 0:
             self.out.raw(rest.octets)
             return True
         rest.at = self._write_frames(rest.flags, rest.kind, channel, rest.octets, rest.at)
@@ -198,14 +198,14 @@ class FrameWriter:
         self._front = self.out
         self.out = Writer()
 
-    def _fall_in(self, channel: int, waiting: deque[Rest]) -> None:
+    def _fall_in(self, channel: int, waiting: deque[Rest], kind: int) -> None:
         """It has been written: now it waits behind that."""
         octets = self.out.getvalue()
         self.out = self._front
         unfinished = self.unfinished
         more = unfinished.channels.pop(channel, None)
         unfinished.put_back(channel, waiting)
-        unfinished.add(channel, Rest(octets, FRAMES, 0, 0))
+        unfinished.add(channel, Rest(octets, kind, 0, 0))
         if more is not None:
             unfinished.channels[channel].extend(more)
 
@@ -217,7 +217,7 @@ class FrameWriter:
             waiting = self.unfinished.take(channel)
             self._step_aside()
             self.control(channel, control)
-            self._fall_in(channel, waiting)
+            self._fall_in(channel, waiting, ANSWERS)
             return
         out = self.out
         at = out.size()
@@ -246,7 +246,7 @@ class FrameWriter:
             waiting = self.unfinished.take(channel)
             self._step_aside()
             self.command(channel, command, sync, header, body, empty_body)
-            self._fall_in(channel, waiting)
+            self._fall_in(channel, waiting, ANSWERS if header is None else FRAMES)
             return
         out = self.out
         at = out.size()

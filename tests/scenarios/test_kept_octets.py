@@ -311,6 +311,33 @@ def test_deliveries_that_are_not_read_do_not_pause_reading() -> None:
     assert not client.face.reading_paused
 
 
+def test_nor_do_large_ones_and_a_silent_reader_of_them_is_found_dead() -> None:
+    gateway = Gateway(limits=Limits(heartbeat_s=4))
+    client = gateway.session()
+    client.does(spec.QueueDeclare(queue="q"))
+    for _ in range(5):
+        client.publishes(bytes(500_000))
+        client.hears()
+    client.subscribes()
+    face = client.face
+    last_ms = gateway.world.now_ms
+    face.receive_data(client.connection.data_to_send(), last_ms)
+    gateway.world.turn()
+    written = len(face.data_to_send())
+    face.write_blocked(True)
+    gateway.world.turn()
+    written += len(face.data_to_send())
+    assert written < 500_000  # of a message
+    assert len(face._sessions[1].unsettled) > 2
+    assert not face.reading_paused
+    for now_ms in range(last_ms, last_ms + 7_900, 100):
+        face.handle_deadline(now_ms)
+        face.data_to_send()
+    assert not face.closed
+    face.handle_deadline(last_ms + 8_000)
+    assert face.closed
+
+
 def nulls(count: int) -> Tagged:
     return Tagged(types.LIST, [Tagged(types.NULL, None)] * count)
 
