@@ -34,6 +34,11 @@ _INFO: Final = getattr(socket, "TCP_INFO", None)
 # Linux's struct tcp_info: questions whether the peer takes more that it has not answered, segments
 # not acknowledged, ms since the last acknowledgement.
 _UNACKNOWLEDGED: Final = Struct("=3xB20xI28xI")
+# Of the same: ms since the last octets. And of its account of a socket's memory: what octets that
+# are not read take, and how much they may; half of that it never refuses.
+_HEARD: Final = Struct("=52xI")
+_MEMORY: Final = Struct("=II")
+_SO_MEMINFO: Final = 55
 QUESTIONS: Final = 2  # of these: one may be on its way, or lost; in the end two minutes part them
 
 
@@ -71,6 +76,27 @@ def keep_alive(transport: Kept) -> None:
     for option, value in _OPTIONS:
         if option is not None:
             handle.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def heard_ms(transport: Kept, now_ms: int, *, paused: bool) -> int | None:
+    """When octets of the peer came last that are not read yet; `None`: there are none.
+
+    `paused`: nothing is read for now. If the kernel has so much that the peer may not be allowed to
+    send more, or does not tell, then its silence is not its own.
+    """
+    transport = _tcp(transport)
+    unknown = now_ms if paused else None
+    if _INFO is None or not transport.connected:
+        return unknown
+    handle = _socket(transport)
+    told = handle.getsockopt(socket.IPPROTO_TCP, _INFO, _HEARD.size)
+    memory = handle.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMORY.size)
+    if len(told) < _HEARD.size or len(memory) < _MEMORY.size:
+        return unknown
+    used, most = _MEMORY.unpack(memory)
+    if used == 0 and not paused:
+        return None
+    return now_ms if 2 * used >= most else now_ms - int(_HEARD.unpack(told)[0])
 
 
 def _tcp(transport: Kept) -> Kept:

@@ -1,8 +1,10 @@
 """The kernel looks after peers that are silent."""
 
 import pathlib
+import select
 import socket
 import struct
+from contextlib import suppress
 
 import pytest
 from support.certificates import Authority
@@ -20,6 +22,7 @@ from gateway.net.keepalive import (
     QUESTIONS,
     UNANSWERED_MS,
     Unanswered,
+    heard_ms,
     keep_alive,
 )
 from gateway.net.pump import Pump
@@ -115,6 +118,31 @@ def test_nobody_is_whose_kernel_says_that_all_is_acknowledged() -> None:
         wire.handle = near
         Unanswered(net.door.pumps, no_upstreams).look()
     assert not wire.aborted
+
+
+def test_what_a_peer_sends_is_known_though_nobody_reads_it() -> None:
+    tcp = Tcp()
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as far,
+        server.accept()[0] as near,
+    ):
+        tcp.handle.close()
+        tcp.handle, tcp.connected = near, 1
+        assert heard_ms(tcp, 0, paused=False) is None
+        silent = heard_ms(tcp, 10**9, paused=True)
+        assert silent is not None
+        assert silent <= 10**9
+        far.sendall(b"x")
+        select.select([near], [], [])
+        assert heard_ms(tcp, 0, paused=False) is not None
+        far.setblocking(False)
+        with suppress(BlockingIOError):
+            while True:
+                far.send(bytes(65536))
+        assert heard_ms(tcp, 7, paused=True) == 7  # it may not send more, as long as it lives
+    tcp.connected = 0
+    assert heard_ms(tcp, 7, paused=True) == 7
 
 
 def test_below_tls_that_was_started_it_is_the_kernel_that_is_asked(

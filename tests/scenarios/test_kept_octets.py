@@ -22,6 +22,7 @@ from gateway.amqp_0_10.frames import (
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.seams import QueueSettings
+from gateway.faces.face import Face
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import WORK
@@ -336,6 +337,34 @@ def test_nor_do_large_ones_and_a_silent_reader_of_them_is_found_dead() -> None:
     assert not face.closed
     face.handle_deadline(last_ms + 8_000)
     assert face.closed
+
+
+@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
+def test_who_is_not_read_is_dead_when_the_kernel_has_heard_nothing_for_too_long(
+    protocol: str,
+) -> None:
+    limits = Limits(heartbeat_s=4, idle_timeout_ms=8000)
+    face: Face
+    if protocol == "0-10":
+        gateway = Gateway(limits=limits)
+        client = gateway.session()
+        face, room, now_ms = client.face, client.face.client.room, gateway.world.now_ms
+    else:
+        hub = Hub(limits=limits)
+        hub.client().session()
+        face, room, now_ms = hub.clients[0].face, hub.clients[0].face.client.room, hub.world.now_ms
+    face.write_blocked(True)
+    room.unread = MIB
+    assert face.reading_paused
+    for _ in range(10):
+        now_ms += 7_000
+        face.heard(now_ms)
+        face.handle_deadline(now_ms)
+    face.heard(now_ms - 5_000)
+    face.handle_deadline(now_ms + 7_999)
+    assert face.status() is not None
+    face.handle_deadline(now_ms + 8_000)
+    assert face.status() is None
 
 
 def nulls(count: int) -> Tagged:
