@@ -39,10 +39,15 @@ class Raw:
     """
 
     def __init__(
-        self, port: int, *, patience_s: float = PATIENCE_S, address: str = "127.0.0.1"
+        self,
+        port: int,
+        *,
+        patience_s: float = PATIENCE_S,
+        address: str = "",
+        host: str = "127.0.0.1",
     ) -> None:
         self.socket = socket.create_connection(
-            ("127.0.0.1", port), timeout=30, source_address=(address, 0)
+            (host, port), timeout=30, source_address=(address, 0) if address else None
         )
         self.socket.settimeout(patience_s)
         self.ended = False
@@ -82,9 +87,14 @@ class Raw010(Raw):
     """A 0-10 client; `log_in` speaks properly, what comes after is the attack's."""
 
     def __init__(
-        self, port: int, *, patience_s: float = PATIENCE_S, address: str = "127.0.0.1"
+        self,
+        port: int,
+        *,
+        patience_s: float = PATIENCE_S,
+        address: str = "",
+        host: str = "127.0.0.1",
     ) -> None:
-        super().__init__(port, patience_s=patience_s, address=address)
+        super().__init__(port, patience_s=patience_s, address=address, host=host)
         self.connection = Connection(Role.CLIENT, Limits(), 0)
         self.host = ""
 
