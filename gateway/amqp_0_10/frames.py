@@ -10,6 +10,7 @@ The track is written as the segment type demands and not read: the segment type 
 from __future__ import annotations
 
 from collections import deque
+from io import BytesIO
 from typing import Final, final
 
 from mypy_extensions import i64
@@ -315,7 +316,7 @@ class FrameWriter:
 
 @final
 class SegmentBuffer:
-    """Puts one segment together from its frames.
+    """Puts one segment together from its frames, in one buffer that becomes its octets uncopied.
 
     Attributes:
         open: a segment has begun and is not finished.
@@ -325,19 +326,19 @@ class SegmentBuffer:
     __slots__ = ("_octets", "open", "size")
 
     def __init__(self) -> None:
-        self._octets = Writer()
+        self._octets = BytesIO()
         self.open = False
         self.size = 0
 
     def begin_behind(self, octets: bytes) -> None:
         """The segment comes behind these, so that they need not be joined when it is whole."""
-        self._octets.raw(octets)
+        self._octets.write(octets)
 
     def add(self, flags: int, piece: bytes) -> bool:
         """Add a frame's payload; whether the segment is now whole. `FramingError` out of order."""
         if bool(flags & FIRST_FRAME) == self.open:
             raise FramingError("a segment's frames are out of order")
-        self._octets.raw(piece)
+        self._octets.write(piece)
         self.size += len(piece)
         self.open = not flags & LAST_FRAME
         return not self.open
@@ -345,7 +346,7 @@ class SegmentBuffer:
     def take(self) -> bytes:
         """Its octets, behind what it came behind; then forgotten. Also of an unfinished one."""
         octets = self._octets.getvalue()
-        self._octets = Writer()
+        self._octets = BytesIO()
         self.size = 0
         self.open = False
         return octets

@@ -1,5 +1,7 @@
 """What clients can make the gateway keep, in octets; whoever is polite beside them goes on."""
 
+import tracemalloc
+
 import pytest
 from support.bridge_world import Session
 from support.face_1_0 import Hub, message
@@ -15,6 +17,7 @@ from gateway.amqp_0_10.frames import (
     FIRST_FRAME,
     FIRST_SEGMENT,
     HEADER,
+    LAST_FRAME,
     LAST_SEGMENT,
     WHOLE_COMMAND,
     FrameWriter,
@@ -337,6 +340,45 @@ def test_nor_do_large_ones_and_a_silent_reader_of_them_is_found_dead() -> None:
     assert not face.closed
     face.handle_deadline(last_ms + 8_000)
     assert face.closed
+
+
+@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
+def test_a_large_message_is_not_copied_when_it_is_whole(protocol: str) -> None:
+    pieces = 160
+    piece = bytes(60_000)
+    if protocol == "0-10":
+        client = Gateway().session()
+        client.does(spec.QueueDeclare(queue="q"))
+        face: Face = client.face
+        transfer = command_octets(spec.MessageTransfer(destination=""))
+        face.receive_data(frame(FIRST_SEGMENT | 3, COMMAND, 1, transfer), 0)
+        octets = frame(LAST_SEGMENT, BODY, 1, piece)
+        begin = frame(LAST_SEGMENT | FIRST_FRAME, BODY, 1, piece)
+        end = frame(LAST_SEGMENT | LAST_FRAME, BODY, 1, piece)
+    else:
+        hub = Hub()
+        session = hub.client().session()
+        hub.world.queue()
+        hub.clients[0].sender("q", session=session)
+        hub.step()
+        face = hub.clients[0].face
+
+        def part(more: bool, **fields: object) -> bytes:
+            transfer = _spec.Transfer(handle=0, more=more, settled=True, **fields)  # type: ignore[arg-type]  # as given
+            return octets_of(transfer, channel=session.channel_out, payload=piece)
+
+        head = b"\x00\x53\x75\xb0" + (pieces * len(piece) - 8).to_bytes(4, "big")
+        octets, end = part(True), part(False)
+        begin = part(True, delivery_id=0, delivery_tag=b"t").replace(piece, head + piece[8:])
+    tracemalloc.start()
+    try:
+        for each in (begin, *([octets] * (pieces - 2)), end):
+            face.receive_data(each, 0)
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept > pieces * len(piece)
+    assert most < 1.4 * pieces * len(piece)
 
 
 @pytest.mark.parametrize("protocol", ["0-10", "1.0"])
