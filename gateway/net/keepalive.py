@@ -34,9 +34,10 @@ _INFO: Final = getattr(socket, "TCP_INFO", None)
 # Linux's struct tcp_info: questions whether the peer takes more that it has not answered, segments
 # not acknowledged, ms since the last acknowledgement.
 _UNACKNOWLEDGED: Final = Struct("=3xB20xI28xI")
-# Of the same: ms since the last octets. And of its account of a socket's memory: what octets that
-# are not read take, and how much they may; half of that it never refuses.
-_HEARD: Final = Struct("=52xI")
+# Of the same: ms since the last octets, how many the peer is allowed at most. And of the kernel's
+# account of a socket's memory: what octets that are not read take, and how much they may. While
+# that is not half of either, the peer may send.
+_HEARD: Final = Struct("=52xI8xI")
 _MEMORY: Final = Struct("=II")
 _SO_MEMINFO: Final = 55
 QUESTIONS: Final = 2  # of these: one may be on its way, or lost; in the end two minutes part them
@@ -96,7 +97,8 @@ def heard_ms(transport: Kept, now_ms: int, *, paused: bool) -> int | None:
     used, most = _MEMORY.unpack(memory)
     if used == 0 and not paused:
         return None
-    return now_ms if 2 * used >= most else now_ms - int(_HEARD.unpack(told)[0])
+    silent_ms, allowed = _HEARD.unpack(told)
+    return now_ms if 2 * used >= min(most, allowed) else now_ms - int(silent_ms)
 
 
 def _tcp(transport: Kept) -> Kept:

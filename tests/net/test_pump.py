@@ -77,9 +77,9 @@ def test_the_face_hears_of_its_deadline() -> None:
     assert wire.value().endswith(b"heartbeat")
 
 
-def of_kernel(silent_ms: int) -> bytes:
+def of_kernel(silent_ms: int, allowed: int) -> bytes:
     """A struct tcp_info."""
-    return struct.pack("=52xI48x", silent_ms)
+    return struct.pack("=52xI8xI", silent_ms, allowed)
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,10 @@ def of_kernel(silent_ms: int) -> bytes:
         (False, 2000, 0, 8000, []),  # all has been read
         (False, 2000, 100, 8000, [1100]),
         (True, 2000, 0, 8000, [1100]),
-        (True, 2000, 3999, 8000, [1100]),
-        (True, 2000, 4000, 8000, [3100]),  # it may not be allowed to send more
+        (True, 2000, 1999, 4000, [1100]),
+        (True, 2000, 2000, 4000, [3100]),  # it may not be allowed to send more
+        (True, 2000, 2999, 8000, [1100]),
+        (True, 2000, 3000, 8000, [3100]),  # nor here: it is told of less than there is
         (True, 2000, 0, 0, [3100]),  # a kernel that does not tell
     ],
 )
@@ -98,7 +100,7 @@ def test_the_face_hears_at_its_deadline_what_the_kernel_has_and_nobody_has_read(
 ) -> None:
     net = Net()
     pump, wire, face = connected(net)
-    wire.information = of_kernel(silent_ms)
+    wire.information = of_kernel(silent_ms, 6000)
     wire.memory = struct.pack("=II", used, most)
     face.reading_paused = paused
     face.deadline_ms = 3000
