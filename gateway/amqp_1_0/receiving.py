@@ -338,7 +338,7 @@ def _received(link: Link, partial: Partial) -> DeliveryReceived:
         partial.tag,
         partial.settled,
         partial.message_format,
-        b"".join(partial.parts),
+        partial.octets.getvalue(),
         partial.state,
         partial.rcv_second,
         partial.resume,
