@@ -23,7 +23,7 @@ from zope.interface import implementer
 from gateway.faces.face import Face, endpoint
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
-from gateway.net.keepalive import keep_alive
+from gateway.net.keepalive import heard_ms, keep_alive
 from gateway.net.reading import Reading
 from gateway.net.silent_face import SilentFace
 from gateway.net.tls import let_go, name_in
@@ -352,6 +352,9 @@ class Pump(TwistedProtocol):
             self.abort()
             return
         try:
+            heard = heard_ms(self.transport, now_ms, paused=self._reading_paused)
+            if heard is not None:
+                self.face.heard(heard)
             self.face.handle_deadline(now_ms)
         except Exception as error:
             self._broken(error)

@@ -319,7 +319,7 @@ class Service:
         every(USERS_LOOK_S, self.authentication.refresh)
         every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
         every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
-        every(UNANSWERED_LOOK_S, Unanswered(self.door.pumps).look)
+        every(UNANSWERED_LOOK_S, Unanswered(self.door.pumps, self.upstreams.pumps).look)
         every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))

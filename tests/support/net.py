@@ -1,5 +1,6 @@
 """A bridge, faces and transports that only write down what happens to them."""
 
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -86,6 +87,7 @@ class FakeFace:
         self.received = b""
         self.to_send = b""
         self.log: list[str] = []
+        self.heard_ms: list[int] = []
         self.deadline_ms: int | None = None
         self.fails: Exception | None = None
         self.is_drained = True
@@ -124,6 +126,9 @@ class FakeFace:
     def handle_deadline(self, now_ms: int) -> None:
         self.log.append(f"deadline {now_ms}")
         self.deadline_ms = None
+
+    def heard(self, at_ms: int) -> None:
+        self.heard_ms.append(at_ms)
 
     def doing(self) -> str:
         return "user 'u': fake"
@@ -190,7 +195,9 @@ class Wire(StringTransport):
         self.tls: list[object] = []
         self.no_delay = False
         self.kept_alive = False
-        self.information = bytes(104)  # Linux's struct tcp_info
+        # Linux's struct tcp_info: nothing has come for very long.
+        self.information = bytes(52) + b"\xff" * 4 + bytes(48)
+        self.memory = bytes(8)  # of octets that are not read, and how much there may be
         self.protocol: object = None
         self.handle: object = self
 
@@ -214,7 +221,7 @@ class Wire(StringTransport):
         assert value > 0
 
     def getsockopt(self, level: int, option: int, size: int) -> bytes:
-        return self.information[:size]
+        return (self.information if level == socket.IPPROTO_TCP else self.memory)[:size]
 
     def setTcpNoDelay(self, enabled: bool) -> None:
         self.no_delay = enabled

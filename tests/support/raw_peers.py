@@ -43,7 +43,8 @@ class Raw:
         port: int,
         *,
         patience_s: float = PATIENCE_S,
-        address: str = "127.0.0.1",
+        address: str = "",
+        host: str = "127.0.0.1",
         receives: int = 0,
     ) -> None:
         """`receives`: octets that the system takes for it unread; 0: as many as is usual."""
@@ -51,8 +52,9 @@ class Raw:
         if receives:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives)
         self.socket.settimeout(30)
-        self.socket.bind((address, 0))
-        self.socket.connect(("127.0.0.1", port))
+        if address:
+            self.socket.bind((address, 0))
+        self.socket.connect((host, port))
         self.socket.settimeout(patience_s)
         self.ended = False
 
@@ -91,9 +93,14 @@ class Raw010(Raw):
     """A 0-10 client; `log_in` speaks properly, what comes after is the attack's."""
 
     def __init__(
-        self, port: int, *, patience_s: float = PATIENCE_S, address: str = "127.0.0.1"
+        self,
+        port: int,
+        *,
+        patience_s: float = PATIENCE_S,
+        address: str = "",
+        host: str = "127.0.0.1",
     ) -> None:
-        super().__init__(port, patience_s=patience_s, address=address)
+        super().__init__(port, patience_s=patience_s, address=address, host=host)
         self.connection = Connection(Role.CLIENT, Limits(), 0)
         self.host = ""
 
