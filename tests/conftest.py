@@ -5,6 +5,7 @@ For those in interop/ and faults/: the brokers, each started once, and one Spark
 
 import gc
 import os
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -52,6 +53,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     wanted = os.environ.get("GATEWAY_FORM")
     if wanted and wanted != form_under_test():
         pytest.exit(f"GATEWAY_FORM={wanted}, but the {form_under_test()} form is under test", 4)
+    # A shell has what it starts in the background ignore it, and that is handed down to whatever
+    # the tests start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
