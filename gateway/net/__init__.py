@@ -14,6 +14,7 @@ duties          what is done each second or so
 past_mending    which exceptions end the process
 turn_shares     what the connections of one user, and of all, may have done in one turn
 held_back       who waits to be confirmed, and for which limit
+tls_layer, tls_records   what comes by TLS, opened in pieces, for what that costs
 tls, saslprep       TLS from PEM files; names and passwords in one form
 backup, unfinished  copies of store and audit log, while they are used; one not done yet
 exposed         what others on the machine can read of it

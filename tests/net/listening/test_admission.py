@@ -6,6 +6,7 @@ import pytest
 
 from gateway.net.counts import NetCounts
 from gateway.net.listening.admission import Admission, share_of
+from gateway.net.turn_shares import TurnShares
 
 
 class Gate:
@@ -15,7 +16,11 @@ class Gate:
         self.counts = NetCounts()
         self.let_in: list[int] = []
         self.admission = Admission(
-            self.counts, self.at_once, per_address_max=per_address, entering_max=entering
+            self.counts,
+            self.at_once,
+            TurnShares(),
+            per_address_max=per_address,
+            entering_max=entering,
         )
 
     def at_once(self, let_in: Callable[[], None]) -> None:
