@@ -15,21 +15,25 @@ larger; what TLS keeps of a connection is on everybody's account as long as it s
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast, final
 
 from OpenSSL.SSL import Error, WantReadError, ZeroReturnError
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import (
     IOpenSSLClientConnectionCreator,
     IOpenSSLContextFactory,
     IProtocol,
+    IProtocolFactory,
     IPushProducer,
     IReactorTime,
+    IStreamClientEndpoint,
     ITransport,
 )
 from twisted.internet.protocol import connectionDone
 from twisted.protocols.policies import ProtocolWrapper
 from twisted.protocols.tls import BufferingTLSTransport, TLSMemoryBIOFactory
 from twisted.python.failure import Failure
+from zope.interface import implementer
 
 from gateway.net.tls_records import (
     CHANGE_CIPHER_SPEC,
@@ -310,6 +314,28 @@ class TlsFactory(TLSMemoryBIOFactory):
         super().__init__(context, isClient, wrappedFactory, clock)
         self.terms = terms
         self.protocol = protocol
+
+
+@final
+@implementer(IStreamClientEndpoint)
+class WithinTls:
+    """An endpoint, and TLS on what it connects."""
+
+    def __init__(
+        self,
+        creator: IOpenSSLClientConnectionCreator,
+        plain: IStreamClientEndpoint,
+        terms: Terms,
+    ) -> None:
+        self._creator = creator
+        self._plain = plain
+        self._terms = terms
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Connect; the protocol is the caller's."""
+        factory = TlsFactory(self._creator, True, protocolFactory, self._terms)
+        connected = self._plain.connect(cast(IProtocolFactory, factory))
+        return connected.addCallback(lambda layer: cast(TlsLayer, layer).wrappedProtocol)
 
 
 def begin_tls(protocol: Any, context: IOpenSSLContextFactory, terms: Terms) -> TlsLayer:

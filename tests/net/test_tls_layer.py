@@ -7,13 +7,23 @@ from contextlib import suppress
 import pytest
 from OpenSSL import SSL
 from support.certificates import Authority
-from support.net import Net
+from support.net import Net, Wire
 from support.tls_visit import Visit
 from support.work import units_of
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.protocol import Factory, Protocol
 
 from gateway.net.listening.first_octets import HEADER_1_0_SASL
-from gateway.net.tls import tls_context
-from gateway.net.tls_layer import KEPT, MOST, PIECE, TlsLayer
+from gateway.net.tls import tls_context, upstream_tls
+from gateway.net.tls_layer import (
+    KEPT,
+    MOST,
+    PIECE,
+    Terms,
+    TlsFactory,
+    TlsLayer,
+    WithinTls,
+)
 from gateway.net.tls_records import HELLO_MAX
 from gateway.wire.work import STRANGERS, TLS_HANDSHAKE, TLS_RECORD, USER
 
@@ -239,3 +249,71 @@ def test_a_stall_is_of_that_connection(net: Net) -> None:
     layer = layer_of(visit)
     visit.goes()
     assert layer.who() == "TLS of one that is over"
+
+
+class Road:
+    """An endpoint that is connected at once, to an upstream with a certificate."""
+
+    def __init__(self, own: tuple[pathlib.Path, pathlib.Path]) -> None:
+        context = SSL.Context(SSL.TLS_METHOD)
+        context.use_certificate_file(str(own[0]))
+        context.use_privatekey_file(str(own[1]))
+        self.upstream = SSL.Connection(context, None)
+        self.upstream.set_accept_state()
+        self.wire = Wire()
+
+    def connect(self, factory: TlsFactory) -> Deferred[Protocol]:
+        protocol = factory.buildProtocol(None)
+        self.wire.protocol = protocol
+        protocol.makeConnection(self.wire)
+        return succeed(protocol)
+
+    def says(self) -> None:
+        """What both have to say, till nobody has."""
+        for _ in range(4):
+            if self.wire.value():
+                self.upstream.bio_write(self.wire.value())
+                self.wire.clear()
+            with suppress(SSL.WantReadError):
+                self.upstream.do_handshake()
+            with suppress(SSL.WantReadError):
+                self.wire.protocol.dataReceived(  # type: ignore[attr-defined]  # a protocol
+                    self.upstream.bio_read(1 << 16)
+                )
+
+
+class Heard(Protocol):
+    def __init__(self) -> None:
+        self.reads: list[bytes] = []
+
+    def dataReceived(self, data: bytes) -> None:
+        self.reads.append(data)
+
+
+def test_what_an_upstream_sends_is_opened_in_turns(net: Net, tmp_path: pathlib.Path) -> None:
+    authority = Authority(tmp_path, "another")
+    road = Road(authority.issue("upstream"))
+    terms = Terms(
+        net.turns,
+        net.account,
+        1 << 16,
+        net.now_ms,
+        share=lambda _heard: None,
+        who=lambda _heard: "an upstream",
+    )
+    creator = upstream_tls("127.0.0.1", ca=authority.ca)
+    heard = WithinTls(creator, road, terms).connect(Factory.forProtocol(Heard)).result
+    road.says()
+    records = 3 * MOST // TLS_RECORD
+    for _ in range(records):
+        road.upstream.send(b"x")
+    sealed = b""
+    with suppress(SSL.WantReadError):
+        while True:
+            sealed += road.upstream.bio_read(1 << 16)
+    road.wire.protocol.dataReceived(sealed)  # type: ignore[attr-defined]  # a protocol
+    assert 0 < sum(map(len, heard.reads)) < records
+    assert road.wire.producerState == "paused"
+    net.turn()
+    assert b"".join(heard.reads) == b"x" * records
+    assert road.wire.producerState == "producing"
