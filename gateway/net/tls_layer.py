@@ -183,12 +183,11 @@ class TlsLayer(BufferingTLSTransport):
         if self._may_open():
             self._waits = False
             self._open()
-        if self._waits and not self._aborted:
-            return
-        if self._over is not None:
+            if not (self._waits or self._paused or self._aborted) and self._over is None:
+                self._tcp().resumeProducing()
+        left = self._waits and not self._aborted
+        if self._over is not None and not (left or self._ended):
             self._end(self._over)
-        elif not self._paused:
-            self._tcp().resumeProducing()
 
     def _may_open(self) -> bool:
         """Something waits, and nobody minds."""
