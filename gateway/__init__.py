@@ -14,6 +14,7 @@ The layers, top down; a package imports only from the rows below its own:
     message                           the values that the middle speaks
     audit                             audit records and log segments
     wire                              buffers, serial numbers, machines, limits, SASL
+    files                             files that people name, read up to a size; YAML
     errors                            the roots of every error
 """
 

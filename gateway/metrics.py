@@ -308,7 +308,15 @@ METRICS: Final = (
         "gateway_selectors_given_up_total",
         "Messages that a selector did not accept because it looked at too much of them.",
     ),
-    _counter("gateway_defects_total", "Exceptions where none may come from; each is in the log."),
+    _counter(
+        "gateway_defects_total",
+        "Exceptions where none may come from, whoever caught them: critical lines of the log with a"
+        " traceback, and each repetition of what is done regularly.",
+    ),
+    _counter(
+        "gateway_log_lines_dropped_total",
+        "Lines of the log that nobody took: who reads it is too slow, or stands.",
+    ),
     _counter("gateway_store_commits_total", "Transactions of the durable store."),
     _counter("gateway_store_commit_seconds_total", "Time spent in them."),
     _counter("gateway_store_bytes_total", "Octets that they wrote."),
@@ -368,7 +376,7 @@ class Collector:
         self,
         rows: Sequence[MetricRow],
         readers: dict[str, Reader],
-        count: Callable[[], Iterator[None]] = lambda: iter(()),
+        count: Callable[[], Iterator[object]] = lambda: iter(()),
     ) -> None:
         wrong = {row.name for row in rows} ^ set(readers)
         if wrong:
@@ -378,8 +386,11 @@ class Collector:
         self._count = count
         self._taken: list[tuple[MetricRow, list[Sample | HistogramSample]]] = []
 
-    def pieces(self) -> Iterator[None]:
-        """Read every number, a piece with each `next`; on the thread that counts them."""
+    def pieces(self) -> Iterator[object]:
+        """Read every number, a piece with each `next`; on the thread that counts them.
+
+        A piece may be a Deferred: then the next is wanted when it has fired.
+        """
         yield from self._count()
         self._taken = [(row, list(self._readers[row.name]())) for row in self._rows]
 

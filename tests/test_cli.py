@@ -2,11 +2,14 @@
 
 import io
 import json
+import os
 import pathlib
 import subprocess
 import sys
+import threading
 from collections import Counter
 from email.message import Message
+from http.client import BadStatusLine
 from typing import Any
 from urllib.error import HTTPError
 
@@ -205,6 +208,104 @@ def test_ctl_says_why_it_was_refused(
     assert whole.stderr == said.replace("nodes: ", "")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "",
+            " ",
+            "\n",
+            "a b",
+            "http://",
+            "http://[::1",
+            "http://h:99999",
+            "http://h:x",
+            "http://h:0",
+        ),
+        *("http://127.0.0.1:1/x y", "http://h\n", "ftp://h", "file:///etc/passwd", "\udcff", "é"),
+        *("h" * 300, "http://h?a", "http://h#a", "http://h\x01"),
+    ],
+)
+def test_what_is_no_url_of_an_admin_port_is_a_wrong_argument(
+    url: str, tmp_path: pathlib.Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    done = amqp_gateway("ctl", "--admin", url, "--token-file", str(token), "status")
+    assert (done.exit_code, done.stderr.splitlines()[-1][:15]) == (2, "Error: --admin:")
+
+
+@pytest.mark.parametrize("file", ["/dev/zero", "/dev/full", "/", "/none"])
+def test_a_token_file_that_is_none_is_a_wrong_argument(file: str) -> None:
+    done = amqp_gateway("ctl", "--token-file", file, "status")
+    assert done.exit_code == 2
+    assert file in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("said", [b"[]", b"5", b"<html>", b"[" * 100_000, b"\xff", b""])
+def test_ctl_says_that_what_answers_is_no_gateway(
+    said: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.setattr(ctl.urllib.request, "urlopen", lambda *_, **__: io.BytesIO(said))
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    done = amqp_gateway("ctl", "--token-file", str(token), "status")
+    told = "amqp-gateway: http://127.0.0.1:9672: what answers there is no gateway\n"
+    assert (done.exit_code, done.stderr) == (1, told)
+
+
+def test_ctl_tells_of_what_speaks_no_http(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    def answers(*_: object, **__: object) -> Any:
+        raise BadStatusLine("AMQP")
+
+    monkeypatch.setattr(ctl.urllib.request, "urlopen", answers)
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    done = amqp_gateway("ctl", "--token-file", str(token), "status")
+    assert (done.exit_code, done.stderr) == (1, "amqp-gateway: http://127.0.0.1:9672: AMQP\n")
+
+
+WRONG_FILES = {
+    "[" * 5000: "nested deeper",
+    "? [a]\n: b": "a key must be a word at line 1",
+    "admin: 2001-99-99": "no value of timestamp at line 1, column 8",
+    "listen: \0": "the character U+0000 is not allowed, at line 1, column 9",
+    "admin: 127.0.0.1:0\nadmin: 127.0.0.1:1": "admin: stands twice (line 2)",
+    "users_file: '~nobody/x'": "users_file: there is no file",
+    f"users_file: {'x' * 300}": "users_file: there is no file",
+    'data_directory: "a\\0b"': "a NUL character at line 1, column 17",
+    "limits: {links: .nan}": "limits.links: must be",
+    "": "is empty",
+}
+
+
+@pytest.mark.parametrize("text", WRONG_FILES, ids=lambda text: text[:12])
+def test_a_configuration_that_cannot_be_read_is_told(text: str, tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text(text)
+    done = amqp_gateway("check", "--config", str(file))
+    assert (done.exit_code, type(done.exception)) == (2, SystemExit)
+    assert WRONG_FILES[text] in done.stderr
+
+
+@pytest.mark.parametrize("file", ["/dev/zero", "/dev/full"])
+def test_a_configuration_without_end_is_too_large(file: str) -> None:
+    done = amqp_gateway("check", "--config", file)
+    assert (done.exit_code, done.stderr) == (2, f"{file}: is larger than 4194304 octets\n")
+
+
+def test_a_configuration_may_come_by_a_pipe(tmp_path: pathlib.Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("drain_timeout: 90s\n",))
+    writer.start()
+    done = amqp_gateway("check", "--config", str(pipe))
+    writer.join()
+    assert (done.exit_code, yaml.safe_load(done.stdout)["drain_timeout"]) == (0, "90s")
+
+
 def test_who_needs_a_token_says_where_it_goes() -> None:
     told = {verb: amqp_gateway(*verb.split()) for verb in ("ctl status", "backup /x")}
     assert [each.exit_code for each in told.values()] == [2, 2]
@@ -317,6 +418,33 @@ def test_audit_trace_says_when_there_is_no_such_message(log: pathlib.Path) -> No
     assert none.stderr == "amqp-gateway: no message has the message-id 'order-17'\n"
 
 
+@pytest.mark.parametrize(
+    "message_id", ["\udcff", "9" * 5000, "ID:" + "9" * 5000, "", "x" * 100_000]
+)
+def test_audit_trace_takes_any_message_id(message_id: str, log: pathlib.Path) -> None:
+    done = amqp_gateway("audit", "trace", message_id, str(log))
+    assert done.exit_code == (2 if message_id == "\udcff" else 1)
+    assert type(done.exception) is SystemExit
+
+
+@pytest.mark.parametrize("verb", ["cat", "trace x", "features", "verify"])
+@pytest.mark.parametrize("kind", ["directory", "pipe", "sparse", "dangling"])
+def test_a_segment_that_cannot_be_read_is_told(verb: str, kind: str, log: pathlib.Path) -> None:
+    bad = log / "0000000999-000999.audit"
+    if kind == "directory":
+        bad.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(bad)
+    elif kind == "sparse":
+        bad.touch()
+        os.truncate(bad, 1 << 40)
+    else:
+        bad.symlink_to("nowhere")
+    done = amqp_gateway("audit", *verb.split(), str(log))
+    assert (done.exit_code, type(done.exception)) == (1, SystemExit)
+    assert f"amqp-gateway: cannot read {bad}: " in done.stderr
+
+
 def test_audit_verify_finds_a_changed_octet(log: pathlib.Path) -> None:
     whole = amqp_gateway("audit", "verify", str(log))
     assert whole.exit_code == 0
@@ -353,8 +481,8 @@ def test_reconcile_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(audit_verbs.subprocess, "run", fake)
     assert amqp_gateway("reconcile", "/log", "--out", "/out").exit_code == 1
     assert ran[0][1:] == [
-        *("-P", "-m", "gateway.accounting", "reconcile", "/log"),
-        *("--out", "/out", "--master", "local[*]"),
+        *("-P", "-m", "gateway.accounting", "reconcile"),
+        *("--out=/out", "--master=local[*]", "--", "/log"),
     ]
 
 
@@ -452,6 +580,19 @@ def test_send_exits_with_1_when_not_all_were_accepted(monkeypatch: pytest.Monkey
         ["--body", "\udcff"],
         ["--to", "\udcff"],
         ["--subject", "\udcff", "-p", "0-10"],
+        ["--map", "[" * 3000],
+        ["--map", "{[a]: 1}"],
+        ["--map", "[1:1" + ":1" * 100_000 + "]"],
+        ["--map", '{"a": 1, "a": 2}'],
+        ["--map", '["\\ud800"]'],
+        ["--host", ""],
+        ["--host", "a b"],
+        ["--host", "h" * 300],
+        ["--host", "\udcff"],
+        ["--host", "a\nb"],
+        ["--host", "a/b"],
+        ["--user", "\udcff"],
+        ["--body-file", "/"],
     ],
 )
 def test_wrong_arguments_exit_with_2_before_anything_is_sent(

@@ -319,3 +319,26 @@ def test_files_that_are_missing_are_told_whatever_else_is_wrong(tmp_path: pathli
         f"{rules}: rules.0.groups",
     }
     assert found["tls.certificate"] == "there is no file /nowhere/c"
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "most"),
+    [
+        ("nodes", "- {queue: a, upstream: b}\n", 10_000),
+        ("virtual_hosts", "- {name: a}\n", 1_000),
+    ],
+)
+def test_rules_are_compared_with_one_another_up_to_a_number(
+    key: str, text: str, most: int, tmp_path: pathlib.Path
+) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text(f"{key}:\n{text * (most + 1)}")
+    told = f"has {most + 1} entries; {most} are the most there may be"
+    assert problems(path=file) == {key: told}
+
+
+def test_of_very_many_problems_the_first_are_told(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "gateway.yaml"
+    file.write_text("".join(f"key{at}: 1\n" for at in range(1_500)))
+    told = problems(path=file)
+    assert (len(told), told[""]) == (1_001, "and 500 more problems")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from gateway.audit.reader import segment_paths
+from gateway.files.whole import segment_size
 
 BALANCED: Final = 0
 NOT_BALANCED: Final = 1
@@ -47,11 +48,15 @@ def main(arguments: list[str] | None = None) -> int:
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
         return _not_run(f"{missing[0]} is not installed: pip install 'amqp-gateway[accounting]'")
-    paths = segment_paths(options.log)
+    try:
+        paths = segment_paths(options.log)
+        octets = sum(segment_size(path) for path in paths)
+    except OSError as error:
+        return _not_run(f"cannot read {error.filename}: {error.strerror}")
     if not paths:
         return _not_run(f"no audit segments in {options.log}")
     with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
-        return _reconcile(options, Path(scratch), sum(path.stat().st_size for path in paths))
+        return _reconcile(options, Path(scratch), octets)
 
 
 def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent.parent
-MODULES: Final = ("__init__.py", "audit/__init__.py", "audit/schema.py", "audit/reader.py")
+MODULES: Final = (
+    *("__init__.py", "audit/__init__.py", "audit/schema.py", "audit/reader.py"),
+    *("files/__init__.py", "files/whole.py"),
+)
 _START: Final = """import sys
 
 from gateway.accounting.__main__ import main

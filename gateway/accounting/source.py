@@ -22,6 +22,7 @@ from gateway.accounting.columns import (
     segment_row,
 )
 from gateway.audit.reader import segment_paths
+from gateway.files.whole import read_segment
 
 FORMAT: Final = "amqp_gateway_audit"
 
@@ -76,6 +77,6 @@ class AuditReader(DataSourceReader):
         assert isinstance(partition, SegmentPartition)
         path = Path(partition.path)
         if self.segments:
-            yield segment_row(path.name, partition.ordinal, path.read_bytes())
+            yield segment_row(path.name, partition.ordinal, read_segment(path))
         else:
-            yield from record_batches(path.name, path.read_bytes(), self.kinds)
+            yield from record_batches(path.name, read_segment(path), self.kinds)

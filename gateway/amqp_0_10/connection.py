@@ -271,9 +271,9 @@ class Connection:
             self._deadline_ms = now_ms + self._held_ms
         self._held_ms = 0
 
-    def unheard(self, now_ms: int) -> None:
-        """The driver does not read for now: the silence is not the peer's."""
-        self._heartbeat.received(now_ms)
+    def heard(self, at_ms: int) -> None:
+        """The driver knows that the peer was not silent then, read or not."""
+        self._heartbeat.heard(at_ms)
 
     # What a server's face calls. Once the connection is closing, nothing comes of it.
 

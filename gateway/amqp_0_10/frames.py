@@ -10,6 +10,7 @@ The track is written as the segment type demands and not read: the segment type 
 from __future__ import annotations
 
 from collections import deque
+from io import BytesIO
 from typing import Final, final
 
 from mypy_extensions import i64
@@ -17,7 +18,7 @@ from mypy_extensions import i64
 from gateway.amqp_0_10._spec_constants import MIN_MAX_FRAME_SIZE, SegmentType
 from gateway.amqp_0_10.errors import FramingError
 from gateway.amqp_0_10.types import Command, Control
-from gateway.amqp_0_10.unfinished import FRAMES, Rest, Unfinished
+from gateway.amqp_0_10.unfinished import ANSWERS, FRAMES, Rest, Unfinished
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.work import OCTETS_SENT, WORK
@@ -187,7 +188,7 @@ class FrameWriter:
         WORK.units += (out.size() - before) // OCTETS_SENT
 
     def _write_on(self, channel: int, rest: Rest) -> bool:
-        if rest.kind == FRAMES:
+        if rest.kind < 0:
             self.out.raw(rest.octets)
             return True
         rest.at = self._write_frames(rest.flags, rest.kind, channel, rest.octets, rest.at)
@@ -198,14 +199,14 @@ class FrameWriter:
         self._front = self.out
         self.out = Writer()
 
-    def _fall_in(self, channel: int, waiting: deque[Rest]) -> None:
+    def _fall_in(self, channel: int, waiting: deque[Rest], kind: int) -> None:
         """It has been written: now it waits behind that."""
         octets = self.out.getvalue()
         self.out = self._front
         unfinished = self.unfinished
         more = unfinished.channels.pop(channel, None)
         unfinished.put_back(channel, waiting)
-        unfinished.add(channel, Rest(octets, FRAMES, 0, 0))
+        unfinished.add(channel, Rest(octets, kind, 0, 0))
         if more is not None:
             unfinished.channels[channel].extend(more)
 
@@ -217,7 +218,7 @@ class FrameWriter:
             waiting = self.unfinished.take(channel)
             self._step_aside()
             self.control(channel, control)
-            self._fall_in(channel, waiting)
+            self._fall_in(channel, waiting, ANSWERS)
             return
         out = self.out
         at = out.size()
@@ -246,7 +247,7 @@ class FrameWriter:
             waiting = self.unfinished.take(channel)
             self._step_aside()
             self.command(channel, command, sync, header, body, empty_body)
-            self._fall_in(channel, waiting)
+            self._fall_in(channel, waiting, ANSWERS if header is None else FRAMES)
             return
         out = self.out
         at = out.size()
@@ -315,7 +316,7 @@ class FrameWriter:
 
 @final
 class SegmentBuffer:
-    """Puts one segment together from its frames.
+    """Puts one segment together from its frames, in one buffer that becomes its octets uncopied.
 
     Attributes:
         open: a segment has begun and is not finished.
@@ -325,19 +326,19 @@ class SegmentBuffer:
     __slots__ = ("_octets", "open", "size")
 
     def __init__(self) -> None:
-        self._octets = Writer()
+        self._octets = BytesIO()
         self.open = False
         self.size = 0
 
     def begin_behind(self, octets: bytes) -> None:
         """The segment comes behind these, so that they need not be joined when it is whole."""
-        self._octets.raw(octets)
+        self._octets.write(octets)
 
     def add(self, flags: int, piece: bytes) -> bool:
         """Add a frame's payload; whether the segment is now whole. `FramingError` out of order."""
         if bool(flags & FIRST_FRAME) == self.open:
             raise FramingError("a segment's frames are out of order")
-        self._octets.raw(piece)
+        self._octets.write(piece)
         self.size += len(piece)
         self.open = not flags & LAST_FRAME
         return not self.open
@@ -345,7 +346,7 @@ class SegmentBuffer:
     def take(self) -> bytes:
         """Its octets, behind what it came behind; then forgotten. Also of an unfinished one."""
         octets = self._octets.getvalue()
-        self._octets = Writer()
+        self._octets = BytesIO()
         self.size = 0
         self.open = False
         return octets

@@ -30,6 +30,10 @@ class Heartbeat:
         """Octets came."""
         self._last_received_ms = now_ms
 
+    def heard(self, at_ms: int) -> None:
+        """Octets came that may not be read yet."""
+        self._last_received_ms = max(self._last_received_ms, at_ms)
+
     def sent(self) -> None:
         """Octets went."""
         self._sent = True

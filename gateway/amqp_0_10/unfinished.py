@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, final
 
-FRAMES: Final = -1  # the kind of what has been cut into frames already
+# The kinds of what has been cut into frames already: a message's, or all that is no message.
+FRAMES: Final = -1
+ANSWERS: Final = -2
 
 
 @final
@@ -33,7 +35,7 @@ class Unfinished:
     Attributes:
         channels: what waits, of each; in the order in which they go on.
         kept: octets that are kept for it.
-        behind: of these, octets of frames that are behind large segments.
+        behind: of these, octets of answers that are behind large segments.
     """
 
     __slots__ = ("behind", "channels", "kept")
@@ -51,7 +53,7 @@ class Unfinished:
             self.channels[channel] = waiting
         waiting.append(rest)
         self.kept += len(rest.octets)
-        if rest.kind == FRAMES:
+        if rest.kind == ANSWERS:
             self.behind += len(rest.octets)
 
     def take(self, channel: int) -> deque[Rest]:
@@ -69,7 +71,7 @@ class Unfinished:
     def done(self, rest: Rest) -> None:
         """It has been written."""
         self.kept -= len(rest.octets)
-        if rest.kind == FRAMES:
+        if rest.kind == ANSWERS:
             self.behind -= len(rest.octets)
 
     def clear(self) -> None:

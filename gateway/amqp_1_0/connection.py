@@ -242,9 +242,9 @@ class Connection:
         """The peer takes one more session; before its open has come, only one at all."""
         return self.can_send and self.channels.can_take
 
-    def unheard(self, now_ms: int) -> None:
-        """The driver does not read for now: the silence is not the peer's."""
-        self._timers.received(now_ms)
+    def heard(self, at_ms: int) -> None:
+        """The driver knows that the peer was not silent then, read or not."""
+        self._timers.heard(at_ms)
 
     def sessions(self) -> list[Session]:
         """Those that the peer has begun and not ended."""

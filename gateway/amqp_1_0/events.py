@@ -199,7 +199,8 @@ class DeliveryDropped:
 @final
 class DeliveryAborted:
     """The sender gives up a delivery: one that had begun, or one of the unsettled map that we
-    attached with. It has used up its credit like any other.
+    attached with. Or it resumes one that is not in that map, which is ignored (2.6.13). It has used
+    up its credit like any other.
     """
 
     __slots__ = ("link", "tag")

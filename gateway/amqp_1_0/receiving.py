@@ -325,9 +325,8 @@ def _continued(
         return None
     link.incoming.drop_partial()
     _count(link)
-    if partial.resume and not link.incoming.takes_up(partial.tag):
-        return None
-    if transfer.aborted is True:
+    unknown = partial.resume and not link.incoming.takes_up(partial.tag)
+    if unknown or transfer.aborted is True:
         return DeliveryAborted(link, partial.tag)
     return _received(link, partial)
 
@@ -339,7 +338,7 @@ def _received(link: Link, partial: Partial) -> DeliveryReceived:
         partial.tag,
         partial.settled,
         partial.message_format,
-        b"".join(partial.parts),
+        partial.octets.getvalue(),
         partial.state,
         partial.rcv_second,
         partial.resume,
@@ -355,18 +354,15 @@ def _hold(link: Link, partial: Partial, octets: int) -> None:
     partial.kept += octets
 
 
-def _whole(
-    link: Link, transfer: Transfer, payload: bytes
-) -> DeliveryReceived | DeliveryAborted | None:
+def _whole(link: Link, transfer: Transfer, payload: bytes) -> DeliveryReceived | DeliveryAborted:
     _count(link)
     delivery_id = transfer.delivery_id
     tag = transfer.delivery_tag
     assert delivery_id is not None
     assert tag is not None
     resume = transfer.resume is True
-    if resume and not link.incoming.takes_up(tag):
-        return None
-    if transfer.aborted is True:
+    unknown = resume and not link.incoming.takes_up(tag)
+    if unknown or transfer.aborted is True:
         return DeliveryAborted(link, tag)
     message_format = transfer.message_format
     return DeliveryReceived(

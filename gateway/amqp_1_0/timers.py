@@ -58,6 +58,10 @@ class Timers:
         """A whole frame came."""
         self._received_ms = now_ms
 
+    def heard(self, at_ms: int) -> None:
+        """Octets came that may not be read yet."""
+        self._received_ms = max(self._received_ms, at_ms)
+
     def sent(self, now_ms: int) -> None:
         """Something was written."""
         self._sent_ms = now_ms

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from gateway.audit.reader import Segment, segment_paths, sequence_at
 from gateway.audit.schema import FIELD_NAMES, BlockKind, Kind, segment_numbers
+from gateway.files.whole import read_segment
 
 MESSAGE_KINDS: Final = frozenset(kind for kind in Kind if Kind.RECEIVED <= kind <= Kind.REQUEUED)
 HEAD_OCTETS: Final = 64 * 1024  # more than any header has
@@ -57,7 +58,7 @@ class Difference(NamedTuple):
 def beginning(directory: Path) -> LogEnd | None:
     """The first record of a log, and the header of the segment that it is in."""
     for path in segment_paths(directory)[:1]:
-        segment = Segment(path.name, path.read_bytes())
+        segment = Segment(path.name, read_segment(path))
         head = segment.good  # before any block is read
         for block in segment.blocks():
             if block.kind == BlockKind.RECORDS and segment.header is not None:
@@ -89,7 +90,7 @@ def differences(directory: Path, ends: LogEnds) -> list[Difference]:
 
 
 def _changed(path: Path, end: LogEnd) -> list[Difference]:
-    octets = path.read_bytes()
+    octets = read_segment(path)
     if len(octets) < end.offset:
         text = f"it has {len(octets)} octets and had {end.offset} at least"
         return [Difference(path.name, text, end.sequence)]
@@ -102,7 +103,7 @@ def _changed(path: Path, end: LogEnd) -> list[Difference]:
 def has_messages(directory: Path) -> bool:
     """Whether any message stands in a log."""
     for path in reversed(segment_paths(directory)):
-        segment = Segment(path.name, path.read_bytes())
+        segment = Segment(path.name, read_segment(path))
         for block in segment.blocks():
             if block.kind == BlockKind.RECORDS:
                 for record in segment.rows(block):

@@ -10,6 +10,7 @@ from typing import Final
 
 from gateway.audit.reader import Segment, names_in, segment_paths
 from gateway.audit.schema import FIELD_NAMES, BlockKind, Kind
+from gateway.files.whole import read_segment
 
 Copy = tuple[int, int]  # numbers of the message, and of its place in the queue
 
@@ -30,7 +31,7 @@ def last_nodes(directory: Path, copies: dict[Copy, int]) -> dict[int, str]:
     for path in reversed(segment_paths(directory)):
         if not wanted:
             break
-        named = _in_segment(Segment(path.name, path.read_bytes()), copies)
+        named = _in_segment(Segment(path.name, read_segment(path)), copies)
         for queue in wanted & named.keys():
             found[queue] = named[queue]
         wanted -= named.keys()

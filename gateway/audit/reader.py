@@ -37,6 +37,7 @@ from gateway.audit.schema import (
     segment_numbers,
     unsigned,
 )
+from gateway.files.whole import read_segment
 
 FIRST: Final = "0" * 64  # the hash "before" the first segment of a log
 ALL: Final = f"*{SEGMENT_SUFFIX}"
@@ -268,7 +269,7 @@ def verify(directory: Path) -> list[Damage]:
     previous: Segment | None = None
     expected = 1
     for path in segment_paths(directory):
-        segment = Segment(path.name, path.read_bytes())
+        segment = Segment(path.name, read_segment(path))
         if previous is not None:
             found += chain_damage(previous, segment)
         expected = _verify_blocks(segment, expected, found)
@@ -279,7 +280,7 @@ def verify(directory: Path) -> list[Damage]:
 def verify_segment(path: Path) -> list[Damage]:
     """What is wrong within one segment."""
     found: list[Damage] = []
-    _verify_blocks(Segment(path.name, path.read_bytes()), 0, found)
+    _verify_blocks(Segment(path.name, read_segment(path)), 0, found)
     return found
 
 

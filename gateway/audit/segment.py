@@ -41,6 +41,7 @@ from gateway.audit.schema import (
     segment_numbers,
 )
 from gateway.audit.segment_file import SegmentFile, create, go_on, sync_directory
+from gateway.files.whole import read_segment
 
 
 @final
@@ -197,7 +198,7 @@ class SegmentWriter:
         segment = self._segment
         if segment is not None and not segment.trusted:
             segment.cut()
-            names = _names_in(segment.path.read_bytes())
+            names = _names_in(read_segment(segment.path))
             owed = names + b"".join(segment.unsynced)
             self._start_segment(self._incarnation, self._schema)
             self._owed = owed
@@ -210,7 +211,7 @@ class SegmentWriter:
     def _reopen(self) -> None:
         """Go on at the end of the last segment, or behind it if it is damaged."""
         for path in reversed(segment_paths(self._directory)):
-            segment = Segment(path.name, path.read_bytes())
+            segment = Segment(path.name, read_segment(path))
             self._look_at(segment)
             if segment.damage is not None and not segment.torn:
                 if not self._may_be_of_a_power_cut(segment):

@@ -177,7 +177,7 @@ class Owners:
         line.cancel_all(Condition.RESOURCE_DELETED, f"queue {queue.name!r} was deleted")
         self._settlement.abandon(queue)
         self._topology.senders.on_deleted(QUEUE, queue.name)
-        if unused and not queue.clearing:
+        if unused and not queue.clearing and queue.users.links == 0:
             self._topology.forget_queue(queue)
 
     def _owned_by(self, owner: Owner) -> Owned:

@@ -15,7 +15,7 @@ from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
-from gateway.bridge.refusals import not_found
+from gateway.bridge.refusals import closed, not_found
 from gateway.bridge.seams import (
     DONE,
     IMMEDIATE_UNTAKEN,
@@ -71,7 +71,8 @@ class Publishing:
         nor the exchange's alternate, which is tried once unless the message has
         `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was enqueued;
         not-found (no such exchange), resource-limit-exceeded (a queue is full, or the bindings look
-        at too much of it) or invalid-argument (its key has too many words). `link` is the
+        at too much of it), invalid-argument (its key has too many words) or unauthorized-access (it
+        names the queue of a durable subscription). `link` is the
         publisher's number in the audit log (`Bridge.numbers.next_link`). `transaction` is given by
         `Transacting.publish` only.
         """
@@ -178,6 +179,11 @@ class Publishing:
         transaction: Transaction | None,
     ) -> Published:
         """No binding matched: once to the alternate exchange, unless the publisher wants else."""
+        if not exchange.name:
+            queue = self._topology.queues.get(message.routing_key)
+            if queue is not None and queue.settings.subscriber is not None:
+                self._refuse(message, exchange, Reason.NOT_ALLOWED, queue.node, link)
+                return Published(PublishStatus.REFUSED, closed(queue))
         WORK.units += PUBLISH + COPY  # its records are the same
         ledger = self._copies.ledger
         alternate = self.alternate_of(exchange)

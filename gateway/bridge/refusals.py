@@ -32,6 +32,15 @@ def locked(queue: Queue, owner: Owner | None) -> Refusal | None:
     return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is exclusive to another")
 
 
+def closed(queue: Queue) -> Refusal:
+    """A durable subscription gets what its exchanges have for it, and from nobody by its name.
+
+    To its own user that is not allowed: whose it is, the face knows.
+    """
+    text = f"queue {queue.name!r} is a subscription: nobody publishes to it by its name"
+    return Refusal(Condition.UNAUTHORIZED_ACCESS, text)
+
+
 def crowded(
     name: str, others: int, *, alone: bool, exclusive: bool, subscriptions_max: int
 ) -> Refusal | None:

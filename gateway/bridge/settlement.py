@@ -22,6 +22,7 @@ from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.remote.transit import GONE, Transit
 from gateway.bridge.spread.clearing import Clearing
+from gateway.bridge.spread.entering import FEW
 from gateway.bridge.spread.rerouting import NO_END, Rerouting
 from gateway.bridge.topology import Topology
 from gateway.message import Delivery, Outcome, OutcomeKind
@@ -60,7 +61,7 @@ class Settlement:
         self.clearing = Clearing(self, dispatcher.copies.turns.spread)
         self._apart = False  # see `settle_apart`
         self._rerouting: Rerouting | None = None
-        self._dead_letters = DeadLetters(self, dispatcher.copies.turns)
+        self._dead_letters = DeadLetters(self, dispatcher.copies.turns, dispatcher.copies.entering)
         self._transit = transit
         self._topology = topology
         self._dispatcher = dispatcher
@@ -237,7 +238,7 @@ class Settlement:
     def end_deleted(self, queue: Queue) -> None:
         """The store brought a deleted queue back: nobody has its copies any more."""
         self.abandon(queue)
-        if not queue.clearing:
+        if not queue.clearing and queue.users.links == 0:
             self._topology.forget_queue(queue)
 
     def on_cleared(self, queue: Queue) -> None:
@@ -300,37 +301,60 @@ class Settlement:
     def _dead_letter(self, queue: Queue, entry: Entry, reason: Reason) -> None:
         ledger = self._copies.ledger
         letters = self._dead_letters
-        # What nobody has is emptied in shares already, and a commit is done as one.
-        if entry.holder == AVAILABLE or ledger.transaction:
+        connection = ledger.connection
+        if ledger.transaction:  # which is done as one
             self._move(queue, entry, reason)
-        elif letters.waits(ledger.connection):
+            return
+        large = self._is_large(queue, entry)
+        # What nobody has is emptied in shares already.
+        if large or (entry.holder != AVAILABLE and letters.waits(connection)):
             queue.users.links += 1
-            letters.put_off(ledger.connection, queue, entry, reason)
+            self._topology.count_alternate(queue.settings.alternate_exchange, 1)
+            letters.put_off(connection, queue, entry, reason, large=large)
+        elif entry.holder == AVAILABLE:
+            self._move(queue, entry, reason)
         else:
             units = work.WORK.units
             self._move(queue, entry, reason)
             letters.moved(work.WORK.units - units)
 
-    def move_late(self, queue: Queue, entry: Entry, reason: Reason) -> None:
+    def _is_large(self, queue: Queue, entry: Entry) -> bool:
+        """Whether more queues get a dead letter than can in one share."""
+        alternate = self._topology.alternate_of(queue)
+        if alternate is None or len(alternate.bindings) <= FEW:
+            return False
+        queues = self._publishing.route(alternate, entry.message)
+        return queues is not None and len(queues) > FEW
+
+    def move_late(self, queue: Queue, entry: Entry, reason: Reason) -> Rerouting | None:
         """See `Moves`."""
-        if self._topology.alternate_of(queue) is None:  # it has gone with its queue
+        rerouting = None
+        self._topology.count_alternate(queue.settings.alternate_exchange, -1)
+        if queue.places.get(entry.position) is not entry:
+            pass  # its time is over
+        elif self._topology.alternate_of(queue) is None:  # it has gone with its queue
             self._copies.ledger.purged(queue, entry, Reason.QUEUE_DELETED)
             self._copies.leave(queue, entry, GONE)
         else:
-            self._move(queue, entry, reason)
+            rerouting = self._leave(queue, entry, reason)
         self.let_go(queue)
+        return rerouting
 
     def _move(self, queue: Queue, entry: Entry, reason: Reason) -> None:
+        rerouting = self._leave(queue, entry, reason)
+        if self._apart:
+            self._rerouting = rerouting
+        else:
+            rerouting.go_on(NO_END)
+
+    def _leave(self, queue: Queue, entry: Entry, reason: Reason) -> Rerouting:
+        """A dead letter leaves its queue; how it goes on."""
         alternate = self._topology.alternate_of(queue)
         assert alternate is not None
         ticket = entry.ticket
         entry.ticket = None
         self._copies.ledger.dead_lettered(queue, entry, reason)
         self._copies.leave(queue, entry)
-        rerouting = self._publishing.rerouting(
+        return self._publishing.rerouting(
             entry.message, alternate, reason, entry.annotations, entry.stock, ticket
         )
-        if self._apart:
-            self._rerouting = rerouting
-        else:
-            rerouting.go_on(NO_END)

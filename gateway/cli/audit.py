@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -22,10 +23,11 @@ from gateway.audit.reader import (
     verify_segment,
 )
 from gateway.cli.features import HEAD, table, uses_in
-from gateway.cli.options import FILE
+from gateway.cli.options import FILE, check_text
 from gateway.cli.trace import Trace
 from gateway.config.settings import default_data_directory
 from gateway.errors import GatewayError, StoreError
+from gateway.files.whole import is_file, read_segment, segment_size
 from gateway.net.data_directory import AUDIT_FOLDER, UNFINISHED_FILE
 from gateway.store import outside
 from gateway.store.sqlite import FILE_NAME
@@ -85,6 +87,7 @@ def trace(message_id: str, log: pathlib.Path | None) -> None:
     with "gone", the gateway was ended while it had it in memory alone. Exit code 1: there is no
     such message.
     """
+    check_text("MESSAGE_ID", message_id)
     paths = _segments(log or default_log())
     steps = Trace(message_id).lines(each for path in paths for each in records(_read(path)))
     found = False
@@ -144,19 +147,23 @@ def verify_log(log: pathlib.Path | None) -> None:
     3: nothing is, but the log could not be compared with the store.
     """
     data = log or default_log().parent
-    inside = log is None or (data / AUDIT_FOLDER).is_dir()
+    inside = log is None or os.path.isdir(data / AUDIT_FOLDER)
     log = data / AUDIT_FOLDER if inside else data
     known, untold = _known(data) if inside else (KNOWS_NOTHING, "")
     broken = _damage(data) if inside else []
     files = segment_paths(log) if known.ends.last is not None else _segments(log)
-    different = differences(log, known.ends)
-    older = ahead(log, known, as_remembered=not different)
-    found: list[Damage | Difference] = [*_verified(log), *different, *older]
+    try:
+        octets = sum(segment_size(file) for file in files)
+        different = differences(log, known.ends)
+        older = ahead(log, known, as_remembered=not different)
+        checked = verify(log) if log.is_dir() else verify_segment(log)
+    except OSError as error:
+        raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
+    found: list[Damage | Difference] = [*checked, *different, *older]
     for damage in found:
         click.echo(click.style("LOG_GAP ", fg="red") + str(damage))
     for line in broken:
         click.echo(click.style("STORE ", fg="red") + line)
-    octets = sum(file.stat().st_size for file in files)
     if untold:
         click.echo(f"not compared with the store: {untold}", err=True)
     for other in other_files(log):
@@ -194,17 +201,10 @@ def reconcile(log: pathlib.Path | None, out: pathlib.Path, master: str) -> None:
 
 def run_reconciliation(log: pathlib.Path, out: pathlib.Path, master: str = "local[*]") -> int:
     """Run the job in a process of its own, since the gateway never imports Spark; its exit code."""
-    command = [sys.executable, "-P", "-m", "gateway.accounting", "reconcile", str(log)]
-    done = subprocess.run([*command, "--out", str(out), "--master", master], check=False)
+    command = [sys.executable, "-P", "-m", "gateway.accounting", "reconcile"]
+    options = [f"--out={out}", f"--master={master}"]  # whose values may begin with "-"
+    done = subprocess.run([*command, *options, "--", str(log)], check=False)
     return done.returncode
-
-
-def _verified(log: pathlib.Path) -> list[Damage]:
-    """What is wrong with a log, or with a single segment."""
-    try:
-        return verify(log) if log.is_dir() else verify_segment(log)
-    except OSError as error:
-        raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
 
 
 def _known(data: pathlib.Path) -> tuple[Known, str]:
@@ -219,7 +219,7 @@ def _known(data: pathlib.Path) -> tuple[Known, str]:
 def _damage(data: pathlib.Path) -> list[str]:
     """What is wrong with the store of a data directory, if that can be told."""
     unfinished = data / UNFINISHED_FILE
-    told = [f"a backup that is not finished: {unfinished}"] if unfinished.exists() else []
+    told = [f"a backup that is not finished: {unfinished}"] if os.path.exists(unfinished) else []
     try:
         return told + [f"{data / FILE_NAME}: {line}" for line in outside.damage(data)]
     except StoreError:
@@ -227,9 +227,12 @@ def _damage(data: pathlib.Path) -> list[str]:
 
 
 def _segments(path: pathlib.Path) -> list[pathlib.Path]:
-    if path.is_file():
+    if is_file(path):
         return [path]
-    found = segment_paths(path)
+    try:
+        found = segment_paths(path)
+    except OSError as error:  # of a name that none can have
+        raise GatewayError(f"cannot read {path}: {error.strerror}") from None
     if not found:
         raise GatewayError(f"there is no audit log in {path}")
     return found
@@ -237,6 +240,6 @@ def _segments(path: pathlib.Path) -> list[pathlib.Path]:
 
 def _read(file: pathlib.Path) -> Segment:
     try:
-        return Segment(file.name, file.read_bytes())
+        return Segment(file.name, read_segment(file))
     except OSError as error:
         raise GatewayError(f"cannot read {file}: {error.strerror}") from None

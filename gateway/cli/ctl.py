@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import pathlib
+import re
 import ssl
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -13,12 +16,16 @@ from typing import Any, Final
 import click
 
 from gateway.cli import ctl_connections, ctl_status
-from gateway.cli.options import FILE
+from gateway.cli.options import FILE, check_text
 from gateway.errors import ConfigurationError, GatewayError
+from gateway.files.whole import SECRET_MAX, read_whole
 
 NO_TOKEN: Final = "{file}: this is no token: one word of printable ASCII characters"
+ANSWER_MAX: Final = 256 * 1024 * 1024
+URL: Final = re.compile(r"https?://[!-~]+")
 SAID_MAX: Final = 64 * 1024
 NEEDS_TOKEN: Final = "it needs --token-file, before the command: ctl --token-file FILE status"
+SHOWN_MAX: Final = 80
 WAIT_S: Final = 3700  # a switch may take switch_timeout, which is an hour at most
 Told = dict[str, Any]  # Any: what JSON holds
 Asked = Callable[[], "Admin"]  # made by the command
@@ -58,7 +65,7 @@ class Admin:
         *,
         missing: str = NEEDS_TOKEN,
     ) -> None:
-        self._url = (url if "://" in url else f"http://{url}").rstrip("/")
+        self._url = _checked(url)
         self._tls = None
         if ca is not None:
             try:
@@ -68,9 +75,9 @@ class Admin:
         if token_file is None:  # not before: the help of a command needs none
             raise click.UsageError(missing)
         try:
-            self._token = token_file.read_text(encoding="ascii").strip()
+            self._token = read_whole(token_file, SECRET_MAX).decode("ascii").strip()
         except OSError as error:
-            raise click.UsageError(f"{token_file}: {error.strerror or error}") from None
+            raise click.UsageError(f"{token_file}: {error.strerror}") from None
         except ValueError:
             raise click.UsageError(NO_TOKEN.format(file=token_file)) from None
         # What is in another file is nobody's business: it is neither sent nor shown.
@@ -79,6 +86,8 @@ class Admin:
 
     def ask(self, command: str, body: Told | None = None) -> Told:
         """The answer; GET without a body. Raises what the gateway refuses."""
+        for name, value in (body or {}).items():
+            check_text(name.upper(), str(value))
         request = urllib.request.Request(
             f"{self._url}/ctl/{command}",
             data=None if body is None else json.dumps(body).encode(),
@@ -86,14 +95,23 @@ class Admin:
         )
         try:
             with urllib.request.urlopen(request, timeout=WAIT_S, context=self._tls) as answer:
-                told: Told = json.load(answer)
-                return told
+                octets = answer.read(ANSWER_MAX + 1)
         except urllib.error.HTTPError as error:
             raise self._refused(error) from None
         except urllib.error.URLError as error:
             raise GatewayError(f"{self._url}: {error.reason}") from None
-        except (OSError, ValueError) as error:
-            raise GatewayError(f"{self._url}: {error}") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise GatewayError(f"{self._url}: {str(error) or type(error).__name__}") from None
+        return self._told(octets)
+
+    def _told(self, octets: bytes) -> Told:
+        try:
+            told = json.loads(octets) if len(octets) <= ANSWER_MAX else None
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            raise GatewayError(f"{self._url}: what answers there is no gateway")
+        return told
 
     def _refused(self, error: urllib.error.HTTPError) -> GatewayError:
         if error.code == 404:
@@ -109,6 +127,21 @@ class Admin:
         if error.code == 422:
             return ConfigurationError(problems)
         return GatewayError("; ".join(problem for _key, problem in problems))
+
+
+def _checked(url: str) -> str:
+    """The URL of an admin port. Raises what says that it is none."""
+    whole = (url if "://" in url else f"http://{url}").rstrip("/")
+    try:
+        parts = urllib.parse.urlsplit(whole)
+        fits = bool(URL.fullmatch(whole) and parts.hostname and parts.hostname.encode("idna"))
+        fits = fits and (parts.port is None or parts.port > 0) and not parts.query + parts.fragment
+    except ValueError:
+        fits = False
+    if not fits:
+        shown = url if len(url) <= SHOWN_MAX else f"{url[:SHOWN_MAX]}..."
+        raise click.UsageError(f"--admin: {shown!r} is no URL and no HOST:PORT of an admin port")
+    return whole
 
 
 @click.group(epilog=EPILOG)

@@ -15,10 +15,13 @@ import yaml
 
 from gateway.clients import codec_0_10, codec_1_0
 from gateway.clients.letter import Letter, Typed, infer, parse
-from gateway.config.raw import said
-from gateway.errors import GatewayError
+from gateway.errors import ConfigurationError, GatewayError
+from gateway.files.whole import BODY_MAX
+from gateway.files.yaml_text import BodyLoader, load_yaml, said
 
 SECONDS_MAX: Final = 1_000_000.0
+SHOWN_MAX: Final = 80
+HOST: Final = re.compile(rb"[A-Za-z0-9_.:%-]{1,253}")
 EMPTY: Final = Letter()
 # The parts of a letter that an option gives each.
 OPTIONS: Final = {
@@ -52,7 +55,13 @@ def body_of(text: str | None, file: Any, map_body: str | None) -> Typed:
     if len(given) > 1:
         raise click.UsageError("--body, --body-file and --map exclude one another")
     if file is not None:
-        return Typed("binary", file.read())
+        try:
+            octets = file.read(BODY_MAX + 1)
+        except OSError as error:
+            raise click.UsageError(f"--body-file: {error.strerror}") from None
+        if len(octets) > BODY_MAX:
+            raise click.UsageError(f"--body-file: is larger than {BODY_MAX} octets")
+        return Typed("binary", octets)
     if map_body is not None:
         return _map(map_body)
     return Typed("void", None) if text is None else Typed("string", text)
@@ -60,10 +69,10 @@ def body_of(text: str | None, file: Any, map_body: str | None) -> Typed:
 
 def _map(text: str) -> Typed:
     try:
-        made = infer(yaml.safe_load(text))
+        made = infer(load_yaml(text, BodyLoader))
     except yaml.YAMLError as error:
         raise click.UsageError(f"--map: no JSON: {said(error)}") from None
-    except ValueError as error:
+    except (ConfigurationError, ValueError) as error:
         raise click.UsageError(f"--map: {error}") from None
     if made.type not in ("map", "list"):
         raise click.UsageError("--map wants a JSON object or array")
@@ -102,6 +111,17 @@ def check_names(protocol: str, names: dict[str, str]) -> None:
         parts = re.split("/", name, maxsplit=1) if protocol == "0-10" else [name]
         for part in parts:
             _check(protocol, option, Letter(subject=part))
+
+
+def check_host(host: str) -> None:
+    """The same of a name or an address to connect to."""
+    try:
+        name = host.encode("idna")
+    except UnicodeError:
+        name = b""
+    if not HOST.fullmatch(name):
+        shown = host if len(host) <= SHOWN_MAX else f"{host[:SHOWN_MAX]}..."
+        raise click.UsageError(f"--host: {shown!r} is no name of a host, and no address")
 
 
 def _check(protocol: str, option: str, letter: Letter) -> None:

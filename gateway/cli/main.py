@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from typing import Any, NoReturn
@@ -31,6 +32,12 @@ Exit codes:
 
 class Commands(click.Group):
     """Turns the gateway's own errors into a line on standard error and an exit code."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:  # Any: as click has it
+        """Parse and run; the names of files are shown, whatever octets they are."""
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        return super().main(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:  # Any: as click has it
         """Run the command."""
@@ -74,10 +81,9 @@ def main() -> NoReturn:
     try:
         commands(prog_name="amqp-gateway")
     except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
         where = "the output" if error.filename is None else error.filename
-        print(f"amqp-gateway: {where} cannot be written: {error.strerror}", file=sys.stderr)
+        told = " cannot be written" if error.errno == errno.ENOSPC else ""
+        print(f"amqp-gateway: {where}{told}: {error.strerror or error}", file=sys.stderr)
         # What is left of it is not tried again when the process ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -11,8 +11,15 @@ from typing import Any, TypeVar
 
 import click
 
-from gateway.cli.letter_options import Seconds, body_of, check_letter, check_names, property_of
-from gateway.cli.options import FILE
+from gateway.cli.letter_options import (
+    Seconds,
+    body_of,
+    check_host,
+    check_letter,
+    check_names,
+    property_of,
+)
+from gateway.cli.options import FILE, check_text, given_password
 from gateway.clients import tools
 from gateway.clients.client import Login, Subscription
 from gateway.clients.conversation import Where, converse
@@ -61,11 +68,13 @@ class ConnectionOptions:
         password_stdin: bool,
         virtual_host: str,
     ) -> None:
+        check_host(host)
+        check_text("--user", user or "")
         self.where = Where(host, port or (5672 if tls_ca is None else 5671), tls_ca)
         password = ""
         if user is not None:
             password = (
-                sys.stdin.readline().rstrip("\r\n")
+                given_password(line=True).rstrip("\r\n")
                 if password_stdin
                 else click.prompt(f"Password for {user}", hide_input=True, err=True)
             )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pathlib
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+
+from gateway.files.whole import SECRET_MAX
 
 F = TypeVar("F", bound=Callable[..., Any])  # Any: a command's own parameters
 
@@ -28,3 +31,23 @@ def configuration(command: F) -> F:
         type=FILE,
         help="A YAML file; without one, the defaults: this machine only, everybody anonymous.",
     )(command)
+
+
+def given_password(*, line: bool = False) -> str:
+    """What comes on standard input: all of it, or a line, behind which other things may come."""
+    read = sys.stdin.buffer.readline if line else sys.stdin.buffer.read
+    octets: bytes = read(SECRET_MAX + 1)
+    if len(octets) > SECRET_MAX:
+        raise click.UsageError(f"the password is larger than {SECRET_MAX} octets")
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        raise click.UsageError("the password is no UTF-8") from None
+
+
+def check_text(name: str, text: str) -> None:
+    """Refuse what came as octets that are no UTF-8, and would go to others so."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise click.UsageError(f"{name}: no UTF-8") from None

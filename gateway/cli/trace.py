@@ -19,6 +19,7 @@ from gateway.wire.tagged import Tagged
 
 Record = dict[str, Any]  # Any: what JSON holds
 ULONG_MAX: Final = (1 << 64) - 1
+ULONG_DIGITS: Final = 20  # Python reads no more than 4300
 UNKNOWN: Final = "a connection that the log does not show"
 # Of a record, after what it is about.
 FACTS: Final = ("outcome", "reason", "delivery_count", "flags")
@@ -31,7 +32,7 @@ def digests_of(message_id: str) -> set[str]:
     bare = message_id.removeprefix("ID:")
     if bare != message_id:
         values.append(Tagged(types.STRING, bare))
-    if bare.isdecimal() and int(bare) <= ULONG_MAX:
+    if bare.isdecimal() and len(bare) <= ULONG_DIGITS and int(bare) <= ULONG_MAX:
         values.append(Tagged(types.ULONG, int(bare)))
     try:
         uuid = UUID(bare)

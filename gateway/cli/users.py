@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
-import sys
 
 import click
 
-from gateway.cli.options import FILE
+from gateway.cli.options import FILE, given_password
 from gateway.errors import GatewayError
 from gateway.net.listening.users import (
     ITERATIONS,
@@ -113,7 +113,7 @@ def _name(name: str) -> str:
 
 
 def _read(file: pathlib.Path) -> dict[str, User]:
-    return read_users(file) if file.exists() else {}
+    return read_users(file) if os.path.lexists(file) else {}
 
 
 def _write(file: pathlib.Path, users: dict[str, User]) -> None:
@@ -131,7 +131,7 @@ def _made(name: str, *, from_stdin: bool, iterations: int | None) -> User:
 def _password(name: str, *, from_stdin: bool) -> str:
     if from_stdin:
         # One line end belongs to the pipe; anything else is part of the password.
-        return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+        return given_password().removesuffix("\n").removesuffix("\r")
     prompted: str = click.prompt(
         f"Password for {name}", hide_input=True, confirmation_prompt=True, err=True
     )

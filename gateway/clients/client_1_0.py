@@ -27,6 +27,7 @@ from gateway.amqp_1_0.events import (
     BeginReceived,
     CloseReceived,
     ConnectionLost,
+    DeliveryAborted,
     DeliveryReceived,
     DerivationRequested,
     DetachReceived,
@@ -129,6 +130,13 @@ class Taker:
         subscription = self.subscription
         if not subscription.once and self.link.credit <= subscription.credit // 2:
             self.link.send_flow(credit=subscription.credit)
+
+    def on_aborted(self) -> None:
+        """A letter that had begun to come will not: another may."""
+        if self.subscription.once:
+            self.link.send_flow(credit=self.link.credit + 1)
+        else:
+            self.renew()
 
 
 @final
@@ -256,6 +264,9 @@ class Client10:
             self._waiting.fire(self._ready)
         elif isinstance(event, AttachReceived):
             self._on_attach(event.link)
+        elif isinstance(event, DeliveryAborted):
+            if isinstance(event.link.context, Taker):
+                event.link.context.on_aborted()
         else:
             self._on_end(event)
         self.flush()

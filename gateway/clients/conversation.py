@@ -22,7 +22,9 @@ from twisted.python.failure import Failure
 from gateway.clients.client import Client, ClientError, ClientProtocol, Login
 from gateway.clients.client_0_10 import Client010
 from gateway.clients.client_1_0 import Client10
+from gateway.files.whole import CERTIFICATES_MAX, read_whole
 from gateway.net.clock import GatewayClock, keep_time
+from gateway.net.threads import loosen
 
 CONNECT_TIMEOUT_S: Final = 10
 CLOSE_TIMEOUT_S: Final = 3
@@ -81,7 +83,7 @@ class Connector:
         protocol = ClientProtocol(client, self.reactor, self.clock.now_ms)
         try:
             await connectProtocol(self._endpoint(where), protocol)
-        except (ConnectError, DNSLookupError, OSError) as error:
+        except (ConnectError, DNSLookupError, OSError, ValueError) as error:
             raise ClientError(f"cannot connect to {where.host}:{where.port}: {error}") from None
         self._clients.append(client)
         await self.answered(client.ready(), f"{where.host}:{where.port}", timeout_s)
@@ -93,7 +95,7 @@ class Connector:
         if where.tls_ca is None:
             return endpoint
         try:
-            trusted = Certificate.loadPEM(where.tls_ca.read_bytes())
+            trusted = Certificate.loadPEM(read_whole(where.tls_ca, CERTIFICATES_MAX))
         except OSError as error:
             raise ClientError(f"cannot read {where.tls_ca}: {error.strerror}") from None
         except (SSL.Error, crypto.Error, ValueError):
@@ -125,6 +127,7 @@ def converse(script: Callable[[Connector], Steps[T]]) -> T:
 
     reactor = cast(ReactorBase, installed)
     keep_time(reactor)
+    loosen(reactor)
     connector = Connector(reactor)
     results: list[T] = []
     failures: list[Failure] = []

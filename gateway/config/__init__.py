@@ -3,7 +3,7 @@
 settings, upstreams      every key: those of the gateway, those of upstreams and their nodes
 section, units           what keys are made of: sections; durations, sizes and addresses
 load                     from YAML to `Settings`
-raw                      YAML as it was written, and what is wrong with it
+raw                      what was written, and what is wrong with it
 remote_rules             what spans several keys of upstreams and nodes
 access                   the access rules, from their file
 placement                the node rules at work: what lives where, by what address

@@ -14,10 +14,12 @@ from typing import Annotated, Any, Final, Literal
 import yaml
 from pydantic import BeforeValidator, Field
 
-from gateway.config.raw import Loader, said, touches, validated
+from gateway.config.raw import touches, validated
 from gateway.config.section import Section
 from gateway.config.settings import Settings
 from gateway.errors import ConfigurationError
+from gateway.files.whole import CONFIGURATION_MAX, read_regular
+from gateway.files.yaml_text import load_marked, said
 from gateway.permissions.actions import ACTION_NAMES
 from gateway.permissions.asked import NO, UNKNOWN, YES
 from gateway.permissions.hosts import Hosts, network
@@ -52,7 +54,6 @@ Names = Annotated[list[str], Field(min_length=1), BeforeValidator(_listed)]
 # Of which rules cannot know what their object is like.
 _HAVE_NONE: Final = frozenset(("connect", "bind", "unbind", "manage"))
 _OWN_NONE: Final = frozenset(("connect", "manage"))
-FILE_OCTETS_MAX: Final = 4 * 1024 * 1024
 
 
 class AccessRule(Section):
@@ -131,11 +132,9 @@ def load_rules(settings: Settings) -> LoadedRules:
 def _read(path: pathlib.Path) -> tuple[str, str]:
     """A file's text and its digest."""
     try:
-        octets = path.read_bytes()
+        octets = read_regular(path, CONFIGURATION_MAX)
     except OSError as error:
         raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
-    if len(octets) > FILE_OCTETS_MAX:
-        raise ConfigurationError([(str(path), f"is larger than {FILE_OCTETS_MAX} octets")])
     try:
         text = octets.decode("utf-8")
     except UnicodeDecodeError:
@@ -206,13 +205,8 @@ def _own(path: pathlib.Path, hosts: list[str]) -> LoadedRules:
 
 def _parsed(text: str) -> tuple[Any, list[int]]:
     """What the file says, and on which line each rule begins: parsed once, which takes long."""
-    loader = Loader(text)
-    try:
-        node = loader.get_single_node()
-        lines = _lines(node)
-        return (None if node is None else loader.construct_document(node)), lines
-    finally:
-        loader.dispose()
+    raw, node = load_marked(text)
+    return raw, _lines(node)
 
 
 def _lines(node: yaml.Node | None) -> list[int]:

@@ -9,16 +9,20 @@ from typing import Any
 import yaml
 
 from gateway.config.access import load_rules
-from gateway.config.raw import Loader, Problem, said, touches, validated
+from gateway.config.raw import Problem, touches, validated
 from gateway.config.remote_rules import profile_problems, remote_rules, unknown_upstream
 from gateway.config.section import Section
 from gateway.config.settings import Settings
 from gateway.config.upstreams import UpstreamSection
 from gateway.errors import ConfigurationError
+from gateway.files.whole import CONFIGURATION_MAX, expanded, is_file, read_whole
+from gateway.files.yaml_text import load_yaml, said
 from gateway.translate.profiles.loading import is_path
 from gateway.wire.dns_names import dns_name
 
 STORE = "store.sqlite"
+ENTRIES_MAX = {"nodes": 10_000, "upstreams": 1_000, "virtual_hosts": 1_000}
+TOLD_MAX = 1_000
 # Keys that name files.
 OWN_FILES = ("users_file", "admin_token_file", "metrics_token_file")
 ACCESS_FILES = ("file", "qpidd_file")
@@ -43,8 +47,8 @@ def load(path: pathlib.Path | None, changes: list[str] | None = None) -> Setting
 def read(path: pathlib.Path) -> dict[str, Any]:
     """The mapping in a YAML file; one that is being written may be empty, and means nothing."""
     try:
-        octets = path.read_bytes()
-        raw = yaml.load(octets, Loader)
+        octets = read_whole(path, CONFIGURATION_MAX)
+        raw = load_yaml(octets)
     except OSError as error:
         raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
     except yaml.YAMLError as error:
@@ -70,7 +74,7 @@ def apply(raw: dict[str, Any], change: str) -> None:
             place[key] = {}
         place = place[key]
     try:
-        place[keys[-1]] = yaml.load(value, Loader)
+        place[keys[-1]] = load_yaml(value)
     except yaml.YAMLError as error:
         raise ConfigurationError([(path, said(error))]) from None
 
@@ -81,22 +85,40 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
     What one key breaks must not hide what another one breaks: keys with problems are set aside, and
     the rules that span several keys are checked on what is left, except where they read such a key.
     """
+    _refuse_too_many(raw)
     settings, problems = validated(Settings, raw)
     broken = [path for path, _text in problems]
     settings = _where_its_data_is(anchor(settings, base))
     problems += [(reads[0], text) for reads, text in rules(settings) if not touches(broken, reads)]
     for more in (_unknown_upstreams(raw), _unknown_profiles(raw, base), _missing_files(raw, base)):
-        problems += [each for each in more if each not in problems]
+        known = set(problems)
+        problems += [each for each in more if each not in known]
     if problems:
-        raise ConfigurationError(problems + _of_access_rules(settings))
+        problems += _of_access_rules(settings)
+        left = len(problems) - TOLD_MAX
+        raise ConfigurationError(
+            problems if left <= 0 else [*problems[:TOLD_MAX], ("", f"and {left} more problems")]
+        )
     return settings
+
+
+def _refuse_too_many(raw: dict[str, Any]) -> None:
+    """Rules are compared with one another, which lasts: it is not begun with very many."""
+    problems = [
+        (key, f"has {len(raw[key])} entries; {most} are the most there may be")
+        for key, most in ENTRIES_MAX.items()
+        if isinstance(raw.get(key), list | dict) and len(raw[key]) > most
+    ]
+    if problems:
+        raise ConfigurationError(problems)
 
 
 def _missing_files(raw: dict[str, Any], base: pathlib.Path) -> Iterator[Problem]:
     """Of sections that were set aside, too: what they name is there, or is not."""
     for path, file in _named_files(raw):
-        if not (base / pathlib.Path(file).expanduser()).is_file():
-            yield path, f"there is no file {base / pathlib.Path(file).expanduser()}"
+        named = base / expanded(pathlib.Path(file))
+        if not is_file(named):
+            yield path, f"there is no file {named}"
 
 
 def _named_files(raw: dict[str, Any]) -> Iterator[Problem]:
@@ -122,7 +144,7 @@ def _named_files(raw: dict[str, Any]) -> Iterator[Problem]:
 def _of_access_rules(settings: Settings) -> list[Problem]:
     """What is wrong within the file of access rules, if it can be read at all."""
     file = settings.access.file or settings.access.qpidd_file
-    if file is None or not file.is_file():
+    if file is None or not is_file(file):
         return []
     try:
         load_rules(settings)
@@ -148,9 +170,9 @@ def anchor(settings: Settings, base: pathlib.Path) -> Settings:
 def _where_its_data_is(settings: Settings) -> Settings:
     """The same, with the data directory in which there is something."""
     former = settings.former_data_directory
-    if former is None or (settings.data_directory / STORE).exists():
+    if former is None or is_file(settings.data_directory / STORE):
         return settings
-    if not (former / STORE).exists():
+    if not is_file(former / STORE):
         return settings
     return settings.model_copy(update={"data_directory": former})
 
@@ -167,7 +189,7 @@ def _anchored(upstream: UpstreamSection, base: pathlib.Path) -> UpstreamSection:
 def _absolute(section: Section, keys: tuple[str, ...], base: pathlib.Path) -> dict[str, Any]:
     # Any: what `model_copy` is given
     return {
-        key: base / path.expanduser() for key in keys if (path := getattr(section, key)) is not None
+        key: base / expanded(path) for key in keys if (path := getattr(section, key)) is not None
     }
 
 
@@ -262,7 +284,7 @@ def _files(settings: Settings) -> Iterator[tuple[list[str], str]]:
     if settings.access.file is not None and settings.access.qpidd_file is not None:
         yield ["access.qpidd_file", "access.file"], "either this or access.file"
     for path, file in files.items():
-        if file is not None and not file.is_file():
+        if file is not None and not is_file(file):
             yield [path], f"there is no file {file}"
 
 
@@ -288,4 +310,4 @@ def _unknown_profiles(raw: dict[str, Any], base: pathlib.Path) -> Iterator[Probl
 
 
 def _profile(named: str, base: pathlib.Path) -> str:
-    return str(base / pathlib.Path(named).expanduser()) if is_path(named) else named
+    return str(base / expanded(pathlib.Path(named))) if is_path(named) else named

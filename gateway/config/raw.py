@@ -1,42 +1,16 @@
-"""YAML as it was written, and what is wrong with it: every problem at once, with its key path."""
+"""What was written against what a section takes: every problem at once, with its key path."""
 
 from __future__ import annotations
 
 import copy
-import re
 from typing import Any, TypeVar
 
 import pydantic
-import yaml
 
 from gateway.config.section import Section
-from gateway.errors import ConfigurationError
 
 Problem = tuple[str, str]
 Model = TypeVar("Model", bound=Section)
-
-
-class Loader(yaml.SafeLoader):
-    """YAML where a key that stands twice in one mapping is a problem, not a silent choice."""
-
-
-def _mapping(loader: Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen: set[str] = set()
-    for key, _value in node.value:
-        if key.value in seen:
-            line = key.start_mark.line + 1
-            raise ConfigurationError([(str(key.value), f"stands twice (line {line})")])
-        seen.add(key.value)
-    return loader.construct_mapping(node, deep=True)
-
-
-Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
-
-
-def said(error: yaml.YAMLError) -> str:
-    """In one line, without the parser's names for what it reads and its mark under the place."""
-    text = re.sub(r' in "<(byte|unicode) string>",', " at", str(error))
-    return " ".join(re.sub(r"\^\s*$", "", text, flags=re.MULTILINE).split())
 
 
 def validated(model: type[Model], raw: dict[str, Any]) -> tuple[Model, list[Problem]]:

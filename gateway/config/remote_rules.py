@@ -17,6 +17,7 @@ from gateway.config.upstreams import (
     UpstreamSection,
 )
 from gateway.errors import ConfigurationError
+from gateway.files.whole import is_file
 from gateway.translate.profiles.loading import Profile, load_profile
 from gateway.translate.profiles.templates import Template
 
@@ -158,12 +159,13 @@ def _files(path: str, upstream: UpstreamSection) -> Found:
         for key in ("ca", "certificate", "key"):
             files[f"tls.{key}"] = getattr(upstream.tls, key)
     for key, file in files.items():
-        if file is not None and not file.is_file():
+        if file is not None and not is_file(file):
             yield [f"{path}.{key}"], f"there is no file {file}"
 
 
 def _nodes(settings: Settings, profiles: dict[str, Profile]) -> Found:
     hosts = [each.name for each in settings.virtual_hosts]
+    before = _Before()
     for at, node in enumerate(settings.nodes):
         path = f"nodes.{at}"
         if node.upstream is not None and node.upstream not in settings.upstreams:
@@ -179,7 +181,8 @@ def _nodes(settings: Settings, profiles: dict[str, Profile]) -> Found:
                 [f"{path}.virtual_host", "virtual_hosts"],
                 f'there is no virtual host "{node.virtual_host}"',
             )
-        first = _hidden_by(settings.nodes, at)
+        first = before.hiding(node)
+        before.add(at, node)
         if first is not None:
             yield [path], f"fits no name that nodes.{first} does not fit, which comes first"
         yield from _keys_for(path, node)
@@ -198,17 +201,31 @@ def unknown_upstream(name: str) -> str:
     return f'there is no upstream "{name}"'
 
 
-def _hidden_by(nodes: list[NodeSection], at: int) -> int | None:
-    """An earlier rule that fits all names of the rule `at`."""
-    node = nodes[at]
-    for earlier, other in enumerate(nodes[:at]):
-        if other.queue is not None and other.exchange is not None:
-            continue
-        same = other.kind == node.kind and other.virtual_host in (None, node.virtual_host)
-        # A "*" of the one is, in the other's eyes, a character that only its own "*" can match.
-        if same and matches(other.pattern, node.pattern):
-            return earlier
-    return None
+class _Before:
+    """The rules before one: those of one name are looked up, since there may be thousands."""
+
+    def __init__(self) -> None:
+        self._exact: dict[tuple[str, str | None, str], int] = {}
+        self._others: list[tuple[int, NodeSection]] = []
+
+    def add(self, at: int, node: NodeSection) -> None:
+        """One more, of one kind."""
+        if node.exact:
+            self._exact.setdefault((node.kind, node.virtual_host, node.pattern), at)
+        else:
+            self._others.append((at, node))
+
+    def hiding(self, node: NodeSection) -> int | None:
+        """The first that fits all names of the rule."""
+        wheres = {None, node.virtual_host}
+        found = [self._exact.get((node.kind, where, node.pattern)) for where in wheres]
+        for at, other in self._others:
+            same = other.kind == node.kind and other.virtual_host in wheres
+            # A "*" of the one is, in the other's eyes, a character that only its own "*" can match.
+            if same and matches(other.pattern, node.pattern):
+                found.append(at)
+                break
+        return min((at for at in found if at is not None), default=None)
 
 
 def _keys_for(path: str, node: NodeSection) -> Found:

@@ -18,7 +18,7 @@ from gateway.bridge.remote.remote import REJECTED_QUEUE
 from gateway.faces import asking
 from gateway.faces.counts import FaceCounts
 from gateway.faces.leaving import GONE
-from gateway.message import Condition, Refusal
+from gateway.message import Condition, Message, Refusal
 from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import NO, UNKNOWN, YES, Asked, publishing
 from gateway.permissions.own_rules import OwnRules
@@ -31,6 +31,7 @@ CONNECT: Final = Asked(Action.CONNECT, ObjectKind.NOTHING)
 REALM: Final = "QPID"  # what a qpidd gives everybody, unless it is told otherwise
 NOTHING: Final = Permits(OwnRules([]), "", "", "")  # no rule fits
 NOBODY_NOW: Final = Decision(False, 0, "nobody knows whose it is by now")
+ANOTHERS: Final = "being a durable subscription of another user"
 NOBODY: Final = "anonymous"  # what clients without a login are called, and users where none come
 
 
@@ -284,6 +285,8 @@ class ClientAccess:
         """Why it may not do that; `None`: it may."""
         decision = self.permits.may(asked)
         if decision.allowed:
+            if self._is_anothers(asked):
+                return self._refused_by(asked, ANOTHERS)
             if decision.logged:
                 self._tell(str(asked), str(decision))
             return None
@@ -322,6 +325,38 @@ class ClientAccess:
         asked = Asked(Action.PUBLISH, ObjectKind.QUEUE, address)
         decision = self.permits.may(asked)
         return _undecided(decision) or self._denied_message(asked, decision)
+
+    def closed_refusal(self, queue: Queue, message: int = 0) -> Refusal:
+        """Why it may not publish to a durable subscription by its name, whatever the rules say.
+
+        To another user's that is refused as access is. `message`: its number in the books.
+        """
+        if self._owns_queue(queue):
+            text = f"queue {queue.name!r} is a subscription, to which nobody sends"
+            return Refusal(Condition.NOT_ALLOWED, text)
+        return self._refused_by(publishing("", queue.name), ANOTHERS, message)
+
+    def _is_anothers(self, asked: Asked) -> bool:
+        """Whether it is to be done to a subscription of another user: by no rule, but to ask."""
+        if asked.action == Action.ACCESS:
+            return False
+        name = asked.name if asked.kind == ObjectKind.QUEUE else asked.queue
+        queue = self._host.topology.queues.get(name) if name else None
+        if queue is None or queue.settings.subscriber is None:
+            return False
+        return not self._owns_queue(queue)
+
+    def _refused_by(self, asked: Asked, why: str, message: int = 0) -> Refusal:
+        """Refused whatever the rules say: told, counted and recorded."""
+        self._write(asked.action.name.lower(), asked.object_text(), why, self._reason, message)
+        return self._refused(asked, Decision(False, 0, why))
+
+    def bridge_refusal(self, refusal: Refusal, message: Message) -> Refusal:
+        """Why a message was not published, by the bridge, which does not know who is who."""
+        if refusal.condition != Condition.UNAUTHORIZED_ACCESS:
+            return refusal
+        queue = self._host.topology.queues.get(message.routing_key)
+        return refusal if queue is None else self.closed_refusal(queue, message.id)
 
     def deny_claim(self, user_id: str) -> None:
         """A message carries another's user-id: told, and recorded with the message."""

@@ -116,6 +116,9 @@ class Face(Protocol):
     def handle_deadline(self, now_ms: int) -> None:
         """The time of `next_deadline` has come."""
 
+    def heard(self, at_ms: int) -> None:
+        """The peer was not silent then, though what it sent may not have been read yet."""
+
     def doing(self) -> str:
         """What it has been at just now, for people: the client, and what it asked for."""
 

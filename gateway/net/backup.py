@@ -12,6 +12,7 @@ it is surely that, and never what a gateway keeps its data in.
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 from collections.abc import Callable
@@ -25,7 +26,7 @@ from twisted.logger import Logger
 from gateway.audit.ends import LogEnds
 from gateway.audit.reader import segment_paths
 from gateway.audit.schema import segment_numbers
-from gateway.errors import GatewayError, StoreError
+from gateway.errors import ConfigurationError, GatewayError, StoreError
 from gateway.net.data_directory import AUDIT_FOLDER, IDENTITY_FILE, SECRET_FILE
 from gateway.net.unfinished import Unfinished
 from gateway.store.copying import Copying
@@ -60,19 +61,24 @@ class Backup:
     def make(self, target: pathlib.Path) -> Deferred[str]:
         """Copy everything into `target`, which must not be there; what was done, in words.
 
-        GatewayError, now or later: it cannot be made there, or another one is being made.
+        GatewayError, now or later: it cannot be made there, or another one is being made. None of
+        them is in the way of the next one.
         """
         if self._making is not None:
             silent = " was given up, and its disk still does not answer"
             which = silent if self._making.given_up else " is being made"
             raise GatewayError(f"another backup{which}")
-        if not target.is_absolute():
-            raise GatewayError(f"{target} is not an absolute path")
+        check_place(target)
         stuck = self._stuck()
         if stuck is not None:
             raise GatewayError(f"no backup can be made now: {stuck}")
-        making = self._making = Making(self._directory, target, self._store.copy())
-        Thread(target=lambda: self._run(making), name="backup", daemon=True).start()
+        making = Making(self._directory, target, self._store.copy())
+        try:
+            Thread(target=lambda: self._run(making), name="backup", daemon=True).start()
+        except RuntimeError as error:
+            making.end("it was not begun")
+            raise GatewayError(f"no backup can be made now: {error}") from None
+        self._making = making
         return making.done
 
     def look(self, now_ms: int) -> None:
@@ -133,9 +139,13 @@ class Making:
             self._copying.end(error)
             self.done.errback(error)
 
+    def end(self, why: str) -> None:
+        """The store is not read for it any more."""
+        self._copying.end(StoreError(why))
+
     def answer(self, told: str | GatewayError) -> None:
         """It has come to an end; nobody hears of it who was told already that it was given up."""
-        self._copying.end(StoreError("the backup has ended"))
+        self.end("the backup has ended")
         if self.given_up:
             return
         if isinstance(told, GatewayError):
@@ -175,7 +185,11 @@ class Making:
             if os.path.lexists(self._target):
                 raise GatewayError(f"{self._target} is there already")
             unfinished = Unfinished(self.new)
-            (self.new / FILE_NAME).touch(mode=0o600)
+            try:
+                (self.new / FILE_NAME).touch(mode=0o600)
+            except OSError:
+                unfinished.remove()
+                raise
         except OSError as error:
             raise GatewayError(f"cannot make {self.new}: {error.strerror}") from None
         return unfinished
@@ -225,9 +239,30 @@ class Making:
         self._step()
 
 
+def check_place(target: pathlib.Path) -> None:
+    """ConfigurationError if no directory can be made of that name."""
+    problem = ""
+    if not target.is_absolute():
+        problem = f"{str(target)!r} is not an absolute path"
+    elif target.name in ("", ".."):
+        problem = f"{target} has no name of its own: a new directory is made"
+    elif "\0" in str(target):
+        problem = f"{str(target)!r} has a NUL in it"
+    else:
+        try:
+            os.fsencode(target)
+        except UnicodeEncodeError:
+            problem = f"{str(target)!r} cannot be the name of a directory"
+    if problem:
+        raise ConfigurationError([("directory", problem)])
+
+
 def _places(path: pathlib.Path) -> set[tuple[int, int]]:
     """What a path is, or would be, in: itself and all directories above it, as far as they are."""
-    whole = path.resolve()
+    try:
+        whole = path.resolve()
+    except RuntimeError:  # as Python before 3.13 tells it
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
     return {_same(each) for each in (whole, *whole.parents) if each.exists()}
 
 

@@ -7,7 +7,7 @@ from typing import Final, final
 
 LAG_BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 
-PIECES: Final = ("read", "flush", "dispatch", "commit", "deadline", "other", "machine")
+PIECES: Final = ("read", "flush", "dispatch", "commit", "deadline", "request", "other", "machine")
 REFUSALS: Final = ("limit", "address_limit", "files")
 ADMIN_REFUSALS: Final = ("no_token", "wrong_token", "throttled", "body", "amqp", "clear")
 HANDSHAKE_FAILURES: Final = ("timeout", "header", "tls", "closed", "proxy", "size")
@@ -50,7 +50,8 @@ class NetCounts:
         octets_received, octets_sent: on all AMQP connections, inside TLS.
         turns: ends of turns.
         waiting: connections that wait until others of their address have opened.
-        defects: exceptions caught where none may come from; each is a log entry.
+        defects: exceptions where none may come from: those in the log (`service.defects`), and
+            those that are repeated too often to be told of.
         changes: of the settings while we run, done and refused; `paused_rules`: how many are.
         lag_s: how late a timer fired that was due every second.
         stalls: pieces of work that held the event loop too long.

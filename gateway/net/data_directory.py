@@ -10,8 +10,6 @@ audit/               the audit log's segments
 gateway-id           a UUID that stays with the directory
 login-secret         what the SCRAM keys of names that nobody has are made of
 unfinished-backup    it is no data directory, but a backup that was not finished (`unfinished`)
-
-`Disk` says how much of it there is, for the metrics.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ import secrets
 import sqlite3
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final, final
 
 from gateway.audit.ahead import Known, ahead
@@ -39,10 +37,10 @@ from gateway.audit.ends import (
 )
 from gateway.audit.segment import SegmentWriter
 from gateway.errors import StartupError, StoreError, UnknownStoreError
+from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.store.interface import Recovered
 from gateway.store.reserve import is_full
 from gateway.store.sqlite import SqliteStore
-from gateway.wire.work import FILE, WORK
 
 AUDIT_FOLDER: Final = "audit"
 IDENTITY_FILE: Final = "gateway-id"
@@ -213,50 +211,6 @@ def _on_a_disk_of_its_own(directory: pathlib.Path) -> bool:
         return False
 
 
-@final
-class Disk:
-    """What the data directory takes of its file systems, and what these have left.
-
-    Nothing is said of a part that is not there any more: that it is gone the store tells.
-
-    Attributes:
-        used: octets of the files of the store, the reserve included, and of the audit log, as they
-            were at the last look.
-    """
-
-    def __init__(self, directory: pathlib.Path, audit: str) -> None:
-        self._parts = {"store": directory, "audit": directory / audit}
-        self.used: dict[str, int] = {}
-
-    def free(self) -> dict[str, int]:
-        """Octets that the process may still write, for the store and the audit log."""
-        found: dict[str, int] = {}
-        for part, path in self._parts.items():
-            with suppress(OSError):
-                found[part] = _free(path)
-        return found
-
-    def look(self) -> Iterator[None]:
-        """See what is used now, some files with each `next`: there may be very many segments."""
-        found: dict[str, int] = {}
-        for part, path in self._parts.items():
-            with suppress(OSError), os.scandir(path) as entries:
-                octets = 0
-                for entry in entries:
-                    WORK.units += FILE
-                    with suppress(FileNotFoundError):  # just removed
-                        if entry.is_file():
-                            octets += entry.stat().st_size
-                    yield
-                found[part] = octets
-        self.used = found
-
-
-def _free(directory: pathlib.Path) -> int:
-    disk = os.statvfs(directory)
-    return disk.f_bavail * disk.f_frsize
-
-
 def open_store(store: SqliteStore, directory: pathlib.Path) -> Recovered:
     """Lock the directory and read everything. Raises StartupError."""
     if os.path.lexists(directory / UNFINISHED_FILE):
@@ -301,7 +255,7 @@ def identity(directory: pathlib.Path) -> str:
     path = directory / IDENTITY_FILE
     try:
         if path.exists():
-            return _uuid(path.read_text().strip())
+            return _uuid(read_regular(path, SECRET_MAX).decode().strip())
         made = str(uuid.uuid4())
         _write(path, made)
         return made
@@ -322,7 +276,7 @@ def secret(directory: pathlib.Path) -> bytes:
     path = directory / SECRET_FILE
     try:
         if path.exists():
-            kept = bytes.fromhex(path.read_text())
+            kept = bytes.fromhex(read_regular(path, SECRET_MAX).decode())
             if len(kept) < SECRET_OCTETS:
                 raise ValueError("it is too short")
             return kept

@@ -57,9 +57,10 @@ class Duties:
 
     def _broken(self, error: Exception, *, tell: bool) -> None:
         self._turns.broke(error)
-        self._counts.defects += 1
         if tell:
             self.log.failure("what is done regularly broke off, and is tried again")
+        else:
+            self._counts.defects += 1  # as what reaches the log is
 
 
 @final

@@ -2,15 +2,16 @@
 
 A 0-10 client may choose no heartbeat, and many do; with the kernel's own times a dead host would be
 noticed after more than two hours. But it asks only where all that was sent has been acknowledged;
-else it sends that again, for a quarter of an hour. A client that has a delivery under way is the
-one that matters, and so we look ourselves: at who acknowledges nothing, and not at who does not
-read, which is acknowledged.
+else it sends that again, for a quarter of an hour, and where the peer took no more it asks again
+and again whether it does now, for half an hour. A client that has a delivery under way is the one
+that matters, and so we look ourselves: at who acknowledges nothing, and not at who does not read,
+which is acknowledged.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from struct import Struct
 from typing import Final, Protocol, cast, final
 
@@ -30,8 +31,16 @@ _OPTIONS: Final = (
     (getattr(socket, "TCP_KEEPCNT", None), PROBES),
 )
 _INFO: Final = getattr(socket, "TCP_INFO", None)
-# Linux's struct tcp_info: segments not acknowledged, ms since the last acknowledgement.
-_UNACKNOWLEDGED: Final = Struct("=24xI28xI")
+# Linux's struct tcp_info: questions whether the peer takes more that it has not answered, segments
+# not acknowledged, ms since the last acknowledgement.
+_UNACKNOWLEDGED: Final = Struct("=3xB20xI28xI")
+# Of the same: ms since the last octets, how many the peer is allowed at most. And of the kernel's
+# account of a socket's memory: what octets that are not read take, and how much they may. While
+# that is not half of either, the peer may send.
+_HEARD: Final = Struct("=52xI8xI")
+_MEMORY: Final = Struct("=II")
+_SO_MEMINFO: Final = 55
+QUESTIONS: Final = 2  # of these: one may be on its way, or lost; in the end two minutes part them
 
 
 class Kept(Protocol):
@@ -70,6 +79,28 @@ def keep_alive(transport: Kept) -> None:
             handle.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
+def heard_ms(transport: Kept, now_ms: int, *, paused: bool) -> int | None:
+    """When octets of the peer came last that are not read yet; `None`: there are none.
+
+    `paused`: nothing is read for now. If the kernel has so much that the peer may not be allowed to
+    send more, or does not tell, then its silence is not its own.
+    """
+    transport = _tcp(transport)
+    unknown = now_ms if paused else None
+    if _INFO is None or not transport.connected:
+        return unknown
+    handle = _socket(transport)
+    told = handle.getsockopt(socket.IPPROTO_TCP, _INFO, _HEARD.size)
+    memory = handle.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMORY.size)
+    if len(told) < _HEARD.size or len(memory) < _MEMORY.size:
+        return unknown
+    used, most = _MEMORY.unpack(memory)
+    if used == 0 and not paused:
+        return None
+    silent_ms, allowed = _HEARD.unpack(told)
+    return now_ms if 2 * used >= min(most, allowed) else now_ms - int(silent_ms)
+
+
 def _tcp(transport: Kept) -> Kept:
     while isinstance(transport, ProtocolWrapper):  # TLS: its handle is no socket
         transport = cast(Kept, transport.transport)
@@ -85,34 +116,45 @@ def _socket(transport: Kept) -> socket.socket:
 class Unanswered:
     """Cuts off who has acknowledged nothing for two minutes of what was sent.
 
-    A share of all connections with each look: there may be very many.
+    A share of all connections of clients with each look: there may be very many. Of those to
+    upstreams there are few.
     """
 
     log = Logger()
 
-    def __init__(self, connections: Mapping[int, LookedAt]) -> None:
+    def __init__(
+        self,
+        connections: Mapping[int, LookedAt],
+        upstreams: Callable[[], Iterable[LookedAt]],
+    ) -> None:
         self._connections = connections
+        self._upstreams = upstreams
         self._left: list[int] = []
 
     def look(self) -> None:
         """At the next share of them."""
         if _INFO is None:
             return
+        for upstream in self._upstreams():
+            self._look_at(upstream, _INFO)
         if not self._left:
             self._left = list(self._connections)
         for _ in range(1 + len(self._connections) // LOOKS):
             if not self._left:
                 return
             connection = self._connections.get(self._left.pop())
-            if connection is not None and _unanswered(connection.transport, _INFO):
-                self.log.info(
-                    "connection {connection} from {address} has acknowledged nothing for"
-                    " {seconds} s",
-                    connection=connection.connection_id,
-                    address=connection.address,
-                    seconds=UNANSWERED_MS // 1000,
-                )
-                connection.abort()
+            if connection is not None:
+                self._look_at(connection, _INFO)
+
+    def _look_at(self, connection: LookedAt, info: int) -> None:
+        if _unanswered(connection.transport, info):
+            self.log.info(
+                "connection {connection} from {address} has acknowledged nothing for {seconds} s",
+                connection=connection.connection_id,
+                address=connection.address,
+                seconds=UNANSWERED_MS // 1000,
+            )
+            connection.abort()
 
 
 def _unanswered(transport: Kept, info: int) -> bool:
@@ -122,5 +164,5 @@ def _unanswered(transport: Kept, info: int) -> bool:
     told = _socket(transport).getsockopt(socket.IPPROTO_TCP, info, _UNACKNOWLEDGED.size)
     if len(told) < _UNACKNOWLEDGED.size:  # an older kernel's
         return False
-    segments, silent_ms = _UNACKNOWLEDGED.unpack(told)
-    return bool(segments) and int(silent_ms) > UNANSWERED_MS
+    questions, segments, silent_ms = _UNACKNOWLEDGED.unpack(told)
+    return (segments > 0 or questions >= QUESTIONS) and int(silent_ms) > UNANSWERED_MS

@@ -1,4 +1,4 @@
-"""Log lines on standard error: readable ones, or one JSON object each.
+"""Log lines on standard error: readable ones, or one JSON object each; `log_queue` writes them.
 
 Operators filter by the names of loggers. So a name stays when the module moves: it is then given to
 the `Logger`.
@@ -6,10 +6,12 @@ the `Logger`.
 
 from __future__ import annotations
 
+import atexit
 import json
-from collections.abc import Callable
+import os
+import time
 from datetime import UTC, datetime
-from typing import Any, Final, TextIO, final
+from typing import Any, Final, Protocol, TextIO, final
 
 from twisted.logger import (
     FilteringLogObserver,
@@ -23,9 +25,14 @@ from twisted.logger import (
 )
 from zope.interface import implementer
 
+from gateway.net.log_queue import LogQueue
+
 LEVELS: Final = {level.name: level for level in LogLevel.iterconstants()}
 NAMESPACE: Final = "gateway"
 PROCESS: Final = LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
+STANDARD_ERROR: Final = 2
+GAP: Final = "{count} lines of the log are missing here: nobody took them"
+_queues: Final[list[LogQueue]] = []  # of this process: one, once logging has begun
 
 
 @final
@@ -41,11 +48,47 @@ class NamedLogger(Logger):
         return NamedLogger(self.namespace, source, observer=self.observer)
 
 
-def begin_logging(stream: TextIO, *, level: str, form: str) -> None:
-    """Send all log events of this process to `stream`; `form` is ``text`` or ``json``."""
+class Lines(Protocol):
+    """What takes the lines."""
+
+    def put(self, line: bytes, *, critical: bool = False) -> None:
+        """Have a line written, with its end."""
+
+
+def begin_logging(stream: TextIO | None, *, level: str, form: str) -> None:
+    """Send all log events of this process to `stream`; `form` is ``text`` or ``json``.
+
+    `None`: whoever started the process has closed standard error, and no file that is opened from
+    now on may have its number.
+    """
+    _occupy_standard_files()
+    if stream is not None:
+        stream.flush()
+    descriptor = STANDARD_ERROR if stream is None else stream.fileno()
+    queue = LogQueue(descriptor, lambda count: _gap(count, form))
+    queue.start()
+    _queues.append(queue)
+    atexit.register(flush)
     globalLogBeginner.beginLoggingTo(
-        [observer(stream, level=level, form=form, predicate=PROCESS)], redirectStandardIO=False
+        [observer(queue, level=level, form=form, predicate=PROCESS)], redirectStandardIO=False
     )
+
+
+def _occupy_standard_files() -> None:
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STANDARD_ERROR:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+
+
+def flush() -> None:
+    """The process ends: its last lines are written, if somebody takes them soon."""
+    for queue in _queues:
+        queue.flush()
+
+
+def lines_dropped() -> int:
+    """How many lines of this process nobody took."""
+    return sum(queue.dropped for queue in _queues)
 
 
 def set_level(level: str) -> None:
@@ -59,32 +102,46 @@ def writes_steps() -> bool:
 
 
 def observer(
-    stream: TextIO, *, level: str, form: str, predicate: LogLevelFilterPredicate | None = None
+    lines: Lines, *, level: str, form: str, predicate: LogLevelFilterPredicate | None = None
 ) -> ILogObserver:
-    """An observer that writes a line for each event of at least `level`.
+    """An observer that makes a line of each event of at least `level`.
 
     Twisted's own chatter is left out below `warn`: when a port opens, we say so ourselves.
     """
     predicate = predicate or LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
     predicate.setLogLevelForNamespace(NAMESPACE, LEVELS[level])
-    line = _json_line if form == "json" else _text_line
-
-    return FilteringLogObserver(LogWriter(stream, line), [predicate])
+    return FilteringLogObserver(LogWriter(lines, form), [predicate])
 
 
 @final
 @implementer(ILogObserver)
 class LogWriter:
-    """Writes each event as its line, at once."""
+    """Makes each event its line, at once."""
 
-    def __init__(self, stream: TextIO, line: Callable[[LogEvent], str]) -> None:
-        self._stream = stream
-        self._line = line
+    def __init__(self, lines: Lines, form: str) -> None:
+        self._lines = lines
+        self._form = form
 
     def __call__(self, event: LogEvent) -> None:
         """One event."""
-        self._stream.write(self._line(event) + "\n")
-        self._stream.flush()
+        critical = event["log_level"] is LogLevel.critical
+        self._lines.put(_line(event, self._form), critical=critical)
+
+
+def _gap(count: int, form: str) -> bytes:
+    event: LogEvent = {
+        "log_time": time.time(),
+        "log_level": LogLevel.error,
+        "log_namespace": __name__,
+        "log_format": GAP,
+        "count": count,
+    }
+    return _line(event, form)
+
+
+def _line(event: LogEvent, form: str) -> bytes:
+    line = _json_line(event) if form == "json" else _text_line(event)
+    return line.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _fields(event: LogEvent) -> tuple[str, str, str, str, str]:

@@ -23,7 +23,7 @@ from zope.interface import implementer
 from gateway.faces.face import Face, endpoint
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
-from gateway.net.keepalive import keep_alive
+from gateway.net.keepalive import heard_ms, keep_alive
 from gateway.net.reading import Reading
 from gateway.net.silent_face import SilentFace
 from gateway.net.tls import name_in
@@ -357,6 +357,9 @@ class Pump(TwistedProtocol):
             self.abort()
             return
         try:
+            heard = heard_ms(self.transport, now_ms, paused=self._reading_paused)
+            if heard is not None:
+                self.face.heard(heard)
             self.face.handle_deadline(now_ms)
         except Exception as error:
             self._broken(error)
@@ -378,7 +381,6 @@ class Pump(TwistedProtocol):
         """A defect: this connection cannot go on, all others can."""
         self.around.turns.broke(error)
         self._defective = True
-        self.around.counts.defects += 1
         self.log.failure(
             "connection {connection} from {endpoint} broke",
             connection=self.connection_id,

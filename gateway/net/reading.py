@@ -51,6 +51,11 @@ class Reading:
 
     def _read_at_most(self, transport: Buffered, octets: int) -> None:
         self.little = octets == LITTLE
-        while isinstance(transport, ProtocolWrapper):  # TLS: it is not what reads
-            transport = cast(Buffered, transport.transport)
-        transport.bufferSize = octets
+        read_at_most(transport, octets)
+
+
+def read_at_most(transport: Buffered, octets: int) -> None:
+    """From now on; above as much that is not written its producers are paused, too."""
+    while isinstance(transport, ProtocolWrapper):  # TLS: it is not what reads
+        transport = cast(Buffered, transport.transport)
+    transport.bufferSize = octets

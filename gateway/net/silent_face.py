@@ -41,6 +41,9 @@ class SilentFace:
         """Too late."""
         self.closed = True
 
+    def heard(self, at_ms: int) -> None:
+        """Its time is over whatever it sends."""
+
     def doing(self) -> str:
         """It has waited, or read a proxy's header."""
         return "first octets"

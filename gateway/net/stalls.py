@@ -1,9 +1,9 @@
 """A stall alarm: whose work has held the event loop, so that all others had to wait.
 
 What is timed are the pieces that the loop is made of: one read, one flush, one dispatch, what a
-commit or a deadline sets in motion. Whatever else has held it - a timer, the admin port, very many
-short pieces - is seen by a timer that fires too late (`lag`), and counts as `other`; the longest of
-the pieces is told then. Work is
+commit or a deadline sets in motion, a share of what the admin port is asked. Whatever else has held
+it - a timer, very many short pieces - is seen by a timer that fires too late (`lag`), and counts as
+`other`; the longest of the pieces is told then. Work is
 limited (`wire.work`), so a stall is a limit that is missing, or a machine that is too slow; the log
 says whose piece it was, once a second at most. Who was just at work while the loop did none - the
 machine gave its time to others, or a call waited - is not to blame: such a stall counts as
@@ -60,6 +60,10 @@ class Stalls:
         self._silent_until_ms = 0
         self._untold = 0
 
+    def now_ms(self) -> int:
+        """When a piece begins."""
+        return self._now_ms()
+
     def begin(self) -> None:
         """A turn ends, or its end is over: what was worked before counts for nobody any more."""
         if self._worked_ms is not None:
@@ -85,7 +89,7 @@ class Stalls:
         now_worked = 0 if self._worked_ms is None else self._worked_ms()
         if late_ms > STALL_MS and not self._answered:
             worked = late_ms if self._worked_ms is None else now_worked - self._looked_ms
-            what = "a timer, the admin port, or short pieces"
+            what = "a timer, or short pieces"
             if self._longest_ms:
                 what += f", the longest of which, {self._longest_ms} ms, was {self._longest}"
             self._tell(self._now_ms(), late_ms, worked, OTHER, what)

@@ -34,6 +34,7 @@ from twisted.protocols.tls import TLSMemoryBIOProtocol
 from zope.interface import implementer
 
 from gateway.errors import ConfigurationError
+from gateway.files.whole import CERTIFICATES_MAX, read_regular
 from gateway.net.tls_layer import Terms, TlsFactory, TlsLayer
 
 COMMON_NAME: Final = b"CN"
@@ -82,7 +83,7 @@ def tls_context(
             blame, key_path = client_ca, "tls.client_ca"
         trusted = [] if client_ca is None else _certificates(client_ca)
         blame, key_path = key, "tls.key"
-        own = PrivateCertificate.loadPEM(chain[0].dumpPEM() + b"\n" + key.read_bytes())
+        own = _with_key(chain[0], key)
         options = CertificateOptions(
             privateKey=own.privateKey.original,
             certificate=own.original,
@@ -167,7 +168,7 @@ def _common_names(certificate: crypto.X509) -> list[bytes]:
 def _revoke(context: SSL.Context, path: pathlib.Path) -> None:
     """Believe no certificate that the lists in the file revoke."""
     mark = b"-----END X509 CRL-----"
-    parts = path.read_bytes().split(mark)
+    parts = read_regular(path, CERTIFICATES_MAX).split(mark)
     if len(parts) == 1:
         raise ValueError("there is no PEM revocation list in it")
     store = context.get_cert_store()
@@ -203,9 +204,15 @@ def within_tls(
     return cast(ServerFactory[Any], within)
 
 
+def _with_key(certificate: Certificate, key: pathlib.Path) -> PrivateCertificate:
+    octets = read_regular(key, CERTIFICATES_MAX)
+    pem = certificate.dumpPEM() + b"\n" + octets
+    return cast(PrivateCertificate, PrivateCertificate.loadPEM(pem))
+
+
 def _certificates(path: pathlib.Path) -> list[Certificate]:
     mark = b"-----END CERTIFICATE-----"
-    parts = path.read_bytes().split(mark)
+    parts = read_regular(path, CERTIFICATES_MAX).split(mark)
     if len(parts) == 1:
         raise ValueError("there is no PEM certificate in it")
     return [Certificate.loadPEM(part + mark) for part in parts[:-1]]
@@ -350,7 +357,7 @@ def upstream_tls(
         if certificate is not None and key is not None:
             chain = _certificates(certificate)
             blame, key_path = key, "tls.key"
-            own = PrivateCertificate.loadPEM(chain[0].dumpPEM() + b"\n" + key.read_bytes())
+            own = _with_key(chain[0], key)
         blame, key_path = ca, "tls.ca"
         trusted = None if ca is None else trustRootFromCertificates(_certificates(ca))
     except OSError as error:

@@ -123,6 +123,7 @@ class TurnLoop:
         self.strangers = TurnShares(STRANGERS, ALL_STRANGERS, STRANGERS // 4)
         self.on_turn_ended: Callable[[int], None] | None = None
         self.give_up: Callable[[BaseException], None] = _raised
+        self._breaks = False  # so does what is done now
         self._broken = False  # the last end of a turn broke off
 
     @property
@@ -222,12 +223,11 @@ class TurnLoop:
 
     def _ended(self, now_ms: int) -> bool:
         """Whether there is more to dispatch; one that breaks off may be followed by a whole one."""
-        defects = self._counts.defects
+        self._breaks = False
         more = self._guarded(lambda: self._bridge.end_turn(now_ms))
-        broken = self._counts.defects > defects
-        if broken and self._broken:
+        if self._breaks and self._broken:
             raise RuntimeError("two turns in a row broke off")
-        self._broken = broken
+        self._broken = self._breaks
         return more
 
     def _flush(self, now_ms: int, began_ms: int) -> int:
@@ -272,5 +272,5 @@ class TurnLoop:
 
     def _failed(self, error: Exception) -> None:
         self.broke(error)
-        self._counts.defects += 1
+        self._breaks = True
         self.log.failure("a turn broke off")

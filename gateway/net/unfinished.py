@@ -18,6 +18,7 @@ from typing import Final, final
 from gateway.audit.schema import segment_numbers
 from gateway.audit.segment_file import sync_directory
 from gateway.errors import GatewayError
+from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.net.data_directory import (
     AUDIT_FOLDER,
     IDENTITY_FILE,
@@ -40,7 +41,12 @@ class Unfinished:
             _remove_left(path)
         path.mkdir(mode=0o700, parents=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._lock = os.open(path / UNFINISHED_FILE, flags, 0o600)
+        try:
+            self._lock = os.open(path / UNFINISHED_FILE, flags, 0o600)
+        except OSError:
+            with suppress(OSError):
+                path.rmdir()
+            raise
         try:
             with suppress(OSError):  # a file system may have no locks: then nobody removes it
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -93,7 +99,7 @@ def _is_backup(path: pathlib.Path) -> bool:
     """Whether it says so, and nothing else is in it."""
     log = path / AUDIT_FOLDER
     try:
-        if (path / UNFINISHED_FILE).read_bytes() not in (TEXT, b""):
+        if read_regular(path / UNFINISHED_FILE, SECRET_MAX) not in (TEXT, b""):
             return False
     except OSError:
         return False

@@ -1,7 +1,9 @@
 """The composition root: builds the gateway from its settings, starts it, and stops it in order.
 
 process     the process around it: reactor, signals, threads that die, what it says when it starts
+standing    a stop that the event loop does not hear of
 service     one gateway: what it is made of, its start, its stop, and other settings while it runs
+defects     counts those that reach the log
 collecting  what Python's cycle collector looks at, and when
 giving_back memory that is free goes back to the system
 opening     the bridge upon store and audit log, and what the last life left in them

@@ -11,10 +11,11 @@ from gateway.metrics import OBJECT_METRICS, Collector
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.census import Census
 from gateway.net.admin.control import Control
+from gateway.net.admin.disk import Disk
 from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import ByQueue, Sources
 from gateway.net.admin.pieces import Pieces
-from gateway.net.data_directory import AUDIT_FOLDER, Disk
+from gateway.net.data_directory import AUDIT_FOLDER
 from gateway.net.tls_layer import Terms
 from gateway.net.turn_shares import TurnShare
 from gateway.service.form import form
@@ -31,7 +32,12 @@ def measured(service: Service) -> Sources:
         accounts=service.faces.accounts,
         translated=service.faces.translated,
         store=service.store.counts,
-        disk=Disk(service.settings.data_directory, AUDIT_FOLDER),
+        disk=Disk(
+            service.settings.data_directory,
+            AUDIT_FOLDER,
+            in_thread=service.threads.beside,
+            clock=service.reactor,
+        ),
         net=service.counts,
         admin=service.tokens.counts,
         authentication=service.authentication,
@@ -49,7 +55,9 @@ def site_of(service: Service, collector: Collector) -> Site:
     """What its admin port answers with."""
     by_queue = ByQueue(service.bridge)
     objects = Collector(OBJECT_METRICS, by_queue.readers(), by_queue.count)
-    pieces, answers = Pieces(service.reactor), Answers()
+    kept = service.faces.accounts.everybody
+    pieces, requests = (Pieces(service.reactor, service.turns.stalls) for _ in range(2))
+    answers = Answers(requests, kept)
     control = Control(
         service.reloading,
         service.upstreams,
@@ -67,9 +75,12 @@ def site_of(service: Service, collector: Collector) -> Site:
         objects,
         service.ready,
         control,
+        in_thread=service.threads.beside,  # the reactor's own may all wait for names
         tokens=service.tokens,
         pieces=pieces,
         answers=answers,
+        requests=requests,
+        kept=kept,
         reactor=service.reactor,
         connections_max=service.admin_connections,
     )

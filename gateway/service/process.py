@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,14 +19,23 @@ from zope.interface import implementer
 
 from gateway.config import Settings, may_show_passwords
 from gateway.net.clock import keep_time
+from gateway.net.logs import flush
 from gateway.net.open_files import FileShares, share_files
 from gateway.net.past_mending import past_mending
+from gateway.net.stopping import Stage
+from gateway.net.threads import loosen
 from gateway.service.collecting import Collecting
+from gateway.service.defects import Defects
 from gateway.service.service import Service
+from gateway.service.standing import Standing
 
 THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+HANDLED: Final = (*SIGNALS, signal.SIGHUP)
 NOT_WHOLE: Final = "the gateway ends, since what it has recorded may not be whole: {kind}: {error}"
+STANDS: Final = (
+    "the gateway is told to stop, and its event loop stands: the process ends, as if it were killed"
+)
 NO_WORDS: Final = b"the gateway ends: not even memory to say why\n"
 ROOM_FOR_WORDS: Final = 2 * 1024 * 1024
 _spare: Final[list[bytearray]] = []  # let go where memory is refused, so that a line can be written
@@ -88,6 +99,17 @@ def on_thread_died(died: threading.ExceptHookArgs) -> None:
     _end("thread {name} has died, and with it the gateway: {kind}: {error}", error, name)
 
 
+def on_unraisable(lost: sys.UnraisableHookArgs) -> None:
+    """An exception of what is collected, say: not to standard error, which may hold whoever writes.
+
+    Where even that comes to nothing there is nobody left to tell.
+    """
+    with suppress(Exception):
+        error = lost.exc_value if lost.exc_value is not None else lost.exc_type()
+        what = f"{lost.err_msg or 'an exception that nobody can catch'}: {lost.object!r}"
+        Service.log.failure("{what}", Failure(error), what=what)  # type: ignore[no-untyped-call]
+
+
 def end_at_once(error: BaseException) -> None:
     """Nothing of the turn under way may reach the store: as if the process had been killed."""
     if not isinstance(error, MemoryError):
@@ -97,15 +119,34 @@ def end_at_once(error: BaseException) -> None:
     _end(NOT_WHOLE, error)
 
 
+def end_standing() -> None:
+    """The gateway is told to stop, and its event loop does not hear of it."""
+    try:
+        Service.log.critical(STANDS)
+        flush()
+    finally:
+        os._exit(THREAD_DIED)
+
+
 def _end(text: str, error: BaseException, name: str = "") -> None:
     """Say so, if there is memory for that."""
     try:
         _spare.clear()
         Service.log.critical(text, name=name, kind=type(error).__name__, error=str(error))
+        flush()
     except BaseException:
-        os.write(2, NO_WORDS)
+        _write_at_once(NO_WORDS)
     finally:
         os._exit(THREAD_DIED)
+
+
+def _write_at_once(words: bytes) -> None:
+    """To standard error, if it takes them."""
+    with suppress(BaseException):
+        poll = select.poll()
+        poll.register(2, select.POLLOUT)
+        if poll.poll(0):
+            os.write(2, words)
 
 
 @final
@@ -142,29 +183,47 @@ def run(
     os.umask(0o077)  # messages are nobody else's; SQLite would ask the umask
     reactor = cast(PosixReactorBase, installed)
     keep_time(reactor)
-    service = Service(
-        settings,
-        reactor,
-        accept_new_store=accept_new_store,
-        accept_damaged_store=accept_damaged_store,
-    )
-
-    def told(_number: int, _frame: object) -> None:
+    loosen(reactor)
+    # Who asks for a reload while messages are recovered gets it when the reactor runs.
+    _on_signals((signal.SIGHUP,), lambda: reactor.callFromThread(lambda: service.reload()))
+    try:
+        service = Service(
+            settings,
+            reactor,
+            accept_new_store=accept_new_store,
+            accept_damaged_store=accept_damaged_store,
+        )
         # Not Twisted's own: its second signal ends in a traceback.
-        reactor.callFromThread(service.stop)
+        _on_signals(SIGNALS, lambda: reactor.callFromThread(service.stop))
+        stopping = service.stopping
+        Standing(
+            SIGNALS,
+            reactor.callFromThread,
+            lambda: stopping.stage == Stage.FINISHED,
+            end_standing,
+        ).watch()
+        threading.excepthook = on_thread_died
+        sys.unraisablehook = on_unraisable
+        _spare.append(bytearray(ROOM_FOR_WORDS))
+        globalLogPublisher.addObserver(_witness)
+        globalLogPublisher.addObserver(Defects(service.counts))
+        service.turns.give_up = end_at_once
+        service.read_again = read_again
+        shares = _share_files(service)
+        service.start()
+        _warn(service, shares)
+        Collecting(reactor, partial(_gone, service))
+        service.on_stopped = reactor.stop
+        reactor.run(installSignalHandlers=False)
+        return service.exit_code
+    finally:
+        # Python gives signals their defaults back as it ends, unless they are ignored: each would
+        # be an end by a signal, of what has stopped in good order.
+        for number in HANDLED:
+            signal.signal(number, signal.SIG_IGN)
+        flush()
 
-    for number in SIGNALS:
-        signal.signal(number, told)
-    threading.excepthook = on_thread_died
-    _spare.append(bytearray(ROOM_FOR_WORDS))
-    globalLogPublisher.addObserver(_witness)
-    service.turns.give_up = end_at_once
-    service.read_again = read_again
-    signal.signal(signal.SIGHUP, lambda _number, _frame: reactor.callFromThread(service.reload))
-    shares = _share_files(service)
-    service.start()
-    _warn(service, shares)
-    Collecting(reactor, partial(_gone, service))
-    service.on_stopped = reactor.stop
-    reactor.run(installSignalHandlers=False)
-    return service.exit_code
+
+def _on_signals(numbers: tuple[signal.Signals, ...], call: Callable[[], None]) -> None:
+    for number in numbers:
+        signal.signal(number, lambda _number, _frame: call())

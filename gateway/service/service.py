@@ -107,7 +107,7 @@ class Service:
         self.read_again: Callable[[], Settings] = lambda: settings
         self.ports = Ports(reactor)
         self._checkpoint_waits = False
-        self._threads = PasswordThreads(reactor, self.clock.now_ms)
+        self.threads = PasswordThreads(reactor, self.clock.now_ms)
         access = load_rules(settings)
         self._tls, self._admin_context = client_tls(settings), admin_tls(settings)
         self.tokens = Tokens(lambda: self.reloading.settings, self.clock.now_ms, AdminCounts())
@@ -133,7 +133,7 @@ class Service:
             self._duties = Duties(reactor, self.turns, self.counts)
             self.faces = self._faces(access)
             self.upstreams = Upstreams(
-                settings, self.bridge, self.turns, self.faces, self._threads.derive_for
+                settings, self.bridge, self.turns, self.faces, self.threads.derive_for
             )
             recover(settings, self.bridge, self.recovered, self.upstreams, segments.flaw)
             self._keep_replies()
@@ -195,7 +195,7 @@ class Service:
             self.clock.now_ms,
             anonymous_allowed=self.settings.anonymous_allowed,
             passwords=load_passwords(self.settings),
-            threads=self._threads,
+            threads=self.threads,
             require_tls_for=tuple(self.settings.require_tls_for),
             certificates=takes_certificates(self.settings),
             nobodys_names=nobodys_names(self.settings),
@@ -235,7 +235,7 @@ class Service:
             self.bridge,
             self.upstreams,
             self.settings,
-            in_thread=self._threads.read,
+            in_thread=self.threads.read,
             check=self._prepare,
             counts=self.counts,
         )
@@ -308,7 +308,7 @@ class Service:
             self._close_listeners()
             self._finish()
             raise
-        self._threads.start()
+        self.threads.start()
         self.upstreams.dial(
             self.reactor, self.clock.now_ms, self.turns, self.counts, self.door.next_id
         )
@@ -320,7 +320,7 @@ class Service:
         every(USERS_LOOK_S, self.authentication.refresh)
         every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
         every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
-        every(UNANSWERED_LOOK_S, Unanswered(self.door.pumps).look)
+        every(UNANSWERED_LOOK_S, Unanswered(self.door.pumps, self.upstreams.pumps).look)
         every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
@@ -450,5 +450,5 @@ class Service:
                 error=error,
                 unwritten=self.store.counts.unwritten(),
             )
-        self._threads.stop()
+        self.threads.stop()
         self.on_stopped()

@@ -21,8 +21,10 @@ from gateway.errors import TooMuchWorkError
 # Primitives, in units.
 READ: Final = 10  # a frame is taken apart, whatever it is and whoever it is for
 COUNTED: Final = 20  # a queue is counted for the metrics, or by name
-FILE: Final = 200  # how large a file is
 TOLD: Final = 1000  # an operator is told of a connection or a subscription
+ASKED: Final = 2000  # a request at the admin port is taken apart and passed on, beside its octets
+ASKED_OCTET: Final = 8  # an octet of it
+ANSWERED: Final = 1000  # an answer that was gathered is begun
 CHECKPOINT: Final = 20  # the audit log is told what a queue, a subscription or an exchange has
 COMMAND: Final = 200  # a command of any kind but a transfer: taken apart, carried out, answered
 FLUSHED: Final = 100  # a message.flush is over: told, mostly not in the order of the commands

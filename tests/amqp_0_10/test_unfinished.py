@@ -75,11 +75,21 @@ def test_what_is_said_of_a_session_comes_behind_it_in_order(pair):
     for number in range(3):
         session.send_command(TRANSFER, header=b"%d" % number, body=BODY)
         session.send_command(TRANSFER, header=b"small", body=b"%d" % number)
-    assert pair.server.unread_behind > 0
     _, events = flushes(pair)
     found = [each for each in events if isinstance(each, CommandReceived)]
     assert [each.command_id for each in found] == list(range(6))
     assert [len(each.payload) for each in found] == [len(BODY) + 1, 6] * 3
+
+
+def test_of_what_comes_behind_it_only_answers_are_counted_as_unread(pair):
+    _, session = pair.session()
+    for _ in range(3):
+        session.send_command(TRANSFER, header=b"", body=BODY)
+    assert pair.server.unread_behind == 0
+    session.send_command(spec.QueueDeclare(queue="q" * 200, alternate_exchange="a" * 200))
+    session.send_control(spec.SessionFlush(completed=True))
+    assert 400 < pair.server.unread_behind < 500
+    flushes(pair)
     assert pair.server.unread_behind == 0
 
 

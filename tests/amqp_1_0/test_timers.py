@@ -22,6 +22,16 @@ def test_an_open_connection_has_the_earlier_of_its_two_deadlines():
     assert timers.next_deadline() == 1650
 
 
+def test_what_is_heard_and_not_read_counts_as_of_when_it_came():
+    timers = Timers(1000, 100, 500)
+    timers.opened(0)
+    timers.heard(1200)
+    timers.heard(1100)
+    assert timers.next_deadline() == 1700
+    assert not timers.overdue(1699)
+    assert timers.overdue(1700)
+
+
 def test_without_time_outs_there_is_no_deadline():
     timers = Timers(1000, 100, 0)
     timers.opened(0)

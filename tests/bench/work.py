@@ -20,9 +20,11 @@ from typing import cast
 from OpenSSL import SSL
 from support.bridge_world import World, bind
 from support.certificates import Authority
-from support.net import Net
+from support.net import Loop, Net
 from support.talk_0_10 import Client, Gateway
 from support.tls_visit import Visit
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import STR16, VBIN32
@@ -32,7 +34,14 @@ from gateway.amqp_0_10.structs import write_header
 from gateway.bridge.exchanges.topic import TopicRouter
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
+from gateway.config import Settings
 from gateway.message import Kind, Message
+from gateway.metrics import Collector
+from gateway.net.admin.answers import Answers
+from gateway.net.admin.http import admin_site
+from gateway.net.admin.pieces import Pieces
+from gateway.net.admin.tokens import Tokens
+from gateway.net.counts import AdminCounts
 from gateway.net.listening.first_octets import HEADER_1_0_SASL
 from gateway.net.tls import tls_context
 from gateway.net.tls_layer import TlsLayer
@@ -226,6 +235,34 @@ def headers() -> Callable[[], object]:
     return lambda: READER.headers(message)
 
 
+def probed() -> Callable[[], object]:
+    """Requests of one connection to the admin port."""
+    loop = Loop()
+    requests, kept = Pieces(loop), Account()
+    tokens = Tokens(Settings, lambda: 0, AdminCounts())
+    empty = Collector((), {})
+    site = admin_site(
+        empty,
+        empty,
+        lambda: None,
+        tokens=tokens,
+        pieces=requests,
+        answers=Answers(requests, kept),
+        requests=requests,
+        kept=kept,
+        reactor=Clock(),
+    )
+    channel = site.buildProtocol(None)
+    channel.makeConnection(StringTransport())
+    channel.dataReceived(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 400)
+
+    def play() -> None:
+        while loop.turn():
+            pass
+
+    return play
+
+
 def searched() -> Callable[[], object]:
     """Texts that are searched."""
     return _selects("a LIKE '%" + "a" * 500 + "b%'", "a" * 1_000_000)
@@ -373,6 +410,7 @@ TRIALS: tuple[tuple[str, Trial], ...] = (
     ("OCTETS_COPIED", queries),
     ("TLS_RECORD", opened),
     ("TLS_HANDSHAKE", shaken),
+    ("ASKED", probed),
     ("RULE", ruled),
     ("RULE: by keys", ruled_by_keys),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import stat
 
@@ -18,7 +19,7 @@ def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(ITERATIONS, mechanism, 10)
 
 
-def user(*arguments: str, given: str) -> Result:
+def user(*arguments: str, given: str | bytes) -> Result:
     return CliRunner().invoke(commands, ["user", *arguments], input=given)
 
 
@@ -69,3 +70,22 @@ def test_a_file_that_others_can_use_is_taken_from_them(
     assert done.exit_code == 0
     assert "other users of this machine could use it (mode 666)" in done.stderr
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path: pathlib.Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe, 0o666)
+    before = pipe.stat()
+    for verb in ("add", "password", "remove"):
+        given = () if verb == "remove" else ("--password-stdin",)
+        done = user(verb, "-f", str(pipe), *given, "alice", given="new")
+        assert done.exit_code == 2
+        assert done.stderr == f"{pipe}: is no regular file\n"
+    assert (pipe.stat().st_ino, pipe.stat().st_mode) == (before.st_ino, before.st_mode)
+
+
+@pytest.mark.parametrize("given", ["x" * 70_000, b"\xff"])
+def test_a_password_is_text_and_ends(given: str | bytes, tmp_path: pathlib.Path) -> None:
+    done = user("add", "-f", str(tmp_path / "users"), "--password-stdin", "alice", given=given)
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1].startswith("Error: the password is ")

@@ -1,12 +1,15 @@
 """What drives the clients, over a transport of strings."""
 
 import pytest
+from support.frames_1_0 import give_up
+from support.upstream_world import Broker
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
 from gateway.amqp_0_10.errors import ResourceLimitExceededError
 from gateway.amqp_0_10.events import SessionEnded
-from gateway.clients.client import NOT_AMQP, ClientError, ClientProtocol, Login
+from gateway.amqp_1_0.events import AuthenticationRequested
+from gateway.clients.client import NOT_AMQP, ClientError, ClientProtocol, Login, Subscription
 from gateway.clients.client_0_10 import Client010
 from gateway.clients.client_1_0 import Client10
 
@@ -36,3 +39,32 @@ def test_why_a_session_ends_that_the_client_itself_has_ended_is_told() -> None:
     session = client._connection._new_session(b"s", 0)
     client._on_end(SessionEnded(session, 0, error))
     assert failed == ["the session ended: a body of more than 5 octets"]
+
+
+class LettingIn(Broker):
+    """One that lets everybody in."""
+
+    def _react(self, event: object) -> None:
+        if isinstance(event, AuthenticationRequested):
+            self.connection.send_verdict(True, 0)
+        super()._react(event)
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_the_credit_of_letters_that_are_given_up_is_given_again(once: bool) -> None:
+    client, broker = Client10(Login(), 0), LettingIn(0)
+
+    def step() -> None:
+        while octets := client.data_to_send():
+            broker.receive(octets, 0)
+            client.receive_data(broker.connection.data_to_send(), 0)
+
+    step()
+    client.receive(Subscription("q", credit=5, once=once), lambda _delivered: None)
+    step()
+    link = broker.link("q")
+    for _ in range(20):
+        give_up(link)
+        client.receive_data(broker.connection.data_to_send(), 0)
+        step()
+        assert link.credit == 5 if once else link.credit > 0

@@ -6,9 +6,9 @@ import pytest
 from gateway.config import access
 from gateway.config.access import access_notes, load_rules
 from gateway.config.load import load
-from gateway.config.raw import Loader
 from gateway.config.settings import Settings
 from gateway.errors import ConfigurationError
+from gateway.files.yaml_text import load_marked
 from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import Asked, publishing
 
@@ -32,13 +32,12 @@ def problems(tmp_path: pathlib.Path, text: str, key: str = "file") -> list[str]:
 def test_a_file_is_parsed_once(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch):
     parsed: list[object] = []
 
-    class Counted(Loader):
-        def get_single_node(self) -> Any:
-            parsed.append(self)
-            return super().get_single_node()
+    def counted(text: str) -> Any:
+        parsed.append(text)
+        return load_marked(text)
 
     wanted = settings(tmp_path, "rules: [{allow: all}]")
-    monkeypatch.setattr(access, "Loader", Counted)
+    monkeypatch.setattr(access, "load_marked", counted)
     assert load_rules(wanted).count == 1
     assert len(parsed) == 1
 

@@ -12,7 +12,7 @@ from support.raw_peers import Raw, Raw010, Raw10
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_1_0 import _spec, types
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import SHARE
+from gateway.wire.work import ASKED, SHARE
 
 from .hostile import Attack
 
@@ -21,6 +21,12 @@ PIECE = bytes(64 * 1024)
 TOKEN = "sesame"
 CONNECTIONS_MAX = 50
 LONG = 2000  # words of a key of 4 KB
+PIPELINED = 3000  # requests
+SYNCED = 3
+BEGINS = b"H"  # an answer, and nothing else in it
+SMALL = 2048  # octets of a socket's buffer
+PROBE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+SCRAPE = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
 TOPIC = _spec.LEGACY_AMQP_TOPIC_BINDING
 TOPIC_CODE = _spec.LEGACY_AMQP_TOPIC_BINDING_CODE
 ENDLESS = (
@@ -70,6 +76,46 @@ def many_admin_connections(gateway: GatewayProcess, count: int) -> Sequence[Raw]
     metrics = gateway.metrics()
     assert metrics["gateway_admin_connections"] <= CONNECTIONS_MAX
     assert metrics["gateway_admin_connections_cut_total"] >= count - CONNECTIONS_MAX
+    return clients
+
+
+def pipelined_probes(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Requests one behind the other; a client is answered long before most of them are."""
+    other = Raw010(gateway.amqp_port, patience_s=120).log_in()
+    session = other.attach()
+    clients = [Raw(gateway.admin_port, patience_s=60) for _ in range(count)]
+    for client in clients:
+        assert client.say(PROBE * PIPELINED)
+    for _ in range(SYNCED):
+        assert other.does(session, [spec.ExchangeQuery(name="amq.topic")])
+    answered = [_answers(client, PIPELINED, waits=False) for client in clients]
+    assert sum(answered) < count * PIPELINED // 8
+    for client, already in zip(clients, answered, strict=True):
+        assert already + _answers(client, PIPELINED - already, waits=True) == PIPELINED
+    return [*clients, other]
+
+
+def _answers(client: Raw, most: int, *, waits: bool) -> int:
+    """How many answers to probes come, until there are so many, or no more for now."""
+    answered = 0
+    client.socket.settimeout(60 if waits else 0)
+    with contextlib.suppress(BlockingIOError):
+        while answered < most:
+            octets = client.socket.recv(1 << 20)
+            assert octets, "the connection was ended"
+            answered += octets.count(BEGINS)
+    return answered
+
+
+def unread_answers(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Requests one behind the other for long answers, of which none is read."""
+    clients: list[Raw] = []
+    for _ in range(count):
+        client = Raw(gateway.admin_port, patience_s=0.1, receives=SMALL)
+        client.say(SCRAPE * PIPELINED)
+        clients.append(client)
+    for _ in range(120):  # in each of which all who wait are answered
+        assert gateway.metrics()["gateway_kept_bytes"] > 0
     return clients
 
 
@@ -124,6 +170,22 @@ ATTACKS = (
         3000,
         300,
         config={"admin_connections": CONNECTIONS_MAX},
+    ),
+    Attack(
+        "pipelined probes",
+        pipelined_probes,
+        90,
+        20,
+        units_min=20 * PIPELINED * ASKED,
+        grown_max=20 * MIB,
+    ),
+    Attack(
+        "answers of the admin port not read",
+        unread_answers,
+        95,
+        95,
+        kept_max=95 * 128 * 1024,
+        grown_max=40 * MIB,
     ),
     Attack("topic keys of 4 KB", long_topic_keys, 100, 50, kept_max=32 * MIB, units_max=4 * SHARE),
 )

@@ -8,8 +8,7 @@ import pytest
 
 from gateway.audit.segment import SegmentWriter
 from gateway.errors import StartupError, StoreError
-from gateway.net.data_directory import IDENTITY_FILE, Disk, LateSegments, identity
-from gateway.wire.work import FILE, WORK
+from gateway.net.data_directory import IDENTITY_FILE, LateSegments, identity
 
 
 def test_the_identity_stays(tmp_path: pathlib.Path) -> None:
@@ -49,26 +48,3 @@ def test_a_full_disk_of_the_audit_log_alone_does_not_cost_the_stores_reserve(
     with pytest.raises(StoreError, match="cannot write to the audit log: No space") as caught:
         segments.append(b"")
     assert (caught.value.cause, caught.value.full) == ("full", not own_disk)
-
-
-def test_the_sizes_of_very_many_files_are_looked_at_a_few_at_a_time(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "audit").mkdir()
-    (tmp_path / "store.sqlite").write_bytes(b"x" * 7)
-    for number in range(300):
-        (tmp_path / "audit" / f"{number}.seg").write_bytes(b"xx")
-    disk = Disk(tmp_path, "audit")
-    look = disk.look()
-    more = True
-    while more:
-        assert disk.used == {}
-        began = WORK.units
-        more = next(look, look) is not look
-        assert WORK.units - began <= FILE
-    assert disk.used == {"store": 7, "audit": 600}
-
-
-def test_nothing_is_said_of_a_part_that_is_gone(tmp_path: pathlib.Path) -> None:
-    disk = Disk(tmp_path, "audit")
-    for _ in disk.look():
-        pass
-    assert disk.used == {"store": 0}

@@ -1,7 +1,7 @@
 """What is done each second goes on, whatever it raises."""
 
 import pytest
-from support.net import Net
+from support.net import Net, counting_defects
 from twisted.internet.task import Clock
 from twisted.logger import LogEvent, capturedLogs
 
@@ -37,7 +37,7 @@ def test_one_that_breaks_off_is_told_of_and_counted_and_comes_again() -> None:
     duties = Duties(clock, net.turns, net.counts)
     duties.every(1, broken)
     duties.every(1, lambda: others.append(clock.seconds()))
-    with capturedLogs() as captured:
+    with capturedLogs() as captured, counting_defects(net.counts):
         clock.pump([1] * 3)
         assert told(captured) == 1
         clock.pump([1] * TOLD_EVERY)

@@ -1,9 +1,10 @@
 """One event, one line; a traceback is part of its entry; Twisted's chatter is left out."""
 
 import importlib
-import io
 import json
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 from twisted.logger import LogEvent, Logger, LogLevel
@@ -23,12 +24,24 @@ def event(level: LogLevel, text: str, namespace: str = "gateway.test") -> LogEve
     }
 
 
+class Kept:
+    """Lines that were put."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.critical: list[bool] = []
+
+    def put(self, line: bytes, *, critical: bool = False) -> None:
+        self.text += line.decode()
+        self.critical.append(critical)
+
+
 def written(*events: LogEvent, level: str = "info", form: str = "text") -> str:
-    stream = io.StringIO()
-    observe = observer(stream, level=level, form=form)
+    kept = Kept()
+    observe = observer(kept, level=level, form=form)
     for each in events:
         observe(each)
-    return stream.getvalue()
+    return kept.text
 
 
 def failed() -> LogEvent:
@@ -110,10 +123,73 @@ def test_twisted_is_heard_from_warnings_on() -> None:
 
 
 def test_an_event_of_a_logger_is_written() -> None:
-    stream = io.StringIO()
-    log = Logger(namespace="gateway.x", observer=observer(stream, level="info", form="text"))
+    kept = Kept()
+    log = Logger(namespace="gateway.x", observer=observer(kept, level="info", form="text"))
     log.info("count {count}", count=3)
-    assert stream.getvalue().endswith("gateway.x: count 3\n")
+    log.critical("the last")
+    assert "gateway.x: count 3\n" in kept.text
+    assert kept.critical == [False, True]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_line_that_tells_of_a_gap_is_a_line_as_others(form: str) -> None:
+    program = (
+        "import os, sys\n"
+        "from gateway.net import logs\n"
+        f"logs.begin_logging(sys.stderr, level='critical', form='{form}')\n"
+        "from twisted.logger import Logger\n"
+        "log, held = Logger(namespace='gateway.x'), os.dup(2)\n"
+        "os.dup2(os.open('/dev/full', os.O_WRONLY), 2)\n"
+        "log.critical('nobody hears of this')\n"
+        "logs.flush()\n"
+        "os.dup2(held, 2)\n"
+        "log.critical('but of this')\n"
+        "logs.flush()\n"
+        "print(logs.lines_dropped())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True
+    )
+    first, second = done.stderr.splitlines()
+    assert done.stdout == "1\n"
+    assert "but of this" in first
+    words = "1 lines of the log are missing here: nobody took them"
+    if form == "json":
+        told = json.loads(second)
+        assert (told["level"], told["message"]) == ("error", words)
+    else:
+        assert second.endswith(f" error    gateway.net.logs: {words}")
+
+
+def test_no_other_file_has_the_number_of_a_standard_error_that_was_closed() -> None:
+    program = (
+        "import os, sys\n"
+        "from twisted.logger import Logger\n"
+        "from gateway.net.logs import begin_logging, flush\n"
+        "begin_logging(sys.stderr, level='info', form='text')\n"
+        "Logger(namespace='gateway.x').info('nobody hears of this')\n"
+        "flush()\n"
+        "print(os.readlink('/proc/self/fd/2'), os.open('/', os.O_RDONLY) > 2)\n"
+    )
+    closed = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", program]
+    done = subprocess.run(closed, capture_output=True, text=True, timeout=50, check=True)
+    assert done.stdout == "/dev/null True\n"
+
+
+def test_what_is_logged_last_is_written_before_the_process_ends() -> None:
+    program = (
+        "import sys\n"
+        "from twisted.logger import Logger\n"
+        "from gateway.net.logs import begin_logging\n"
+        "begin_logging(sys.stderr, level='info', form='text')\n"
+        "for number in range(2000):\n"
+        "    Logger(namespace='gateway.x').info('line {number}', number=number)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True
+    )
+    lines = done.stderr.splitlines()
+    assert [line.rpartition(": line ")[2] for line in lines] == [str(n) for n in range(2000)]
 
 
 def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
@@ -129,6 +205,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
             if isinstance(log, Logger) and log.namespace.startswith("gateway."):
                 names.add(log.namespace)
     assert sorted(names) == [
+        "gateway.net.admin.disk.Disk",
         "gateway.net.admin.scrape.Scrape",
         "gateway.net.admin.tokens.Tokens",
         "gateway.net.authenticate.Authentication",

@@ -1,7 +1,9 @@
 """Octets in, one write a turn, back-pressure both ways, and an orderly end."""
 
+import struct
+
 import pytest
-from support.net import FakeFace, Net, Wire
+from support.net import FakeFace, Net, Wire, counting_defects
 from support.rules import rule
 
 from gateway.net.listening.first_octets import HEADER_0_10
@@ -73,6 +75,56 @@ def test_the_face_hears_of_its_deadline() -> None:
     net.turn()
     assert face.log == ["deadline 3100"]
     assert wire.value().endswith(b"heartbeat")
+
+
+def of_kernel(silent_ms: int, allowed: int) -> bytes:
+    """A struct tcp_info."""
+    return struct.pack("=52xI8xI", silent_ms, allowed)
+
+
+@pytest.mark.parametrize(
+    ("paused", "silent_ms", "used", "most", "heard"),
+    [
+        (False, 2000, 0, 8000, []),  # all has been read
+        (False, 2000, 100, 8000, [1100]),
+        (True, 2000, 0, 8000, [1100]),
+        (True, 2000, 1999, 4000, [1100]),
+        (True, 2000, 2000, 4000, [3100]),  # it may not be allowed to send more
+        (True, 2000, 2999, 8000, [1100]),
+        (True, 2000, 3000, 8000, [3100]),  # nor here: it is told of less than there is
+        (True, 2000, 0, 0, [3100]),  # a kernel that does not tell
+    ],
+)
+def test_the_face_hears_at_its_deadline_what_the_kernel_has_and_nobody_has_read(
+    paused: bool, silent_ms: int, used: int, most: int, heard: list[int]
+) -> None:
+    net = Net()
+    pump, wire, face = connected(net)
+    wire.information = of_kernel(silent_ms, 6000)
+    wire.memory = struct.pack("=II", used, most)
+    face.reading_paused = paused
+    face.deadline_ms = 3000
+    pump.dataReceived(b"x")
+    net.turn()
+    net.clock.advance(3.1)
+    assert face.log == ["deadline 3100"]
+    assert face.heard_ms == heard
+
+
+def test_a_kernel_that_tells_nothing_is_no_witness_of_silence() -> None:
+    net = Net()
+    pump, wire, face = connected(net)
+    wire.information = b""
+    face.deadline_ms = 3000
+    pump.dataReceived(b"x")
+    net.turn()
+    net.clock.advance(3.1)
+    face.reading_paused = True
+    face.deadline_ms = 6000
+    pump.dataReceived(b"x")
+    net.turn()
+    net.clock.advance(3)
+    assert face.heard_ms == [6100]
 
 
 @rule("1.0", "5.1", "closed-by-shutting-down-the-outgoing-stream")
@@ -151,13 +203,14 @@ def test_a_defect_in_one_face_ends_that_connection_only() -> None:
     pump, wire, face = connected(net)
     other, other_wire, _ = connected(net)
     face.fails = ZeroDivisionError()
-    pump.dataReceived(b"x")
-    other.dataReceived(b"x")
-    net.turn()
+    with counting_defects(net.counts):
+        pump.dataReceived(b"x")
+        other.dataReceived(b"x")
+        net.turn()
+        pump.connectionLost()
     assert wire.aborted
     assert not other_wire.aborted
     assert other_wire.value() == b"x"
-    pump.connectionLost()
     assert net.counts.defects == 2  # the eof broke, too
 
 

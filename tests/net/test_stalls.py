@@ -86,9 +86,7 @@ def test_what_no_piece_answers_for_is_told_too(told: list[str]) -> None:
     assert told == []
     worked[0] += 400
     stalls.look(401)
-    assert told == [
-        "the event loop was held for 401 ms by a timer, the admin port, or short pieces"
-    ]
+    assert told == ["the event loop was held for 401 ms by a timer, or short pieces"]
     net.clock.advance(5)
     stalls.look(300)
     assert "stood for 300 ms, of which it worked 0 at most" in told[1]

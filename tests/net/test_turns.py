@@ -1,6 +1,6 @@
 """One end of turn for everything that one pass of the reactor read."""
 
-from support.net import FakeBridge, FakeFace, Net
+from support.net import FakeBridge, FakeFace, Net, counting_defects
 
 from gateway.errors import StoreError
 from gateway.faces.face import Peer
@@ -129,7 +129,8 @@ def test_a_turn_that_breaks_off_still_flushes_and_the_next_one_comes() -> None:
     (one,) = faces(net, "one")
     net.bridge.fails = ZeroDivisionError()
     net.turns.touch(one)
-    net.turn()
+    with counting_defects(net.counts):
+        net.turn()
     assert net.bridge.log == ["end_turn", "flush one"]
     assert net.counts.defects == 1
     net.bridge.fails = None
@@ -149,7 +150,8 @@ def test_a_connection_that_cannot_be_flushed_keeps_no_other_from_it() -> None:
     recorder.flush = broken  # type: ignore[method-assign]
     net.turns.touch(one)
     net.turns.touch(two)
-    net.turn()
+    with counting_defects(net.counts):
+        net.turn()
     assert net.bridge.log == ["end_turn", "flush two"]
     assert net.counts.defects == 1
 

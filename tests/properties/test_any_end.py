@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
 from hypothesis import settings
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from support.bare_clients import Bare010, Bare10, Talk010
 from support.face_1_0 import message
+from support.net import counting_defects
 from support.whole_gateway import Guest, WholeGateway
 
 from gateway.amqp_0_10 import _spec as spec
@@ -63,6 +65,8 @@ class Script(RuleBasedStateMachine):
         super().__init__()
         self.directory = tempfile.TemporaryDirectory()
         self.whole = WholeGateway(Path(self.directory.name)).start()
+        self.counting = ExitStack()
+        self.counting.enter_context(counting_defects(self.whole.service.counts))
         self.old: list[tuple[Bare010, Guest]] = []
         self.new: list[tuple[Bare10, Guest]] = []
         self.closing: set[int] = set()  # guests that leave, by identity
@@ -88,6 +92,7 @@ class Script(RuleBasedStateMachine):
             if not guest.over:
                 guest.hang_up()
         self.whole.stop()
+        self.counting.close()
         assert self.whole.service.counts.defects == 0
         self.whole.ledger().assert_balanced()
         self.directory.cleanup()

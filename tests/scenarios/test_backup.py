@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import suppress
+from errno import ENOSPC
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -410,3 +412,37 @@ def test_a_backup_that_the_store_keeps_waiting_is_given_up_with_the_cause(
     stand.gateway.service.bridge.store_error = None
     hanging.answers.set()
     stand.gateway.stop()
+
+
+def test_a_backup_that_is_not_begun_is_not_in_the_way_of_the_next(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("gateway.net.backup.Thread", refused)
+        with pytest.raises(GatewayError, match="no backup can be made now: can't start new thread"):
+            stand.backup.make(tmp_path / "copy")
+    stand.copy(tmp_path / "copy")
+    assert_lives(tmp_path / "copy")
+
+
+@pytest.mark.parametrize("call", ["pathlib.Path.touch", "os.open"])
+def test_a_backup_that_fails_as_it_begins_leaves_nothing_in_its_place(
+    stand: Stand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    real = os.open
+
+    def full(path: Any, *rest: Any, **more: Any) -> int:
+        if call == "os.open" and not str(path).endswith(UNFINISHED_FILE):
+            return real(path, *rest, **more)
+        raise OSError(ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(call, full)
+        with pytest.raises(GatewayError, match="No space left on device"):
+            stand.copy(tmp_path / "copy")
+    assert not (tmp_path / "copy.new").exists()
+    stand.copy(tmp_path / "copy")
+    assert_lives(tmp_path / "copy")

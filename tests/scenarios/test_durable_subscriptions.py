@@ -6,12 +6,15 @@ import tarfile
 import pytest
 from support.face_1_0 import Hub, body_of, message
 from support.own_rules import own_rules
+from support.talk_0_10 import Gateway
 from support.whole_gateway import WholeGateway
 from support.work import units_of
 from vectors.stores import make_store
 
 from gateway.amqp_1_0 import _spec
+from gateway.audit.schema import Kind, Reason
 from gateway.bridge.seams import Subscriber
+from gateway.permissions.actions import Action
 from gateway.wire.work import COPY, SHARE
 
 OLD = pathlib.Path(make_store.__file__).with_name("2026-11-22.tar.xz")
@@ -105,6 +108,8 @@ def test_a_subscription_is_not_found_at_its_queues_name_by_another(hub):
     again.send_attach(source=None, target=_spec.Target())
     eve.step()
     assert eve.refused() == "amqp:not-found"
+    denied = [each for each in hub.world.blocks.records() if each.kind == Kind.ACCESS_REFUSED]
+    assert len(denied) == 2
     assert bodies(eve) == []
 
 
@@ -119,8 +124,34 @@ def test_nobody_publishes_to_a_subscription_by_its_name(hub, user, condition):
     publish(hub, "amq.topic/news", b"for ann")
     relay = somebody.sender(None)
     told = message(b"by name", properties=_spec.Properties(to="subscription.ann.app.sub"))
-    assert somebody.send(relay, told) != _spec.Accepted()
+    assert somebody.send(relay, told).error.condition == condition
+    denied = [each for each in hub.world.blocks.records() if each.kind == Kind.ACCESS_REFUSED]
+    assert len(denied) == 2 * (user == EVE)
     assert hub.host.topology.find_queue("subscription.ann.app.sub").depth == 1
+
+
+@pytest.mark.parametrize("rules", [(), ("allow: all",), ("allow: publish", "allow: connect")])
+@pytest.mark.parametrize("explicit", [False, True])
+@pytest.mark.parametrize("user", ["ann", "eve"])
+def test_nor_does_a_client_of_0_10(rules, explicit, user):
+    gateway = Gateway()
+    subscriber = Subscriber("ann", "app", "sub")
+    owner = gateway.world.owner()
+    subscriptions = gateway.world.host.durable_subscriptions
+    subscriptions.make("subscription.ann.app.sub", subscriber, owner)
+    if rules:
+        gateway.settings.access.rules = own_rules(*rules)
+    client = gateway.session(user)
+    client.publishes(b"x", to="", key="subscription.ann.app.sub", explicit=explicit)
+    heard = [each[0] for each in client.hears() if isinstance(each, tuple)]
+    assert (530 if user == "ann" else 403) in heard
+    books = gateway.world.blocks.records()
+    refused = [each for each in books if each.kind == Kind.REFUSED]
+    assert [Reason(each.reason) for each in refused] == [Reason.NOT_ALLOWED]
+    denied = [each for each in books if each.kind == Kind.ACCESS_REFUSED]
+    assert [each.message for each in denied] == [refused[0].message] * (user == "eve")
+    assert gateway.settings.counts.access_refused[Action.PUBLISH] == len(denied)
+    gateway.world.check()
 
 
 def test_one_that_waits_for_much_and_comes_back_for_another_topic_is_no_long_turn(hub):

@@ -1,5 +1,7 @@
 """What clients can make the gateway keep, in octets; whoever is polite beside them goes on."""
 
+import tracemalloc
+
 import pytest
 from support.bridge_world import Session
 from support.face_1_0 import Hub, message
@@ -15,6 +17,7 @@ from gateway.amqp_0_10.frames import (
     FIRST_FRAME,
     FIRST_SEGMENT,
     HEADER,
+    LAST_FRAME,
     LAST_SEGMENT,
     WHOLE_COMMAND,
     FrameWriter,
@@ -22,6 +25,7 @@ from gateway.amqp_0_10.frames import (
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.seams import QueueSettings
+from gateway.faces.face import Face
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import WORK
@@ -309,6 +313,100 @@ def test_deliveries_that_are_not_read_do_not_pause_reading() -> None:
     assert len(client.face.data_to_send()) > 50_000
     client.face.write_blocked(True)
     assert not client.face.reading_paused
+
+
+def test_nor_do_large_ones_and_a_silent_reader_of_them_is_found_dead() -> None:
+    gateway = Gateway(limits=Limits(heartbeat_s=4))
+    client = gateway.session()
+    client.does(spec.QueueDeclare(queue="q"))
+    for _ in range(5):
+        client.publishes(bytes(500_000))
+        client.hears()
+    client.subscribes()
+    face = client.face
+    last_ms = gateway.world.now_ms
+    face.receive_data(client.connection.data_to_send(), last_ms)
+    gateway.world.turn()
+    written = len(face.data_to_send())
+    face.write_blocked(True)
+    gateway.world.turn()
+    written += len(face.data_to_send())
+    assert written < 500_000  # of a message
+    assert len(face._sessions[1].unsettled) > 2
+    assert not face.reading_paused
+    for now_ms in range(last_ms, last_ms + 7_900, 100):
+        face.handle_deadline(now_ms)
+        face.data_to_send()
+    assert not face.closed
+    face.handle_deadline(last_ms + 8_000)
+    assert face.closed
+
+
+@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
+def test_a_large_message_is_not_copied_when_it_is_whole(protocol: str) -> None:
+    pieces = 160
+    piece = bytes(60_000)
+    if protocol == "0-10":
+        client = Gateway().session()
+        client.does(spec.QueueDeclare(queue="q"))
+        face: Face = client.face
+        transfer = command_octets(spec.MessageTransfer(destination=""))
+        face.receive_data(frame(FIRST_SEGMENT | 3, COMMAND, 1, transfer), 0)
+        octets = frame(LAST_SEGMENT, BODY, 1, piece)
+        begin = frame(LAST_SEGMENT | FIRST_FRAME, BODY, 1, piece)
+        end = frame(LAST_SEGMENT | LAST_FRAME, BODY, 1, piece)
+    else:
+        hub = Hub()
+        session = hub.client().session()
+        hub.world.queue()
+        hub.clients[0].sender("q", session=session)
+        hub.step()
+        face = hub.clients[0].face
+
+        def part(more: bool, **fields: object) -> bytes:
+            transfer = _spec.Transfer(handle=0, more=more, settled=True, **fields)  # type: ignore[arg-type]  # as given
+            return octets_of(transfer, channel=session.channel_out, payload=piece)
+
+        head = b"\x00\x53\x75\xb0" + (pieces * len(piece) - 8).to_bytes(4, "big")
+        octets, end = part(True), part(False)
+        begin = part(True, delivery_id=0, delivery_tag=b"t").replace(piece, head + piece[8:])
+    tracemalloc.start()
+    try:
+        for each in (begin, *([octets] * (pieces - 2)), end):
+            face.receive_data(each, 0)
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept > pieces * len(piece)
+    assert most < 1.4 * pieces * len(piece)
+
+
+@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
+def test_who_is_not_read_is_dead_when_the_kernel_has_heard_nothing_for_too_long(
+    protocol: str,
+) -> None:
+    limits = Limits(heartbeat_s=4, idle_timeout_ms=8000)
+    face: Face
+    if protocol == "0-10":
+        gateway = Gateway(limits=limits)
+        client = gateway.session()
+        face, room, now_ms = client.face, client.face.client.room, gateway.world.now_ms
+    else:
+        hub = Hub(limits=limits)
+        hub.client().session()
+        face, room, now_ms = hub.clients[0].face, hub.clients[0].face.client.room, hub.world.now_ms
+    face.write_blocked(True)
+    room.unread = MIB
+    assert face.reading_paused
+    for _ in range(10):
+        now_ms += 7_000
+        face.heard(now_ms)
+        face.handle_deadline(now_ms)
+    face.heard(now_ms - 5_000)
+    face.handle_deadline(now_ms + 7_999)
+    assert face.status() is not None
+    face.handle_deadline(now_ms + 8_000)
+    assert face.status() is None
 
 
 def nulls(count: int) -> Tagged:

@@ -149,6 +149,7 @@ def test_a_client_is_not_taken_for_dead_while_it_is_not_read() -> None:
     assert client.face.reading_paused
     for _ in range(20):
         gateway.world.now_ms += 60_000
+        client.face.heard(gateway.world.now_ms)  # by the kernel
         client.face.handle_deadline(gateway.world.now_ms)
     assert not client.face.closed
 
@@ -187,6 +188,7 @@ def test_a_1_0_connection_is_not_read_while_twice_as_much_is_held() -> None:
     assert client.face.reading_paused
     for _ in range(20):
         hub.world.now_ms += 60_000
+        client.face.heard(hub.world.now_ms)  # by the kernel
         client.face.handle_deadline(hub.world.now_ms)
     assert not client.face.closed
     link.send_detach()

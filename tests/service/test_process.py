@@ -1,17 +1,19 @@
 """A process of its own: what `run` wires, a thread that dies, few files that it may have open."""
 
+import fcntl
 import json
+import os
 import re
 import resource
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from signal import SIGTERM
+from signal import SIGHUP, SIGTERM
 from socket import create_connection
 
 import pytest
-from support.gateway_process import GatewayProcess, run
+from support.gateway_process import GatewayProcess, command, run
 from support.raw_peers import Raw, Raw010
 
 from gateway.amqp_0_10 import _spec as spec
@@ -36,6 +38,27 @@ def test_a_thread_that_dies_ends_the_process_and_says_why() -> None:
     )
     assert done.returncode == 70
     assert "thread store has died, and with it the gateway: ZeroDivisionError" in done.stderr
+
+
+def test_an_exception_that_nobody_can_catch_is_a_line_of_the_log() -> None:
+    program = (
+        "import sys\n"
+        "from gateway.net.logs import begin_logging\n"
+        "from gateway.service.process import on_unraisable\n"
+        "begin_logging(sys.stderr, level='info', form='json')\n"
+        "sys.unraisablehook = on_unraisable\n"
+        "class Broken:\n"
+        "    def __del__(self):\n"
+        "        1 // 0\n"
+        "Broken()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True
+    )
+    (line,) = map(json.loads, done.stderr.splitlines())
+    assert (line["level"], line["logger"]) == ("critical", "gateway.service.Service")
+    assert "Broken.__del__" in line["message"]
+    assert "ZeroDivisionError" in line["traceback"]
 
 
 @pytest.mark.parametrize("said", ["log.err()", "Logger().failure('x')"])
@@ -81,6 +104,82 @@ def test_memory_that_is_refused_ends_the_process_as_a_kill_does(tmp_path: Path) 
         assert gateway.recovered >= 40
     checked = gateway.tool("audit", "verify", str(gateway.data))
     assert (checked.returncode, checked.stdout.count("whole")) == (0, 1)
+
+
+def test_a_log_that_nobody_reads_holds_neither_clients_nor_the_stop(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    options = ["listen.amqp=127.0.0.1:0", "admin=127.0.0.1:0", "logging.level=debug"]
+    options += [f"data_directory={tmp_path}/data", "store_reserve=0"]
+    given = [part for option in options for part in ("--set", option)]
+    process = subprocess.Popen(command("serve", *given), stdout=writer, stderr=writer)
+    os.close(writer)
+    with process, open(reader) as log:
+        ready = next(line for line in log if " is ready: " in line)
+        ports = [int(port) for port in re.findall(r"127\.0\.0\.1:(\d+)", ready)]
+        try:
+            for _ in range(60):  # each has several lines
+                with Raw010(ports[0], patience_s=30) as client:
+                    client.log_in()
+            with Raw(ports[1], patience_s=30) as probe:
+                probe.say(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert probe.hear().startswith(b"HTTP/1.1 200 ")
+            process.send_signal(SIGTERM)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+
+
+def test_a_stop_does_not_wait_for_files_that_do_not_answer(tmp_path: Path) -> None:
+    with GatewayProcess(tmp_path) as gateway:
+        file = tmp_path / "gateway.yaml"
+        file.unlink()
+        os.mkfifo(file)
+        gateway.signal(SIGHUP)
+        with file.open("wb"):  # a thread of the gateway reads it now, and has nothing
+            gateway.signal(SIGTERM)
+            assert gateway.wait() == 0
+    assert gateway.log().splitlines()[-1].endswith("Service: stopped")
+
+
+# A gateway that gets a SIGHUP before it has recovered, which stands for its stop here, and each
+# signal again when nothing of Python is left but that.
+SIGNALLED = """
+import os, sys
+from signal import SIGHUP, SIGINT, SIGTERM
+from gateway.cli import main
+from gateway.service.service import Service
+
+class Last:
+    def __del__(self, kill=os.kill, process=os.getpid(), numbers=(SIGHUP, SIGINT, SIGTERM)):
+        for number in numbers:
+            kill(process, number)
+
+last = Last()
+make = Service.__init__
+
+def made(self, *arguments, **named):
+    os.kill(os.getpid(), SIGHUP)
+    make(self, *arguments, **named)
+
+Service.__init__ = made
+Service.reload = Service.stop
+sys.argv[0] = "amqp-gateway"
+main()
+"""
+
+
+def test_signals_at_the_beginning_and_at_the_end_kill_nothing(tmp_path: Path) -> None:
+    options = ["listen.amqp=127.0.0.1:0", "admin=127.0.0.1:0", f"data_directory={tmp_path}/data"]
+    given = [part for option in options for part in ("--set", option)]
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNALLED, "serve", *given],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1].rpartition(": ")[2]) == (0, "stopped")
 
 
 # A gateway whose store is given a turn that nobody can read, as soon as it has started.

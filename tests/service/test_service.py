@@ -3,11 +3,13 @@
 import os
 import pathlib
 import threading
+from typing import Any
 
 import pytest
 from support.rules import rule
 from support.whole_gateway import WholeGateway
 from twisted.internet.error import CannotListenError
+from twisted.web.test.requesthelper import DummyRequest
 
 from gateway.audit.reader import Segment, records, segment_paths, verify
 from gateway.clients.client import ClientError, Delivered, Login, Subscription
@@ -18,6 +20,7 @@ from gateway.metrics import METRICS, OBJECT_METRICS
 from gateway.net.admin.measures import ByQueue
 from gateway.net.listening.users import make_user, write_users
 from gateway.net.stopping import Stage
+from gateway.service.admin import site_of
 from gateway.service.form import form
 from gateway.translate.mapping_rows import ROWS
 
@@ -219,6 +222,20 @@ def test_every_metric_has_a_reader_and_the_numbers_are_those_of_the_run(
         row.name.removesuffix("_total") for row in METRICS
     }
     assert set(ByQueue(whole.service.bridge).readers()) == {row.name for row in OBJECT_METRICS}
+    whole.stop()
+
+
+def test_metrics_are_told_while_the_reactors_own_threads_wait_for_names(
+    whole: WholeGateway,
+) -> None:
+    request: Any = DummyRequest([b"metrics"])
+    request.channel = None
+    site = site_of(whole.service, whole.service.collector)
+    site.resource.children[b"metrics"].render_GET(request)
+    whole.let_happen(lambda: bool(request.written))
+    text = b"".join(request.written)
+    assert b"gateway_ready 1.0" in text
+    assert b'gateway_data_bytes{part="audit"}' in text
     whole.stop()
 
 

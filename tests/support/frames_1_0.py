@@ -41,3 +41,24 @@ def read_payloads(octets):
             found.append((channel, None, b""))
         pos += size
     return found
+
+
+def give_up(link, *, tag=b"t", begun=False, resume=None):
+    """Send a delivery that comes to nothing: an aborted one, or one that nobody knows to resume."""
+    sending = link.session.sending
+    number = sending.next_delivery_id
+    first = _spec.Transfer(
+        handle=link.handle_out, delivery_id=number, delivery_tag=tag, message_format=0
+    )
+    first.resume = resume
+    if begun:
+        first.more = True
+        link.session.write(first)
+        sending.next_outgoing_id += 1
+        first = _spec.Transfer(handle=link.handle_out)
+    first.aborted = None if resume else True
+    link.session.write(first)
+    sending.next_outgoing_id += 1
+    sending.next_delivery_id = number + 1
+    link.delivery_count += 1
+    link.credit -= 1

@@ -1,12 +1,15 @@
 """A bridge, faces and transports that only write down what happens to them."""
 
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import cast
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.interfaces import IDelayedCall, IOpenSSLContextFactory
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
+from twisted.logger import globalLogPublisher
 
 from gateway.errors import StoreError
 from gateway.faces.face import STOPS, Authenticator, Ending, Face, Peer, PeerStatus
@@ -17,8 +20,20 @@ from gateway.net.listening.listen import Door, Listener
 from gateway.net.pump import Pump
 from gateway.net.transport import Layer
 from gateway.net.turns import TurnLoop
+from gateway.service.defects import Defects
 from gateway.wire.accounts import Account
 from gateway.wire.work import WORK
+
+
+@contextmanager
+def counting_defects(counts: NetCounts) -> Iterator[None]:
+    """Of the log, as the process does."""
+    observer = Defects(counts)
+    globalLogPublisher.addObserver(observer)
+    try:
+        yield
+    finally:
+        globalLogPublisher.removeObserver(observer)
 
 
 class FakeBridge:
@@ -75,6 +90,7 @@ class FakeFace:
         self.received = b""
         self.to_send = b""
         self.log: list[str] = []
+        self.heard_ms: list[int] = []
         self.deadline_ms: int | None = None
         self.fails: Exception | None = None
         self.is_drained = True
@@ -113,6 +129,9 @@ class FakeFace:
     def handle_deadline(self, now_ms: int) -> None:
         self.log.append(f"deadline {now_ms}")
         self.deadline_ms = None
+
+    def heard(self, at_ms: int) -> None:
+        self.heard_ms.append(at_ms)
 
     def doing(self) -> str:
         return "user 'u': fake"
@@ -179,7 +198,9 @@ class Wire(StringTransport):
         self.tls: list[object] = []
         self.no_delay = False
         self.kept_alive = False
-        self.information = bytes(104)  # Linux's struct tcp_info
+        # Linux's struct tcp_info: nothing has come for very long.
+        self.information = bytes(52) + b"\xff" * 4 + bytes(48)
+        self.memory = bytes(8)  # of octets that are not read, and how much there may be
         self.protocol: object = None
         self.handle: object = self
 
@@ -203,7 +224,7 @@ class Wire(StringTransport):
         assert value > 0
 
     def getsockopt(self, level: int, option: int, size: int) -> bytes:
-        return self.information[:size]
+        return (self.information if level == socket.IPPROTO_TCP else self.memory)[:size]
 
     def setTcpNoDelay(self, enabled: bool) -> None:
         self.no_delay = enabled

@@ -39,11 +39,22 @@ class Raw:
     """
 
     def __init__(
-        self, port: int, *, patience_s: float = PATIENCE_S, address: str = "127.0.0.1"
+        self,
+        port: int,
+        *,
+        patience_s: float = PATIENCE_S,
+        address: str = "",
+        host: str = "127.0.0.1",
+        receives: int = 0,
     ) -> None:
-        self.socket = socket.create_connection(
-            ("127.0.0.1", port), timeout=30, source_address=(address, 0)
-        )
+        """`receives`: octets that the system takes for it unread; 0: as many as is usual."""
+        self.socket = socket.socket()
+        if receives:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receives)
+        self.socket.settimeout(30)
+        if address:
+            self.socket.bind((address, 0))
+        self.socket.connect((host, port))
         self.socket.settimeout(patience_s)
         self.ended = False
 
@@ -82,9 +93,14 @@ class Raw010(Raw):
     """A 0-10 client; `log_in` speaks properly, what comes after is the attack's."""
 
     def __init__(
-        self, port: int, *, patience_s: float = PATIENCE_S, address: str = "127.0.0.1"
+        self,
+        port: int,
+        *,
+        patience_s: float = PATIENCE_S,
+        address: str = "",
+        host: str = "127.0.0.1",
     ) -> None:
-        super().__init__(port, patience_s=patience_s, address=address)
+        super().__init__(port, patience_s=patience_s, address=address, host=host)
         self.connection = Connection(Role.CLIENT, Limits(), 0)
         self.host = ""
 

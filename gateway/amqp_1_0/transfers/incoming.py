@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Final, final
 
 from gateway.amqp_1_0._spec import DeliveryState, TransactionalState, Transfer
@@ -9,8 +10,6 @@ from gateway.amqp_1_0.carrier import Carrier
 from gateway.amqp_1_0.errors import LinkFieldError
 from gateway.wire.accounts import DECODED
 
-LOOSE_PARTS: Final = 256
-SMALL_OCTETS: Final = 256
 NO_DELIVERY: Final = -1
 UNNUMBERED: Final = -2  # a delivery that came without its delivery-id
 
@@ -31,15 +30,14 @@ class Partial:
 
     Attributes:
         kept: octets of it on the connection's account.
+        octets: its payload so far, in one buffer that becomes the whole one's uncopied.
     """
 
     __slots__ = (
-        "_joined",
-        "_loose_octets",
         "delivery_id",
         "kept",
         "message_format",
-        "parts",
+        "octets",
         "rcv_second",
         "resume",
         "settled",
@@ -60,11 +58,10 @@ class Partial:
         self.state: DeliveryState | None = transfer.state
         self.resume = transfer.resume is True
         self.rcv_second = rcv_second
-        self.parts = [payload]
+        self.octets = BytesIO()
+        self.octets.write(payload)
         self.size = len(payload)
         self.kept = 0
-        self._joined = 1
-        self._loose_octets = 0
 
     def add(self, transfer: Transfer, payload: bytes) -> None:
         """Take a continuation, which may repeat what the first transfer said but not change it."""
@@ -80,8 +77,7 @@ class Partial:
             self._change(transfer.state)
         if payload:
             self.size += len(payload)
-            self.parts.append(payload)
-            self._join_small(len(payload))
+            self.octets.write(payload)
 
     def _change(self, state: DeliveryState) -> None:
         """All transfers of a delivery belong to one transaction, or to none (4.4.1)."""
@@ -91,15 +87,6 @@ class Partial:
         ):
             raise LinkFieldError("a delivery that changes its transaction")
         self.state = state
-
-    def _join_small(self, octets: int) -> None:
-        """Make one part of many: small ones take more memory than their octets."""
-        self._loose_octets += octets
-        if len(self.parts) - self._joined >= LOOSE_PARTS:
-            if self._loose_octets < LOOSE_PARTS * SMALL_OCTETS:
-                self.parts[self._joined :] = [b"".join(self.parts[self._joined :])]
-            self._joined = len(self.parts)
-            self._loose_octets = 0
 
 
 @final

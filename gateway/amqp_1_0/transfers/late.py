@@ -51,7 +51,7 @@ def pass_over(incoming: Incoming, transfer: Transfer, number: int | None) -> Non
 def give_up(link: Link, partial: Partial, events: list[Event]) -> None:
     """Tell of a delivery of which not all has come, with what has."""
     link.incoming.drop_partial()
-    payload = b"".join(partial.parts)
+    payload = partial.octets.getvalue()
     events.append(
         DeliveryDropped(link.session, link, partial.message_format, payload, partial.state)
     )

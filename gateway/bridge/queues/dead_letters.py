@@ -4,7 +4,8 @@ A message that is rejected may go to very many queues, and one command may rejec
 what has been moved in a turn has used up its share, the others wait in their queues, where nobody
 gets them any more, until a later turn; those of one connection in their order, and connections in
 turn. Each is moved within one turn, so that it is here or there after a crash: who rejected it is
-told when it has been moved, or gets it again.
+told when it has been moved, or gets it again. Where one goes to very many queues, that turn is long
+(`spread.entering`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from gateway.audit.schema import Reason
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.bridge.spread.entering import Entering
+from gateway.bridge.spread.rerouting import NO_END, Rerouting
 from gateway.bridge.turns import TurnBook
 from gateway.wire.work import SHARE, WORK
 
@@ -25,8 +28,54 @@ from gateway.wire.work import SHARE, WORK
 class Moves(Protocol):
     """Whoever moves dead letters."""
 
-    def move_late(self, queue: Queue, entry: Entry, reason: Reason) -> None:
-        """It is the turn of one that has waited."""
+    def move_late(self, queue: Queue, entry: Entry, reason: Reason) -> Rerouting | None:
+        """It is the turn of one that has waited: it leaves, for where it is to go on to."""
+
+
+@final
+class Letter:
+    """One that goes to very many queues. Implements `entering.Long`."""
+
+    __slots__ = ("_entry", "_letters", "_moves", "_queue", "_reason", "_rerouting", "_turns")
+
+    def __init__(
+        self,
+        turns: TurnBook,
+        moves: Moves,
+        letters: Letters,
+        queue: Queue,
+        entry: Entry,
+        reason: Reason,
+    ) -> None:
+        self._turns = turns
+        self._moves = moves
+        self._letters = letters
+        self._queue = queue
+        self._entry: Entry | None = entry
+        self._reason = reason
+        self._rerouting: Rerouting | None = None
+
+    def who(self) -> str:
+        """See `Long`."""
+        return self._letters.who()
+
+    def go_on(self, end: int) -> bool:
+        """See `Long`. When it is moved it is the turn of those behind it."""
+        self._turns.open = True
+        moved = True  # also where a defect breaks it off: others are not to wait for ever
+        try:
+            moved = self._move(end)
+        finally:
+            if moved:
+                self._turns.spread.put_off(self._letters)
+        return moved
+
+    def _move(self, end: int) -> bool:
+        entry = self._entry
+        if entry is not None:
+            self._entry = None
+            self._rerouting = self._moves.move_late(self._queue, entry, self._reason)
+        return self._rerouting is None or self._rerouting.go_on(end)
 
 
 @final
@@ -40,7 +89,7 @@ class Letters:
         self._moves = moves
         self._connection = connection
         # Also who is to be told when those before are moved.
-        self.waiting: deque[tuple[Queue, Entry, Reason] | tuple[LookUpWaiter, int]] = deque()
+        self.waiting: deque[tuple[Queue, Entry, Reason, bool] | tuple[LookUpWaiter, int]] = deque()
 
     def who(self) -> str:
         """See `Piecework`."""
@@ -53,9 +102,14 @@ class Letters:
             if WORK.units > end:
                 return False
             first = waiting.popleft()
-            if len(first) == 3:
-                queue, entry, reason = first
-                self._moves.move_late(queue, entry, reason)
+            if len(first) == 4:
+                queue, entry, reason, large = first
+                if large:
+                    self._letters.begin(self, queue, entry, reason)
+                    return True  # for now
+                rerouting = self._moves.move_late(queue, entry, reason)
+                if rerouting is not None:
+                    rerouting.go_on(NO_END)
             else:
                 waiter, token = first
                 waiter.on_looked_up(token, None)
@@ -67,11 +121,12 @@ class Letters:
 class DeadLetters:
     """Those of one virtual host."""
 
-    __slots__ = ("_by_connection", "_moves", "_spent", "_turn", "_turns")
+    __slots__ = ("_by_connection", "_entering", "_moves", "_spent", "_turn", "_turns")
 
-    def __init__(self, moves: Moves, turns: TurnBook) -> None:
+    def __init__(self, moves: Moves, turns: TurnBook, entering: Entering) -> None:
         self._moves = moves
         self._turns = turns
+        self._entering = entering
         self._by_connection: dict[int, Letters] = {}
         self._turn = 0  # in which `_spent` units of work were moved at once
         self._spent: int64 = 0
@@ -90,14 +145,21 @@ class DeadLetters:
             self._spent = 0
         self._spent += units
 
-    def put_off(self, connection: int, queue: Queue, entry: Entry, reason: Reason) -> None:
-        """Move it in a later turn."""
+    def begin(self, letters: Letters, queue: Queue, entry: Entry, reason: Reason) -> None:
+        """Move one that goes to very many queues, and go on with `letters` then."""
+        letter = Letter(self._turns, self._moves, letters, queue, entry, reason)
+        self._entering.put_off(letter)
+
+    def put_off(
+        self, connection: int, queue: Queue, entry: Entry, reason: Reason, *, large: bool
+    ) -> None:
+        """Move it in a later turn; `large`: it goes to very many queues."""
         letters = self._by_connection.get(connection)
         if letters is None:
             letters = Letters(self, self._moves, connection)
             self._by_connection[connection] = letters
             self._turns.spread.put_off(letters)
-        letters.waiting.append((queue, entry, reason))
+        letters.waiting.append((queue, entry, reason, large))
 
     def tell(self, connection: int, waiter: LookUpWaiter, token: int) -> bool:
         """Tell `waiter` when what the connection has rejected is moved; `False`: it is."""

@@ -22,6 +22,7 @@ from gateway.bridge.settlement import Settlement
 from gateway.bridge.tickets import Ticket
 from gateway.bridge.transaction import Held, Transaction, drop, refuse_deleted, remote_of
 from gateway.message import ACCEPTED, Condition, Delivery, Outcome, OutcomeKind, UpstreamTransaction
+from gateway.wire.work import COPY, WORK
 
 # Of a copy whose transaction came to nothing before its outcome was known.
 FALLEN: Final = Outcome(
@@ -64,6 +65,7 @@ class TransactedCopies:
     """All of one transaction."""
 
     __slots__ = (
+        "_concluded",
         "_copies",
         "_number",
         "_presumed",
@@ -88,6 +90,7 @@ class TransactedCopies:
         self._number = 0  # of the last copy
         self._waiting: dict[int, Posted] = {}  # by number of the copy
         self._presumed: list[Delivery] = []
+        self._concluded = 0  # of those
 
     @property
     def waiting(self) -> bool:
@@ -209,15 +212,33 @@ class TransactedCopies:
             copies.leave(queue, entry)
             self._tell(posted, FALLEN)
 
-    def conclude(self, how: AuditOutcome) -> None:
-        """All end as the transaction has: COMMITTED, ROLLED_BACK or IN_DOUBT.
+    def forsake(self) -> None:
+        """The transaction has ended: of what was sent and has no outcome its publisher hears that.
 
-        Of those that were sent and have no outcome the upstream still has to speak.
+        The upstream still has to speak of it.
         """
         self.withdraw()
         for posted in self._waiting.values():
             self._tell(posted, FALLEN)
         self._waiting.clear()
-        for delivery in self._presumed:
-            self._settlement.conclude(delivery, how)
-        self._presumed.clear()
+
+    @property
+    def presumed(self) -> int:
+        """How many have an outcome, as far as the transaction goes."""
+        return len(self._presumed)
+
+    def conclude(self, how: AuditOutcome, end: int) -> bool:
+        """They end as the transaction has: COMMITTED, ROLLED_BACK or IN_DOUBT.
+
+        In their order, until `WORK.units` is above `end`; whether all have.
+        """
+        presumed = self._presumed
+        while self._concluded < len(presumed):
+            if WORK.units > end:
+                return False
+            WORK.units += COPY
+            self._settlement.conclude(presumed[self._concluded], how)
+            self._concluded += 1
+        self._presumed = []
+        self._concluded = 0
+        return True

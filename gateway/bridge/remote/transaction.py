@@ -7,7 +7,8 @@
     CLOSING     the commit was asked for; copies have no outcome yet
     COMMITTING  all were accepted: deliveries are retired in it, then it is discharged
     UNDOING     it is rolled back: discharged as failed once what was sent has its outcomes
-    OVER        the upstream has ended it, or it was lost
+    OVER        the upstream has ended it, or it was lost; of very much that ends with it, over
+                several turns, which are one
 
 Whoever fills it need not know that it has failed or was lost: what is published from then on
 falls with it, and the commit says so. So nothing is ever half done. What becomes of its copies is
@@ -28,7 +29,8 @@ from gateway.bridge.remote.remote import Branch, Remote
 from gateway.bridge.remote.transacted_copies import TransactedCopies
 from gateway.bridge.seams import PENDING, Published, Publisher, PublishStatus
 from gateway.bridge.settlement import Settlement
-from gateway.bridge.transaction import Transaction
+from gateway.bridge.spread.rerouting import NO_END
+from gateway.bridge.transaction import Retirement, Transaction
 from gateway.message import (
     ACCEPTED,
     Condition,
@@ -38,6 +40,7 @@ from gateway.message import (
     Refusal,
 )
 from gateway.wire.machine import Machine, Table
+from gateway.wire.work import COPY, DELIVERY, SHARE, WORK
 
 
 class State(IntEnum):
@@ -89,17 +92,19 @@ DELETED: Final = Refusal(
 
 @final
 class RemoteTransaction:
-    """Implements `remote.Work`, and `Publisher` of the copies."""
+    """Implements `remote.Work`, `Publisher` of the copies, and `entering.Long` of its end."""
 
     __slots__ = (
         "_branch",
         "_copies",
         "_counted",
+        "_how",
         "_machine",
         "_parts",
         "_problem",
         "_publisher",
         "_settlement",
+        "_settling",
         "_token",
         "_transaction",
     )
@@ -122,6 +127,9 @@ class RemoteTransaction:
         self._branch: Branch | None = None
         self._problem: Refusal | None = None
         self._counted = False  # among what waits for upstreams
+        # Its end, and the deliveries that get what they are to get then, last ones first.
+        self._how = AuditOutcome.ROLLED_BACK
+        self._settling: list[Retirement] = []
         # The commit that was asked for.
         self._publisher: Publisher | None = None
         self._token = 0
@@ -271,27 +279,57 @@ class RemoteTransaction:
         if not self._machine.receive(Input.ENDED):
             return
         self._problem = refusal
-        ledger = self._copies.ledger
+        self._how = how
+        if self._publisher is not None:
+            self._settling = list(self._transaction.retirements)
+        copies = self._copies
+        copies.ledger.transaction = self._transaction.number
+        self._parts.forsake()
+        copies.ledger.transaction = 0
+        if COPY * self._parts.presumed + DELIVERY * len(self._settling) > SHARE:
+            copies.entering.put_off(self)
+        else:
+            self._finish(NO_END)
+
+    def who(self) -> str:
+        """See `Long`."""
+        return f"connection {self._transaction.connection}, whose transaction an upstream ended"
+
+    def go_on(self, end: int) -> bool:
+        """See `Long`."""
+        self._copies.turns.open = True
+        return self._finish(end)
+
+    def _finish(self, end: int) -> bool:
+        """What was done in it ends as it has, until `WORK.units` is above `end`; whether all."""
         transaction = self._transaction
+        ledger = self._copies.ledger
         ledger.transaction = transaction.number
-        self._parts.conclude(how)
-        self._settle(how == AuditOutcome.COMMITTED)
+        done = self._parts.conclude(self._how, end) and self._settle(end)
         ledger.transaction = 0
-        ledger.transaction_ended(transaction.number, transaction.connection, how)
+        if not done:
+            return False
+        ledger.transaction_ended(transaction.number, transaction.connection, self._how)
         if self._counted:
             self._copies.tickets.open -= 1
         if self._publisher is not None:
-            self._answer(self._publisher, refusal)
+            self._answer(self._publisher, self._problem)
+        return True
 
-    def _settle(self, committed: bool) -> None:
+    def _settle(self, end: int) -> bool:
         """If it was to be committed: its deliveries get what they are to get."""
-        if self._publisher is None:
-            return
-        for retirement in reversed(list(self._transaction.retirements)):
+        committed = self._how == AuditOutcome.COMMITTED
+        settling = self._settling
+        while settling:
+            if WORK.units > end:
+                return False
+            WORK.units += DELIVERY
+            each = settling.pop()
             if committed:
-                self._settlement.settle(retirement.delivery, retirement.outcome, Reason.NONE)
-            elif retirement.otherwise is not None:
-                self._settlement.settle(retirement.delivery, retirement.otherwise, Reason.ROLLBACK)
+                self._settlement.settle(each.delivery, each.outcome, Reason.NONE)
+            elif each.otherwise is not None:
+                self._settlement.settle(each.delivery, each.otherwise, Reason.ROLLBACK)
+        return True
 
     def _answer(self, publisher: Publisher, refusal: Refusal | None) -> None:
         outcome = ACCEPTED

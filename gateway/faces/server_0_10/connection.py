@@ -158,11 +158,13 @@ class ServerConnection:
     def handle_deadline(self, now_ms: int) -> None:
         """Heartbeats, and peers that are late."""
         self.client.act(now_ms)
-        if self.reading_paused:
-            self.connection.unheard(now_ms)
         self.client.visit.timed = True
         self._take(self.connection.handle_deadline(now_ms), now_ms)
         self.client.visit.timed = False
+
+    def heard(self, at_ms: int) -> None:
+        """It was not silent then."""
+        self.connection.heard(at_ms)
 
     def doing(self) -> str:
         """What it has been at just now."""

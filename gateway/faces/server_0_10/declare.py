@@ -335,7 +335,10 @@ class Declarations:
         return answer if isinstance(answer, Refusal) else None
 
     def on_queue_query(self, command: QueueQuery) -> QueueQueryResult:
-        """queue.query: a queue that is not there is a result without fields, not an exception."""
+        """queue.query: a queue that is not there is a result without fields, not an exception.
+
+        Its messages are those that nobody has acquired, as a qpidd counts them.
+        """
         found = self.host.topology.find_queue(command.queue or "")
         if found is None:
             return QueueQueryResult()
@@ -348,7 +351,7 @@ class Declarations:
             exclusive=settings.exclusive,
             auto_delete=settings.auto_delete,
             arguments=kept_map(settings.arguments),
-            message_count=found.shown,
+            message_count=found.shown - found.unsettled,
             subscriber_count=found.users.subscriptions,
         )
 

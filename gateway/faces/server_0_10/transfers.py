@@ -133,7 +133,8 @@ class Transfers:
             assert published.refusal is not None
             if transfer.destination in EXCHANGES:
                 self._count(transfer.destination or "")
-            answers.fail(published.refusal, command_id=command_id, code=transfer.CODE)
+            refusal = self._access.bridge_refusal(published.refusal, message)
+            answers.fail(refusal, command_id=command_id, code=transfer.CODE)
 
     def _asked_for_management(self, event: CommandReceived, exchange: str) -> bool:
         """Nobody took a message to one of the exchanges of management; whether it is answered."""

@@ -87,9 +87,7 @@ def _closed_to_senders(links: Links, node: Node | None) -> Refusal | None:
     queue = None if node is None else links.client.host.topology.queues.get(node.queue)
     if queue is None or queue.settings.subscriber is None:
         return None
-    own = queue.settings.subscriber.user == links.client.user()
-    condition = Condition.NOT_ALLOWED if own else Condition.UNAUTHORIZED_ACCESS
-    return Refusal(condition, f"queue {queue.name!r} is a subscription, to which nobody sends")
+    return links.client.access.closed_refusal(queue)
 
 
 def _make(

@@ -183,12 +183,14 @@ class ServerConnection:
     def handle_deadline(self, now_ms: int) -> None:
         """Empty frames, and peers that are late."""
         self.client.act(now_ms)
-        if self.reading_paused:
-            self.connection.unheard(now_ms)
         self.client.visit.timed = True
         self._take(self.connection.handle_deadline(now_ms))
         self.client.visit.timed = False
         self.client.touch()
+
+    def heard(self, at_ms: int) -> None:
+        """It was not silent then."""
+        self.connection.heard(at_ms)
 
     def doing(self) -> str:
         """What it has been at just now."""

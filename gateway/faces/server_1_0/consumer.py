@@ -288,7 +288,7 @@ class Consumer:
         return not settled
 
     def _is_retired(self, delivery: Outgoing, settled: bool, outcome: Outcome | None) -> bool:
-        """Whether a transaction decides: not when the client gives another outcome meanwhile."""
+        """Whether a transaction decides: not when the client gives an outcome outside of it."""
         retired = self.unsettled.retired.get(delivery.delivery_id)
         if retired is None:
             return False

@@ -238,7 +238,8 @@ class Producer:
     def _refusal_of(self, published: Published, message: Message) -> Refusal | None:
         """Why a publish has come to nothing; `None` if it has not."""
         if published.status is PublishStatus.REFUSED:
-            return published.refusal or Refusal(Condition.INTERNAL_ERROR, "")
+            refusal = published.refusal or Refusal(Condition.INTERNAL_ERROR, "")
+            return self._client.access.bridge_refusal(refusal, message)
         if published.status is PublishStatus.UNROUTABLE:
             if message.exchange == qmf.QMF_DIRECT and self._asked_for_management(message):
                 return None

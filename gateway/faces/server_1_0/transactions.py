@@ -44,6 +44,9 @@ LOST: Final = Refusal(
 ENDED: Final = Refusal(
     Condition.ILLEGAL_STATE, "a delivery in the transaction is not the client's any more"
 )
+OUTSIDE: Final = Refusal(
+    Condition.ILLEGAL_STATE, "a delivery in the transaction was given an outcome outside of it"
+)
 
 
 class Sessions(Protocol):
@@ -250,13 +253,17 @@ class Transactions:
             self.kept += 1
 
     def withdraw(self, retired: Retired) -> bool:
-        """The client speaks of it again, outside of transactions; `False`: it is too late."""
+        """The client speaks of it again, outside of transactions; `False`: it is too late.
+
+        What it says is done, and so the transaction cannot do what it was told: it fails.
+        """
         work = retired.work
         if work.id not in self._open:
             return False
         del work.retired[retired]
         work.transaction.retirements.pop(retired.retirement, None)
         self._return(retired)
+        self._fail(work, OUTSIDE)
         return True
 
     def _undo(self, work: ClientTransaction) -> None:

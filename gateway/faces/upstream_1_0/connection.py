@@ -201,6 +201,11 @@ class UpstreamConnection:
             self.upstream.handle_deadline(now_ms)
         self.upstream.turns.touch(self)
 
+    def heard(self, at_ms: int) -> None:
+        """It was not silent then, which does not help it if it does not read."""
+        if not self.reading_paused:
+            self.connection.heard(at_ms)
+
     def doing(self) -> str:
         """Whose connection it is."""
         return f"upstream {self.upstream.name}"

@@ -287,7 +287,9 @@ class CbsLink:
         self._cbs.pump()
 
     def on_room(self) -> None:
-        """There is room."""
+        """There is room; or an answer was given up, and its credit with it."""
+        if self.link is not None:
+            self._give_credit(self.link)
         self._cbs.pump()
 
     def on_delivery(self, event: DeliveryReceived) -> None:

@@ -2,6 +2,7 @@
 
 http       the port itself
 channel    one connection to it: what of a request is read
+unread     what has come and is not looked at
 clear      who speaks plain HTTP where HTTPS is spoken
 missing    what is said of a path that nothing is at
 tokens     who may ask what
@@ -12,6 +13,7 @@ subscriptions   durable subscriptions, and whose they are
 measures   a reader for every row of `gateway.metrics`
 scrape     metrics as they are asked for
 census     what all queues hold, in sums
-pieces     what an answer is made of, gathered a piece a pass of the event loop
+disk       how much of the data directory there is
+pieces     requests, and what answers are made of, a piece a pass of the event loop
 answers    long answers while they are read
 """

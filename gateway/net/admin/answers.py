@@ -1,7 +1,8 @@
 """Long answers of the admin port while they are read: each text once, however many read it.
 
-A text is handed over as its readers take it. All texts together have `UNREAD_MAX` octets; beyond
-that the readers of the oldest are cut off, as is who takes longer than `READ_S`.
+A text is handed over as its readers take it; they begin in turn, with the share of work that
+requests have. All texts together have `UNREAD_MAX` octets; beyond that the readers of the oldest
+are cut off, as is who takes longer than `channel.READ_S`. They are on the account of everybody.
 """
 
 # twisted.web has no annotations.
@@ -9,6 +10,7 @@ that the readers of the oldest are cut off, as is who takes longer than `READ_S`
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, final
 
 from twisted.internet.interfaces import IPushProducer
@@ -16,9 +18,11 @@ from twisted.web.http import Request
 from zope.interface import implementer
 
 from gateway.net.admin.channel import AdminChannel
+from gateway.net.admin.pieces import Pieces
+from gateway.wire.accounts import Account
+from gateway.wire.work import ANSWERED, OCTETS_COPIED, WORK
 
 UNREAD_MAX: Final = 32 * 1024 * 1024
-READ_S: Final = 60
 PIECE: Final = 64 * 1024
 
 
@@ -35,12 +39,14 @@ class Reading:
         self._next = 0
         self._paused = True
         self._over = False
+        request.notifyFinish().addErrback(lambda _failure: self.stopProducing())
 
     def begin(self) -> None:
         """Hand over what is taken at once."""
-        self._request.notifyFinish().addErrback(lambda _failure: self.stopProducing())
+        if self._over:
+            return
         if self._channel is not None:
-            self._channel.is_answered(READ_S)
+            self._channel.is_answered()
         self._request.registerProducer(self, True)
         self.resumeProducing()
 
@@ -85,6 +91,13 @@ class Text:
         self.octets = octets
         self.readers: dict[Reading, None] = {}
 
+    def begin(self) -> Iterator[None]:
+        """Hand over to one reader after another."""
+        for reading in list(self.readers):
+            WORK.units += ANSWERED + min(len(self.octets), PIECE) // OCTETS_COPIED
+            reading.begin()
+            yield
+
     def left(self, reading: Reading) -> None:
         """One reader fewer."""
         del self.readers[reading]
@@ -100,23 +113,25 @@ class Answers:
         unread: octets of all texts that somebody still reads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, requests: Pieces, kept: Account) -> None:
         self.unread = 0
+        self._requests = requests
+        self._kept = kept
         self._texts: dict[Text, None] = {}
 
     def give(self, octets: bytes, requests: list[Request]) -> None:
-        """Answer all these with one text; their heads are made."""
+        """Answer all these with one text, each in its turn; their heads are made."""
+        if not requests:
+            return
         self.make_room(len(octets))
         text = Text(self, octets)
-        readings = [Reading(text, request) for request in requests]
-        if not readings:
-            return
-        text.readers.update(dict.fromkeys(readings))
+        for request in requests:
+            request.setHeader(b"content-length", b"%d" % len(octets))
+            text.readers[Reading(text, request)] = None
         self._texts[text] = None
         self.unread += len(octets)
-        for request, reading in zip(requests, readings, strict=True):
-            request.setHeader(b"content-length", b"%d" % len(octets))
-            reading.begin()
+        self._kept.note(len(octets))
+        self._requests.gather(text.begin())
 
     def make_room(self, octets: int) -> None:
         """For so many more; who has been reading longest goes."""
@@ -128,3 +143,4 @@ class Answers:
         """Nobody reads it any more."""
         del self._texts[text]
         self.unread -= len(text.octets)
+        self._kept.give(len(text.octets))

@@ -2,8 +2,10 @@
 
 A request is judged by its head. A body is read only of a request that has one by its nature, may be
 made, says how long it is and is short; of any other nothing is read, and nothing goes to a file.
-When there are too many connections, the one that has been idle or unfinished longest gives way, so
-that probes get in whoever else holds connections.
+Requests are looked at one by one, each when the answer before it has left, in turn with those of
+other connections (`pieces`); meanwhile little more is read. When there are too many connections,
+the one that has been idle or unfinished longest gives way, so that probes get in whoever else holds
+connections.
 """
 
 # twisted.web has no annotations.
@@ -12,6 +14,7 @@ that probes get in whoever else holds connections.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, Protocol, cast, final
 from urllib.parse import unquote_to_bytes
 
@@ -20,10 +23,18 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import RESPONSES, HTTPChannel, Request
 
+from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.tokens import Refused, Tokens
+from gateway.net.admin.unread import HEAD_MAX, Unread
+from gateway.net.reading import Buffered, read_at_most
+from gateway.wire.accounts import Account
+from gateway.wire.work import ASKED, ASKED_OCTET, WORK
 
 BODY_MAX: Final = 64 * 1024
 REQUEST_S: Final = 10  # for all of a request to come, however steadily it does
+READ_S: Final = 60  # for an answer to be read
+AHEAD: Final = 16 * 1024  # octets that are read, or written, ahead
+PATH_TOLD: Final = 80  # octets
 LINGER_S: Final = 2  # how long a peer has to read why it is refused
 # What Twisted has no words for.
 REASONS: Final = {**RESPONSES, 422: b"Unprocessable Content", 429: b"Too Many Requests"}
@@ -39,6 +50,8 @@ class Surroundings(Protocol):
     """What all connections share; `http.AdminSite` has it."""
 
     tokens: Tokens
+    requests: Pieces
+    kept: Account
 
     def attached(self, channel: AdminChannel) -> None:
         """One more."""
@@ -65,6 +78,13 @@ class AdminChannel(HTTPChannel):
         self._refused = False
         self._answered = False
         self._until: IDelayedCall | None = None
+        self._unread = Unread()
+        self._looked_at = False  # it has its turn among those that are
+        self._full = False  # the peer has not read what was written
+        self._written = 0  # octets since it had
+        self._kept = 0  # octets on the account
+        self._lost = False
+        self._asked = b""
 
     @property
     def busy(self) -> bool:
@@ -80,12 +100,20 @@ class AdminChannel(HTTPChannel):
     def connectionMade(self) -> None:
         """Begin."""
         super().connectionMade()
+        assert self.transport is not None
+        read_at_most(cast(Buffered, self.transport), AHEAD)
         self._limit(REQUEST_S)
         self.site.attached(self)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """The end."""
         self._limit(None)
+        self._refused = self._lost = True
+        if self.site.requests.last is self:
+            self.site.requests.last = self.site.requests
+        self._unread.clear()
+        self._written = 0
+        self._count()
         self.site.detached(self)
         super().connectionLost(reason)
 
@@ -101,7 +129,66 @@ class AdminChannel(HTTPChannel):
                 return
         if self._until is None and not self._handlingRequest:
             self._limit(REQUEST_S)  # the next request on a connection that is kept
-        super().dataReceived(data)
+        self.resetTimeout()
+        self._unread.add(data)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """See that what has come is looked at; read on, unless much waits for that."""
+        if self._over:
+            self._unread.clear()
+        elif not self._handlingRequest and self._unread.too_long:
+            self.refuse(Refused(400, f"the head of a request is longer than {HEAD_MAX} octets"))
+            self._unread.clear()
+        elif not self._looked_at and self._may_look():
+            self._looked_at = True
+            self.site.requests.gather(self._look()).addErrback(self._broke)
+        self._count()
+        if self._lost or self._closing:
+            return
+        if len(self._unread) > AHEAD:
+            self._networkProducer.pauseProducing()
+        else:
+            self._networkProducer.resumeProducing()
+
+    @property
+    def _closing(self) -> bool:
+        return bool(getattr(self.transport, "disconnecting", False))
+
+    @property
+    def _over(self) -> bool:
+        """Nothing more is looked at."""
+        # A request that is the last one may still have a body to come.
+        last = not self.persistent and self._unread.body_left == 0
+        return self._refused or self._closing or last
+
+    def _may_look(self) -> bool:
+        waits = self._over or self._full or self._handlingRequest
+        return not waits and self._unread.ready > 0
+
+    def _look(self) -> Iterator[None]:
+        """At one request after the other, as far as they have come and are answered."""
+        while self._may_look():
+            octets = self._unread.take()
+            WORK.units += ASKED + ASKED_OCTET * len(octets)
+            self._written = 0
+            self.site.requests.last = self
+            super().dataReceived(octets)
+            if not (self._refused or self._handlingRequest):
+                self._unread.body_left = self._unread.body_left or self.length or 0
+            yield
+        self._looked_at = False
+        self._go_on()
+
+    def _broke(self, failure: Failure) -> None:
+        """A defect: this connection cannot go on."""
+        self._log.failure("a connection to the admin port broke", failure)
+        self._limit(None)
+        self._cut_off()
+
+    def who(self) -> str:
+        """Whose work it is: of the request that came last."""
+        return f"the admin port: {self._asked.decode('ascii', 'replace')} from {self.address}"
 
     def speaks_clear(self) -> None:
         """The peer does not speak TLS: see `clear`."""
@@ -115,6 +202,7 @@ class AdminChannel(HTTPChannel):
 
     def allHeadersReceived(self) -> None:
         """The head of a request: decide whether there is more to read."""
+        self._asked = self._command + b" " + self._path[:PATH_TOLD]
         refused = self._judge()
         if refused is not None:
             self.refuse(refused)
@@ -127,16 +215,53 @@ class AdminChannel(HTTPChannel):
         self._limit(None)
         super().allContentReceived()
 
-    def is_answered(self, read_s: float) -> None:
-        """The answer is there; the peer has so much time to read it."""
+    def is_answered(self) -> None:
+        """The answer is there; the peer has a time to read it."""
         self._answered = True
-        self._limit(read_s)
+        self._limit(READ_S)
 
     def requestDone(self, request: Request) -> None:
-        """The answer is written."""
+        """The answer is written; what is not read by then is cut off."""
         self._answered = False
-        self._limit(None)
+        self._limit(READ_S if self._full or not self.persistent else None)
+        if not self.persistent:
+            self._go_on()  # TLS ends with what the peer says
         super().requestDone(request)
+        if self._full:
+            self.setTimeout(None)
+        self._go_on()
+
+    def write(self, data: bytes) -> None:
+        """A piece of an answer."""
+        self._written += len(data)
+        super().write(data)
+        self._count()
+
+    def writeSequence(self, iovec: Iterable[bytes]) -> None:
+        """The same, of a chunk."""
+        self.write(b"".join(iovec))
+
+    def pauseProducing(self) -> None:
+        """The transport takes no more for now."""
+        self._full = True
+        super().pauseProducing()
+        self._count()
+
+    def resumeProducing(self) -> None:
+        """What was written has left."""
+        self._full = False
+        self._written = 0
+        super().resumeProducing()
+        if not (self._full or self._refused or self._handlingRequest):
+            self._limit(REQUEST_S if self._unread else None)
+            self.setTimeout(self._savedTimeOut)
+        self._go_on()
+
+    def _count(self) -> None:
+        """Have on the account what is kept now."""
+        kept = len(self._unread) + (self._written if self._full else 0)
+        self.site.kept.note(kept - self._kept)
+        self._kept = kept
 
     def _judge(self) -> Refused | None:
         # As Twisted reads it to find what answers: "%6d" is an "m" to it.

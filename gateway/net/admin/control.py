@@ -60,6 +60,7 @@ from gateway.net.upstreams.upstreams import Upstreams
 
 DEFECT: Final = "a defect of the gateway: see its log"
 COMMANDS: Final = ("pause", "resume", "switch", "reload", "close", "assign", "backup")
+KEY_TOLD: Final = 80  # characters
 Answer = dict[str, Any]  # Any: what JSON holds
 
 
@@ -161,6 +162,10 @@ class Control(Resource):
             done = self._do(command, asked, _operator(request))
         except GatewayError as error:
             return self._refuse(request, what, error)
+        except Exception as error:
+            self._door.turns.broke(error)
+            self.log.failure("ctl {what} broke off", what=what)
+            return _json(request, 500, {"problems": [_problem("", DEFECT)]})
         gone: list[bool] = []
         request.notifyFinish().addErrback(lambda _failure: gone.append(True))
 
@@ -283,8 +288,13 @@ def _command(request: Request) -> str:
 def _asked(request: Request) -> Answer:
     assert request.content is not None
     body = request.content.read(BODY_MAX + 1)
+    if len(body) > BODY_MAX:
+        raise ConfigurationError([("", f"the body is longer than {BODY_MAX} octets")])
     try:
-        asked = json.loads(body[: BODY_MAX + 1] or b"{}") if len(body) <= BODY_MAX else None
+        asked = json.loads(body or b"{}", object_pairs_hook=_object, parse_constant=_no_number)
+        json.dumps(asked, ensure_ascii=False).encode("utf-8")
+    except UnicodeError:
+        raise ConfigurationError([("", "the body has text that is not Unicode")]) from None
     except (ValueError, RecursionError):
         asked = None
     if not isinstance(asked, dict):
@@ -292,12 +302,28 @@ def _asked(request: Request) -> Answer:
     return asked
 
 
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Of two values by one key nobody knows which is meant."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _value in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        told = twice[:KEY_TOLD].encode("utf-8", "replace").decode()
+        raise ConfigurationError([(told, "is given twice")])
+    return made
+
+
+def _no_number(name: str) -> object:
+    raise ValueError(f"{name} is no number of JSON")
+
+
 def _in_words(command: str, asked: Answer) -> str:
     """What is asked for, as the log tells it."""
     given = [
         asked.get(key) for key in ("node", "upstream", "connection", "queue", "user", "directory")
     ]
-    return " ".join([command, *(repr(each)[:80] for each in given if each is not None)])
+    plain = [each for each in given if isinstance(each, (str, int))]
+    return " ".join([command, *(repr(each)[:80] for each in plain)])
 
 
 def _text(asked: Answer, key: str, otherwise: str | None = None) -> str:

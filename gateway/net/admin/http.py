@@ -32,6 +32,7 @@ from gateway.net.admin.missing import Missing
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.scrape import InThread, Scrape
 from gateway.net.admin.tokens import Tokens
+from gateway.wire.accounts import Account
 
 IDLE_S: Final = 30
 Ready = Callable[[], str | None]
@@ -137,6 +138,8 @@ class AdminSite(Site):
 
     Attributes:
         tokens: who may ask what.
+        requests: looks at those that have come, in turn.
+        kept: the account of what was said and is not looked at, or was answered and is not read.
     """
 
     noisy = False
@@ -145,10 +148,20 @@ class AdminSite(Site):
     protocol = AdminChannel  # type: ignore[assignment]  # Twisted's is a maker of channels
     told = Logger()
 
-    def __init__(self, root: IResource, tokens: Tokens, reactor: Any, connections_max: int) -> None:
-        # Any: a reactor, in Twisted's own words
+    def __init__(
+        self,
+        root: IResource,
+        tokens: Tokens,
+        reactor: Any,  # Any: a reactor, in Twisted's own words
+        *,
+        requests: Pieces,
+        kept: Account,
+        connections_max: int,
+    ) -> None:
         super().__init__(root, timeout=IDLE_S, reactor=reactor)
         self.tokens = tokens
+        self.requests = requests
+        self.kept = kept
         self._counts = tokens.counts
         self._connections_max = connections_max
         self._channels: dict[AdminChannel, None] = {}
@@ -158,13 +171,14 @@ class AdminSite(Site):
 
     def attached(self, channel: AdminChannel) -> None:
         """One more; the oldest of those that are not being answered makes room for it."""
+        others = list(self._channels)
         self._channels[channel] = None
         self._counts.open += 1
         if len(self._channels) > self._connections_max:
             self._counts.gave_way += 1
-            idle = next(each for each in self._channels if not each.busy)
-            self.detached(idle)  # its transport ends later: meanwhile more may come
-            idle.give_way()
+            oldest = next((each for each in others if not each.busy), others[0])
+            self.detached(oldest)  # its transport ends later: meanwhile more may come
+            oldest.give_way()
 
     def detached(self, channel: AdminChannel) -> None:
         """It is over."""
@@ -195,6 +209,8 @@ def admin_site(
     tokens: Tokens,
     pieces: Pieces,
     answers: Answers,
+    requests: Pieces,
+    kept: Account,
     in_thread: InThread = deferToThread,
     reactor: Any = None,  # Any: as Twisted's
     connections_max: int = 100,
@@ -207,4 +223,6 @@ def admin_site(
     root.putChild(b"readyz", Probe(ready))
     if control is not None:
         root.putChild(b"ctl", control)
-    return AdminSite(root, tokens, reactor, connections_max)
+    return AdminSite(
+        root, tokens, reactor, requests=requests, kept=kept, connections_max=connections_max
+    )

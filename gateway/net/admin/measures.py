@@ -15,10 +15,11 @@ from gateway.faces.features import Feature
 from gateway.message import Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
 from gateway.net.admin.census import Census, named_queues
+from gateway.net.admin.disk import Disk
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
-from gateway.net.data_directory import Disk
 from gateway.net.listening.authenticate import Authentication
+from gateway.net.logs import lines_dropped
 from gateway.net.upstreams.measures import upstream_readers
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.permissions.actions import Action
@@ -85,8 +86,8 @@ class Sources:
     upstreams: Upstreams
     census: Census
 
-    def count(self) -> Iterator[None]:
-        """What the readers need to be counted first, in pieces."""
+    def count(self) -> Iterator[object]:
+        """What the readers need to be counted first, in pieces; a Deferred is waited for."""
         yield from self.census.take()
         yield from self.disk.look()
 
@@ -124,6 +125,7 @@ def _process(sources: Sources) -> dict[str, Reader]:
         "gateway_work_refused_total": lambda: _one(WORK.refused),
         "gateway_selectors_given_up_total": lambda: _one(WORK.given_up),
         "gateway_defects_total": lambda: _one(net.defects),
+        "gateway_log_lines_dropped_total": lambda: _one(lines_dropped()),
     }
 
 
@@ -238,8 +240,8 @@ def _disk(sources: Sources) -> dict[str, Reader]:
             {"store": store.failures, "audit": store.audit_failures}
         ),
         "gateway_store_blocked": lambda: _blocked(bridge),
-        "gateway_data_bytes": lambda: _labelled(sources.disk.used),
-        "gateway_data_free_bytes": lambda: _labelled(sources.disk.free()),
+        "gateway_data_bytes": lambda: _labelled(sources.disk.seen.used),
+        "gateway_data_free_bytes": lambda: _labelled(sources.disk.seen.free),
         "gateway_store_waiting_turns": lambda: _one(store.turns_waiting),
         "gateway_store_waiting_bytes": lambda: _one(store.octets_waiting),
         "gateway_store_rows": lambda: _one(store.rows),

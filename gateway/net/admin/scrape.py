@@ -108,11 +108,15 @@ class Scrape(Resource):
 
 
 def _form(request: Request) -> Form:
-    accept = request.getHeader(b"accept") or b""
+    try:
+        accept = (request.getHeader(b"accept") or b"").decode("ascii")
+        choose_encoder(accept)
+    except (TypeError, ValueError):  # it is no text, or of a version that is none
+        accept = ""
     encoding = request.getHeader(b"accept-encoding") or b""
     names = (request.args or {}).get(b"name[]", [])
     return Form(
-        accept.decode("ascii", "replace"),
+        accept,
         gzip_accepted(encoding.decode("ascii", "replace")),
         tuple(name.decode("ascii", "replace") for name in names),
     )

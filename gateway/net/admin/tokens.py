@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, final
 from twisted.logger import Logger
 
 from gateway.config import Settings
+from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.net.counts import AdminCounts
 from gateway.net.listening.throttle import Throttle
 
@@ -101,7 +102,7 @@ class Tokens:
         if file is None:
             return False
         try:
-            own = file.read_bytes().strip()
+            own = read_regular(file, SECRET_MAX).strip()
         except OSError as error:
             self.log.error("{key}: {error}", key=key, error=error)
             return False

@@ -124,6 +124,7 @@ class Authentication:
         self.on_read: Callable[[], None] = lambda: None
         self._told_ms = -REFUSALS_TOLD_EVERY_MS
         self._untold = 0
+        self._looks = False
         self._told_in_clear: set[str] = set()
 
     def has(self, name: str) -> bool:
@@ -180,12 +181,21 @@ class Authentication:
         )
 
     def refresh(self) -> None:
-        """What is offered depends on the users file: look whether it has changed."""
+        """What is offered depends on the users file: look whether it has changed.
+
+        A look that has not come back is waited for: its disk does not answer.
+        """
         passwords, threads = self.passwords, self.threads
-        if passwords is not None and threads is not None:
-            looked = threads.look(passwords.refresh)
-            looked.addCallback(lambda _none: self.on_read())
-            looked.addErrback(lambda failure: self.log.failure("users file", failure))
+        if passwords is None or threads is None or self._looks:
+            return
+        self._looks = True
+        looked = threads.look(passwords.refresh).addBoth(self._have_looked)
+        looked.addCallback(lambda _none: self.on_read())
+        looked.addErrback(lambda failure: self.log.failure("users file", failure))
+
+    def _have_looked(self, result: T) -> T:
+        self._looks = False
+        return result
 
     def for_peer(self, peer: Peer) -> PeerAuthenticator:
         """The `Authenticator` of one connection."""

@@ -137,10 +137,13 @@ def _who(visit: Visit) -> str:
 
 
 def _why(visit: Visit, reason: Reason, why: str) -> str:
+    offered = " ".join(visit.offered) or "none"
     if reason == Reason.NO_MECHANISM:
-        offered = " ".join(visit.offered) or "none"
         return f"it asked for mechanism {_cut(visit.mechanism)!r}, offered were: {offered}"
-    return _cut(why) or reason.name.lower().replace("_", " ")
+    why = _cut(why) or reason.name.lower().replace("_", " ")
+    if reason == Reason.LEFT and visit.offered and not visit.mechanism:
+        return f"{why}, offered were: {offered}"  # and perhaps it has none of them
+    return why
 
 
 def _cut(text: str) -> str:

@@ -107,6 +107,9 @@ class Threshold:
         """Too late."""
         self._fail("timeout")
 
+    def heard(self, at_ms: int) -> None:
+        """Its time is over whatever it sends."""
+
     def doing(self) -> str:
         """It has read a header."""
         return "protocol header"

@@ -2,7 +2,8 @@
 
 Those that take long wait in a fair queue over addresses, and over users within one: however many
 somebody asks for, somebody else waits for one of them at most. What is only looked up goes before,
-one at a time; the files of other settings are read beside both.
+one at a time; the files of other settings are read beside both, the disk is asked how much of it is
+used, and metrics are made a text.
 
 There are as many threads as cores, and not fewer than two: a verification does not hold the lock of
 the interpreter. Of a source that floods (`throttle`) no more than `FLOOD_WAITING` wait; beyond that
@@ -18,7 +19,6 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable
-from threading import Thread
 from typing import Any, Final, TypeVar, final
 
 from twisted.internet.defer import Deferred
@@ -27,9 +27,11 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
 from gateway.net.listening.fair_queue import FairQueue
+from gateway.net.threads import LooseThread
 from gateway.wire.sasl import Derivation
 
 PASSWORD_THREADS: Final = max(2, len(os.sched_getaffinity(0)))
+BESIDE: Final = 5  # threads for what is looked up, for files, for the disk, for two texts
 FLOOD_WAITING: Final = 8
 READING_SWITCH_S: Final = 0.0005  # how long the reactor waits for what parses: Python has 5 ms
 T = TypeVar("T")
@@ -42,24 +44,14 @@ class GivenUpError(Exception):
 
 
 @final
-class PasswordThread(Thread):
-    """It does not keep the process: where nobody stopped the pool, nobody waits for an answer."""
-
-    def start(self) -> None:
-        """Begin, as a daemon."""
-        self.daemon = True
-        super().start()
-
-
-@final
 class PasswordThreads:
     """A pool of them."""
 
     def __init__(self, reactor: PosixReactorBase, now_ms: Callable[[], int]) -> None:
         self._reactor = reactor
         self._now_ms = now_ms
-        self._pool = ThreadPool(0, PASSWORD_THREADS + 2, "passwords")
-        self._pool.threadFactory = PasswordThread
+        self._pool = ThreadPool(0, PASSWORD_THREADS + BESIDE, "passwords")
+        self._pool.threadFactory = LooseThread
         self._long: FairQueue[Job] = FairQueue()
         self._long_running = 0
         self._short: deque[Job] = deque()
@@ -75,7 +67,7 @@ class PasswordThreads:
         self._pool.start()
 
     def stop(self) -> None:
-        """End with what is under way; nothing if it never started."""
+        """Begin with nothing more, nor wait for what is under way; nothing if it never started."""
         if self._pool.started:
             self._pool.stop()
 
@@ -132,6 +124,10 @@ class PasswordThreads:
                 sys.setswitchinterval(before)
 
         return deferToThreadPool(self._reactor, self._pool, yielding)
+
+    def beside(self, ask: Callable[[], T]) -> Deferred[T]:
+        """The answer of `ask`, which has nothing to do with these, in the reactor."""
+        return deferToThreadPool(self._reactor, self._pool, ask)
 
     def derive_for(self, name: str) -> Callable[[Derivation, Callable[[int], None]], None]:
         """A face's `Derive`, for an upstream of that name."""

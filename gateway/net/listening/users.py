@@ -22,6 +22,8 @@ from typing import Final
 import yaml
 
 from gateway.errors import ConfigurationError, GatewayError
+from gateway.files.whole import USERS_MAX, is_file, read_regular
+from gateway.files.yaml_text import load_yaml, said
 from gateway.net.saslprep import saslprep
 from gateway.wire.scram import ITERATIONS_MAX
 
@@ -125,7 +127,7 @@ def read_users(path: pathlib.Path) -> dict[str, User]:
 def read_octets(path: pathlib.Path) -> bytes:
     """What is in the file, as it is. Raises ConfigurationError."""
     try:
-        return path.read_bytes()
+        return read_regular(path, USERS_MAX)
     except OSError as error:
         raise ConfigurationError([(str(path), error.strerror or str(error))]) from None
 
@@ -133,9 +135,9 @@ def read_octets(path: pathlib.Path) -> bytes:
 def users_of(path: pathlib.Path, octets: bytes) -> dict[str, User]:
     """All users of what was read there. Raises as `read_users`."""
     try:
-        raw = yaml.safe_load(octets) or {}
+        raw = load_yaml(octets) or {}
     except yaml.YAMLError as error:
-        raise ConfigurationError([(str(path), " ".join(str(error).split()))]) from None
+        raise ConfigurationError([(str(path), said(error))]) from None
     if not isinstance(raw, dict):
         raise ConfigurationError([(str(path), "must be a mapping of user names")])
     users: dict[str, User] = {}
@@ -167,6 +169,8 @@ def write_users(path: pathlib.Path, users: dict[str, User]) -> str:
     Raises:
         GatewayError: the directory cannot be written.
     """
+    if os.path.exists(path) and not is_file(path):
+        raise GatewayError(f"cannot write {path}: is no regular file")  # nor takes a device's place
     raw = {
         name: {mechanism: str(verifier) for mechanism, verifier in user.items()}
         for name, user in sorted(users.items())

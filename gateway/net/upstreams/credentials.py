@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from gateway.config.upstreams import UpstreamSection
 from gateway.faces.upstream_1_0.settings import CbsToken, Tokens
+from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.net.logs import NamedLogger
 from gateway.net.saslprep import saslprep
 from gateway.translate.profiles.loading import load_profile
@@ -102,7 +103,7 @@ class UpstreamCredentials:
     def _password(self) -> str:
         section = self._section
         if section.password_file is not None:
-            text = section.password_file.read_text(encoding="utf-8")
+            text = read_regular(section.password_file, SECRET_MAX).decode("utf-8")
             return text.removesuffix("\n").removesuffix("\r")
         return os.environ[section.password_env or ""]
 
@@ -113,7 +114,7 @@ class UpstreamCredentials:
     def _token(self) -> str:
         file = self._section.token_file
         assert file is not None
-        token = file.read_text(encoding="ascii").strip()
+        token = read_regular(file, SECRET_MAX).decode("ascii").strip()
         if not token:
             raise ValueError(f"{file} is empty")
         return token
@@ -125,7 +126,7 @@ class UpstreamCredentials:
             if section.sas_key_file is None:
                 text = self._token()
                 return CbsToken(JWT, text, expires_ms=expiry_ms(text))
-            key = section.sas_key_file.read_text(encoding="utf-8")
+            key = read_regular(section.sas_key_file, SECRET_MAX).decode("utf-8")
         except (OSError, ValueError) as error:
             return CbsToken(problem=str(error))
         expires_s = now_ms // 1000 + SAS_LIFETIME_S

@@ -173,6 +173,10 @@ class DetourDialers:
         )
         self.later.callLater(0, dialer.start)
 
+    def pumps(self) -> list[Pump]:
+        """Those of the transports that there are."""
+        return [each.pump for each in self._dialers.values() if each.pump is not None]
+
     def hang_up(self, detour: Detour) -> None:
         """Our close is on its way: after `STOP_S` the transport ends without an answer."""
         dialer = self._dialers.get(detour)

@@ -261,11 +261,13 @@ class Dialer(Factory):
         standing.makeConnection(cast(ITransport, pump.transport))
 
     def _give_up(self) -> None:
-        """Stopped while dialling."""
+        """Stopped while dialling: what is left of it ends later, and nobody waits for that."""
+        self._opening = None
+        pump, self.pump = self.pump, None
         if self._dialling is not None:
             self._dialling.cancel()
-        if self.pump is not None:
-            self.pump.abort()
+        if pump is not None:
+            pump.abort()
 
     def on_failed(self, failure: Failure) -> None:
         """A host did not answer: one line when the reason is a new one."""
@@ -311,8 +313,9 @@ class Dialer(Factory):
 
     def gone(self, pump: Pump) -> None:
         """The transport is over: a try that has not opened it fails, an open one has ended."""
-        if self.pump is pump:
-            self.pump = None
+        if self.pump is not pump:
+            return  # another one is dialled, or none
+        self.pump = None
         problem = self.upstream.health.last_error or "the peer did not open the connection"
         problem = pump.doubted or problem
         self._fail_opening(Failure(NotOpenedError(problem)))

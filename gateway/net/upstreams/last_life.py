@@ -13,6 +13,7 @@ from typing import Final, final
 
 from gateway.audit.reader import Segment, names_in, segment_paths
 from gateway.audit.schema import FIELD_NAMES, BlockKind, Flag, Kind
+from gateway.files.whole import read_segment
 
 TAIL_OCTETS: Final = 32 * 1024 * 1024  # of segments are read, from the last one back
 PREFIX: Final = "upstream "
@@ -48,7 +49,7 @@ class LastLife:
                 break
             tail.insert(0, path)
         for path in tail:
-            self._read_segment(Segment(path.name, path.read_bytes()))
+            self._read_segment(Segment(path.name, read_segment(path)))
         found = {name: list(digests) for name, digests in self._settled.items()}
         for name, digest in self._held.values():
             found.setdefault(name, []).append(digest)

@@ -47,6 +47,7 @@ RELOADABLE: Final = (
 LOOK_S: Final = 0.05
 ASK_MS: Final = 10_000  # how long upstreams have to say whether nodes exist, before they move
 ASK_LATER_MS: Final = 60_000  # and after that
+READING_S: Final = 5.0  # after which it is told that files are still being read
 T = TypeVar("T")
 
 
@@ -161,19 +162,34 @@ class Reloading:
         self.under_way = what
         self.reading = True
 
-        def is_read(read: tuple[Settings, Count]) -> Deferred[str]:
+        late = self._later.callLater(READING_S, partial(self._tell_late, what))
+
+        def ended() -> None:
             self.reading = False
+            if late.active():
+                late.cancel()
+
+        def is_read(read: tuple[Settings, Count]) -> Deferred[str]:
+            ended()
             if self._stopped:
                 raise BusyError("the gateway stops")
             return self._change(*read, by, configured=configured)
 
         def fail(failure: Failure) -> Failure:
-            self.reading = False
+            ended()
             self.under_way = ""
             return failure
 
         done = self._in_thread(partial(self._read, read)).addCallback(is_read).addErrback(fail)
         return done.addCallbacks(self._done, self._refused)
+
+    def _tell_late(self, what: str) -> None:
+        self.log.warn(
+            "{what} waits: what it takes has not been read for {seconds:.0f} s; a file, or the disk"
+            " that it is on, does not answer. Until then nothing else can be changed",
+            what=what,
+            seconds=READING_S,
+        )
 
     def _read(self, read: Callable[[], Settings]) -> tuple[Settings, Count]:
         """In a thread."""

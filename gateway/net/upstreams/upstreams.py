@@ -27,6 +27,7 @@ from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.settings import Derive, UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.counts import NetCounts
+from gateway.net.pump import Pump
 from gateway.net.tls import upstream_tls
 from gateway.net.tls_layer import Terms, WithinTls
 from gateway.net.turns import TurnLoop
@@ -223,6 +224,15 @@ class Upstreams:
         if self._dial is not None and name in self.upstreams:
             self.dialers[name] = self._dial(name)
             self.dialers[name].start()
+
+    def pumps(self) -> list[Pump]:
+        """Those of all connections to them, detours included."""
+        found: list[Pump] = []
+        for dialer in self.dialers.values():
+            if dialer.pump is not None:
+                found.append(dialer.pump)
+            found += dialer.detours.pumps()
+        return found
 
     def adopt(self, estate: Estate) -> None:
         """The estate is what there is from now on; whoever is not in it hangs up."""

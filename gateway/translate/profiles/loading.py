@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from gateway.errors import ConfigurationError
+from gateway.files.whole import CONFIGURATION_MAX, expanded, read_regular
+from gateway.files.yaml_text import load_yaml, said
 from gateway.translate.mapping_rows import FOLDER
 from gateway.translate.profiles.profile import Profile as Profile
 from gateway.translate.profiles.templates import Template, Wildcards
@@ -206,13 +208,13 @@ def _read(name: str, base: Path, depth: int) -> dict[Any, Any]:
     """What a file says, over what the profile says that it is like."""
     if not is_path(name) and name not in names():
         raise ConfigurationError([("", f'there is no profile "{name}": {", ".join(names())}')])
-    path = base / Path(name).expanduser() if is_path(name) else PROFILES / f"{name}.yaml"
+    path = base / expanded(Path(name)) if is_path(name) else PROFILES / f"{name}.yaml"
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        raw = load_yaml(read_regular(path, CONFIGURATION_MAX))
+    except OSError as error:
         raise ConfigurationError([("", f"cannot read {path}: {error}")]) from None
     except yaml.YAMLError as error:
-        raise ConfigurationError([("", " ".join(str(error).split()))]) from None
+        raise ConfigurationError([("", f"{path}: {said(error)}")]) from None
     if raw is None:
         raw = {}
     if not isinstance(raw, dict):

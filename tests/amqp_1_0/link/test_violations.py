@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 from support.frames_1_0 import octets_of, read_frames
 from support.pair_1_0 import T0, Pair, sending
@@ -106,13 +108,13 @@ def test_an_aborted_delivery_never_was():
     assert receiver.credit == 7
 
 
-@pytest.mark.parametrize(("size", "parts"), [(0, 1), (1, 40), (300, 1025)])
-def test_a_delivery_in_small_parts_takes_little_more_memory_than_its_octets(size, parts):
+@pytest.mark.parametrize("size", [0, 1, 300])
+def test_a_delivery_in_small_parts_takes_little_more_memory_than_its_octets(size):
     pair, _, receiver = sending()
     assert pair.feed(transfer(more=True, payload=b"")) == []
     for _ in range(1024):
         assert pair.feed(transfer(more=True, payload=b"y" * size)) == []
-    assert len(receiver.incoming.partial.parts) <= parts
+    assert sys.getsizeof(receiver.incoming.partial.octets) <= 1200 * size + 200
     [whole] = pair.feed(transfer(payload=b"z"))
     assert whole.payload == b"y" * size * 1024 + b"z"
 
@@ -129,7 +131,8 @@ def test_settled_on_any_transfer_settles_the_delivery():
 @rule("1.0", "2.6.13", "resumed-and-unknown-is-ignored")
 def test_a_resumed_delivery_that_we_do_not_know_is_ignored():
     pair, _, _ = sending()
-    assert pair.feed(transfer(resume=True)) == []
+    (event,) = pair.feed(transfer(resume=True))
+    assert isinstance(event, events.DeliveryAborted)  # its credit can be given again
 
 
 @rule("1.0", "2.5.4", "end-carries-the-error")

@@ -1,5 +1,6 @@
 """Dead letters are asked for room like other copies, and very many are moved over several turns."""
 
+import pytest
 from support.bridge_world import Consumer, World, bind
 from support.face_1_0 import Hub
 from support.talk_0_10 import Gateway, completed
@@ -10,11 +11,13 @@ from gateway.amqp_1_0 import _spec, events
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.pressure import COPY_OCTETS
-from gateway.message import ACCEPTED, Delivery, Outcome, OutcomeKind, Refusal
+from gateway.message import ACCEPTED, Condition, Delivery, Outcome, OutcomeKind, Refusal
 from gateway.wire.work import COPY, SHARE
 
 REJECTED = Outcome(OutcomeKind.REJECTED)
 QUEUES = 20
+TURN = 3 * SHARE  # at most: a share of entering, one of what is spread, one of dispatching
+WIDE = 3 * SHARE // COPY  # queues that are too many for one message in one turn
 SOME = 2 * SHARE // (COPY * QUEUES)  # messages whose copies are what two turns have room for
 
 
@@ -26,11 +29,11 @@ class Waiter:
         self.told.append(token)
 
 
-def fan(world: World, **settings: object) -> None:
+def fan(world: World, queues: int = QUEUES, **settings: object) -> None:
     """A queue whose alternate exchange has many queues."""
     host = world.host
-    assert not isinstance(host.declaring.declare_exchange("fan", "fanout"), Refusal)
-    for number in range(QUEUES):
+    assert not isinstance(host.declaring.declare_exchange("fan", "fanout", durable=True), Refusal)
+    for number in range(queues):
         world.queue(f"f{number}", durable=True)
         bind(world, f"f{number}", "fan")
     world.queue(durable=True, alternate_exchange="fan", **settings)  # type: ignore[arg-type]
@@ -49,11 +52,11 @@ def taken(world: World, number: int, publisher: int = 0) -> tuple[Consumer, list
     return consumer, deliveries
 
 
-def ends(world: World) -> bool:
+def ends(world: World, most: int = SHARE * 3 // 2) -> bool:
     """One turn, which is not long; whether there is more to do."""
     more: list[bool] = []
     units = units_of(lambda: more.append(world.bridge.end_turn(world.now_ms)))
-    assert units <= SHARE * 3 // 2
+    assert units <= most
     world.commit()
     return more[0]
 
@@ -104,6 +107,107 @@ def test_what_others_reject_meanwhile_does_not_wait_behind_it() -> None:
     world.turn()
     assert world.depth() == 0
     assert consumer.deliveries == []
+    world.check()
+
+
+def long_turns(world: World) -> int:
+    """How many turns there are to more to do; none is long, and all are one."""
+    turns = 1
+    while ends(world, TURN):
+        turns += 1
+    return turns
+
+
+def full(world: World) -> bool:
+    """Whether every queue has the same, and how much."""
+    return {world.depth(f"f{number}") for number in range(WIDE)} == {2}
+
+
+def test_one_that_very_many_queues_get_is_moved_over_several_turns_that_are_one() -> None:
+    world = World()
+    fan(world, WIDE)
+    _, deliveries = taken(world, 2)
+    waiter = Waiter()
+    assert units_of(lambda: reject_all(world, deliveries)) <= SHARE
+    assert world.host.settlement.is_late(waiter, 7)
+    assert (world.depth("f0"), world.depth()) == (0, 2)
+    while world.depth() == 2:
+        assert ends(world, TURN)
+    assert world.bridge.turns.open
+    assert (world.depth("f0"), world.depth(f"f{WIDE - 1}")) == (1, 0)
+    while world.bridge.turns.open:
+        assert ends(world, TURN)
+    assert (world.depth(f"f{WIDE - 1}"), waiter.told) == (1, [])
+    assert long_turns(world) > 3
+    assert waiter.told == [7]
+    assert full(world)
+    moved = [each.message for each in world.blocks.records() if each.kind == Kind.DEAD_LETTERED]
+    assert moved == [delivery.message.id for delivery in deliveries]
+    assert not world.host.settlement.is_late(waiter, 8)
+    assert world.bridge.idle()
+    world.check()
+
+
+def test_one_that_is_moved_when_the_process_is_killed_is_where_it_was() -> None:
+    world = World()
+    fan(world, WIDE)
+    _, deliveries = taken(world, 1)
+    reject_all(world, deliveries)
+    while world.depth() == 1:
+        assert ends(world, TURN)
+    assert world.depth("f0") == 1
+    world.crash()
+    assert (world.depth("f0"), world.depth()) == (0, 1)
+    world.check()
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_the_copies_of_a_deleted_queue_that_very_many_get_are_moved_so_too(settled: bool) -> None:
+    world = World()
+    fan(world, WIDE)
+    if settled:
+        _, deliveries = taken(world, 2)
+        reject_all(world, deliveries)
+    else:
+        world.send(b"x", b"x")
+        world.turn()
+    assert units_of(lambda: world.host.declaring.delete_queue("q", world.owner())) <= SHARE
+    assert long_turns(world) > 6
+    assert full(world)
+    assert [queue.name for queue in world.bridge.living_queues().rest() if queue.name == "q"] == []
+    assert world.bridge.idle()
+    world.check()
+
+
+def test_what_a_deleted_queue_had_is_moved_after_a_crash_and_its_exchange_stays_meanwhile() -> None:
+    world = World()
+    fan(world, WIDE)
+    for _ in range(2):
+        message = world.message(b"x", key="q", durable=True)
+        world.host.publishing.publish(message, None, 0)
+    world.turn()
+    assert world.host.declaring.delete_queue("q", world.owner()) is None
+    refusal = world.host.declaring.delete_exchange("fan")
+    assert refusal is not None and refusal.condition == Condition.NOT_ALLOWED
+    while world.depth("f0") < 2:
+        assert ends(world, TURN)
+    world.crash()  # when the first has been moved
+    world.turn()
+    assert full(world)
+    world.check()
+
+
+def test_few_queues_of_an_exchange_that_has_very_many_get_one_at_once() -> None:
+    world = World()
+    assert not isinstance(world.host.declaring.declare_exchange("fan", "direct"), Refusal)
+    for number in range(WIDE):
+        world.queue(f"f{number}")
+        bind(world, f"f{number}", "fan", "q" if number == 0 else str(number))
+    world.queue(durable=True, alternate_exchange="fan")
+    _, deliveries = taken(world, 1)
+    reject_all(world, deliveries)
+    assert (world.depth("f0"), world.depth("f1"), world.depth()) == (1, 0, 0)
+    world.turn()
     world.check()
 
 

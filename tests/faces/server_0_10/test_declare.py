@@ -82,6 +82,11 @@ def test_a_query_counts_messages_and_subscribers() -> None:
     talker.subscribes(credit=None)
     answer = talker.does(spec.QueueQuery(queue="q"))[0]
     assert (answer.message_count, answer.subscriber_count) == (1, 1)
+    talker.publishes(b"y")
+    talker.flows(1)
+    talker.flows(0xFFFFFFFF, unit=1)
+    assert talker.gets() == [b"x"]
+    assert result(talker, spec.QueueQuery(queue="q")).message_count == 1  # one is acquired
 
 
 def test_names_that_do_not_exist_are_answers_and_not_exceptions() -> None:

@@ -1,6 +1,7 @@
 import pytest
+from support.controller_1_0 import Controller
 from support.face_1_0 import Hub, body_of, message
-from support.frames_1_0 import octets_of
+from support.frames_1_0 import give_up, octets_of
 from support.rules import rule
 from support.work import units_of
 
@@ -109,18 +110,16 @@ def test_a_settled_message_needs_no_answer(hub):
     assert hub.host.topology.find_queue("q").depth == 1
 
 
-def test_the_credit_of_aborted_deliveries_is_given_again(hub):
+@pytest.mark.parametrize("kind", [{}, {"begun": True}, {"resume": True}])
+@pytest.mark.parametrize("address", ["q", "amq.topic", None, "coordinator"])
+def test_the_credit_of_deliveries_that_come_to_nothing_is_given_again(hub, address, kind):
     client = hub.client()
-    sender = client.sender("q")
-    session = sender.session
-    for number in range(hub.settings.limits.link_credit):
-        aborted = _spec.Transfer(
-            handle=sender.handle_out, delivery_id=number, delivery_tag=b"t", aborted=True
-        )
-        session.write(aborted)
-        session.sending.next_outgoing_id += 1
-        sender.credit -= 1
-        sender.delivery_count += 1
+    if address == "coordinator":
+        sender = Controller(hub=hub, client=client).control
+    else:
+        sender = client.sender(address)
+    for _ in range(2 * hub.settings.limits.link_credit):
+        give_up(sender, **kind)
         client.step()
         assert sender.credit > 0
 

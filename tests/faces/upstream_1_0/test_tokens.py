@@ -3,6 +3,7 @@
 import pytest
 from support.bridge_world import Producer
 from support.face_1_0 import message as encoded
+from support.frames_1_0 import give_up
 from support.service_bus import NAMESPACE, ServiceBus
 from support.upstream_world import UpstreamWorld
 
@@ -81,6 +82,21 @@ def test_each_address_has_its_token_and_all_its_links_share_it():
     w.publish(b"x", key="q", publisher=Producer())
     assert sorted(bus.paths()) == ["q", "r"]
     assert len(bus.links("q", sends=True)) == 2
+    assert bus.refused == []
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_the_credit_of_answers_that_are_given_up_is_given_again(begun):
+    w = world()
+    w.subscribe("q")
+    bus = w.connect(kind=ServiceBus)
+    answers = bus.link("$cbs")
+    for _ in range(2 * cbs_1_0.CREDIT):
+        assert answers.credit > 0
+        give_up(answers, begun=begun)
+        w.step()
+    w.subscribe("r")
+    assert bus.paths() == ["q", "r"]
     assert bus.refused == []
 
 

@@ -3,9 +3,15 @@
 from typing import Any
 
 import pytest
+from support.net import Loop
+from support.work import units_of
 
 from gateway.net.admin import answers as module
-from gateway.net.admin.answers import PIECE, Answers
+from gateway.net.admin.answers import PIECE
+from gateway.net.admin.answers import Answers as Real
+from gateway.net.admin.pieces import Pieces
+from gateway.wire.accounts import Account
+from gateway.wire.work import ANSWERED, SHARE
 
 
 class Request:
@@ -51,11 +57,22 @@ class Request:
         self.producer.resumeProducing()
 
 
+class Answers(Real):  # type: ignore[misc]  # it is final
+    """With a loop of its own."""
+
+    def __init__(self) -> None:
+        self.loop = Loop()
+        self.kept = Account()
+        super().__init__(Pieces(self.loop), self.kept)
+
+
 TEXT = b"x" * (3 * PIECE + 1)
 
 
 def give(made: Answers, *requests: Request, text: bytes = TEXT) -> None:
     made.give(text, list(requests))  # type: ignore[arg-type]  # fakes
+    while made.loop.turn():
+        pass
 
 
 def test_a_text_is_written_in_pieces_as_it_is_taken() -> None:
@@ -66,13 +83,13 @@ def test_a_text_is_written_in_pieces_as_it_is_taken() -> None:
     assert slow.headers == {b"content-length": b"%d" % len(TEXT)}
     assert max(map(len, fast.written)) == PIECE
     assert not slow.finished
-    assert made.unread == len(TEXT)
+    assert made.unread == made.kept.held == len(TEXT)
     slow.take(2)
     assert not slow.finished
     slow.take(2)
     assert slow.finished
     assert b"".join(slow.written) == TEXT
-    assert made.unread == 0
+    assert made.unread == made.kept.held == 0
 
 
 def test_whoever_goes_leaves_nothing_behind() -> None:
@@ -102,6 +119,28 @@ def test_beyond_the_limit_who_has_been_reading_longest_is_cut_off(
         assert len(each.written) == 1
     requests[2].take(9)
     assert requests[2].finished
+
+
+def test_readers_begin_with_a_share_of_work_a_pass() -> None:
+    made = Answers()
+    requests = [Request() for _ in range(1000)]
+    made.give(TEXT, list(requests))  # type: ignore[arg-type]  # fakes
+    passes = 0
+    while not all(each.finished for each in requests):
+        assert units_of(made.loop.turn) <= SHARE + 2 * ANSWERED
+        passes += 1
+    assert passes >= 20
+
+
+def test_who_has_gone_before_its_turn_is_not_answered() -> None:
+    made = Answers()
+    gone, there = Request(), Request()
+    made.give(TEXT, [gone, there])  # type: ignore[list-item]  # fakes
+    gone.on_gone(None)
+    while made.loop.turn():
+        pass
+    assert (gone.written, there.finished) == ([], True)
+    assert made.unread == 0
 
 
 def test_an_answer_for_nobody_is_nothing() -> None:

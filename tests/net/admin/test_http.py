@@ -4,6 +4,8 @@ import json
 import pathlib
 
 import pytest
+from support.net import Loop, Net, counting_defects
+from support.work import units_of
 from twisted.internet.defer import succeed
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
@@ -12,12 +14,16 @@ from twisted.web.resource import Resource
 
 from gateway.config import Settings, load
 from gateway.metrics import Collector, MetricRow
-from gateway.net.admin.answers import READ_S, Answers
-from gateway.net.admin.channel import BODY_MAX, LINGER_S, REQUEST_S
+from gateway.net.admin.answers import Answers
+from gateway.net.admin.channel import AHEAD, BODY_MAX, LINGER_S, READ_S, REQUEST_S
 from gateway.net.admin.http import IDLE_S, admin_site
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.tokens import Tokens
-from gateway.net.counts import AdminCounts
+from gateway.net.admin.unread import HEAD_MAX
+from gateway.net.counts import AdminCounts, NetCounts
+from gateway.net.stalls import STALL_MS, Stalls
+from gateway.wire.accounts import Account
+from gateway.wire.work import ASKED, ASKED_OCTET, SHARE
 
 
 class Wire(StringTransport):
@@ -52,6 +58,7 @@ class Caller:
     def say(self, *octets: bytes) -> "Caller":
         for each in octets:
             self.channel.dataReceived(each)
+            self.made.settle()
         return self
 
     def ask(self, method: str, path: str, *headers: str, body: bytes = b"") -> tuple[int, str]:
@@ -90,7 +97,10 @@ class Site:
     ) -> None:
         self.reason: str | None = None
         self.clock = Clock()
-        self.answers = Answers()
+        self.loop = Loop()
+        self.requests = Pieces(self.loop)
+        self.kept = Account()
+        self.answers = Answers(self.requests, self.kept)
         self.settings: Settings = load(None, list(changes))
         empty = Collector((), {})
         self.counts = AdminCounts()
@@ -105,10 +115,20 @@ class Site:
             tokens=tokens,
             pieces=Pieces(self.clock),
             answers=self.answers,
+            requests=self.requests,
+            kept=self.kept,
             in_thread=lambda call: succeed(call()),
             reactor=self.clock,
             connections_max=connections_max,
         )
+
+    def settle(self) -> None:
+        """All that is due at once is done."""
+        due = True
+        while self.loop.turn() or due:
+            self.clock.advance(0)
+            now_s = self.clock.seconds()
+            due = any(call.getTime() <= now_s for call in self.clock.getDelayedCalls())
 
 
 def test_it_is_ready_until_it_says_why_not_but_always_alive() -> None:
@@ -308,6 +328,172 @@ def test_who_reads_slowly_has_all_of_it_and_may_ask_again() -> None:
     assert caller.ask("GET", "/healthz") == (200, "ok\n")
     caller.hang_up()
     assert made.clock.getDelayedCalls() == []
+
+
+# Requests one behind the other.
+
+PROBE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+PIPELINED = 400
+
+
+def answers(caller: Caller) -> int:
+    return caller.wire.value().count(b"HTTP/1.1 200 OK")
+
+
+def flood(made: Site, callers: int) -> list[Caller]:
+    """Connections with very many requests each; none of them is looked at yet."""
+    flooding = [Caller(made) for _ in range(callers)]
+    for caller in flooding:
+        caller.channel.dataReceived(PROBE * PIPELINED)
+    return flooding
+
+
+def test_requests_of_all_connections_have_one_share_of_work_a_pass() -> None:
+    made = Site()
+    flooding = flood(made, 10)
+    asked, passes = 0, 0
+    while asked < 10 * PIPELINED:
+        assert units_of(made.loop.turn) <= SHARE + ASKED + ASKED_OCTET * len(PROBE)
+        before, asked = asked, sum(map(answers, flooding))
+        assert asked > before
+        passes += 1
+    assert passes >= 10 * PIPELINED * ASKED // SHARE
+
+
+def test_who_asks_once_is_answered_before_those_who_ask_very_often() -> None:
+    made = Site(connections_max=200)
+    flooding = flood(made, 99)
+    probe = Caller(made)
+    probe.channel.dataReceived(PROBE)
+    while not answers(probe):
+        assert made.loop.turn()
+    assert all(answers(each) <= 2 for each in flooding)
+
+
+def test_no_request_is_looked_at_before_the_answer_to_the_one_before_has_left() -> None:
+    made = Site()
+    caller = Caller(made)
+    caller.wire.takes = 0
+    caller.say(PROBE * PIPELINED)
+    assert answers(caller) == 1
+    assert made.kept.held > 0
+    caller.wire.clear()
+    caller.channel.resumeProducing()
+    made.settle()
+    assert answers(caller) == 1
+    caller.wire.clear()
+    caller.wire.takes = 1 << 30
+    caller.channel.resumeProducing()
+    made.settle()
+    assert answers(caller) == PIPELINED - 2
+    assert made.kept.held == 0
+    caller.hang_up()
+    assert made.clock.getDelayedCalls() == []
+
+
+def test_what_is_not_looked_at_is_on_the_account_and_little_more_is_read() -> None:
+    made = Site()
+    caller = Caller(made)
+    caller.wire.takes = 0
+    caller.say(PROBE)
+    assert caller.wire.producerState == "producing"
+    answered = made.kept.held
+    caller.say(PROBE.ljust(AHEAD))
+    assert caller.wire.producerState == "producing"
+    caller.say(b"x")
+    assert caller.wire.producerState == "paused"
+    assert made.kept.held == answered + AHEAD + 1
+    caller.hang_up()
+    assert made.kept.held == 0
+    assert made.clock.getDelayedCalls() == []
+
+
+@pytest.mark.parametrize("keeps", [b"", b"Connection: close\r\n"])
+def test_who_does_not_read_a_short_answer_is_cut_off(keeps: bytes) -> None:
+    made = Site()
+    caller = Caller(made)
+    caller.wire.takes = 0
+    caller.say(PROBE[:-2] + keeps + b"\r\n")
+    made.clock.advance(READ_S - 1)
+    assert not caller.wire.aborted
+    made.clock.advance(1)
+    assert caller.wire.aborted
+    caller.hang_up()
+    assert made.kept.held == 0
+    assert made.clock.getDelayedCalls() == []
+
+
+def test_of_connections_that_all_wait_for_an_answer_the_oldest_gives_way() -> None:
+    made = Site(connections_max=10, collector=MUCH)
+    callers = [Caller(made) for _ in range(10)]
+    for caller in callers:
+        caller.channel.dataReceived(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    made.loop.turn()
+    assert all(caller.channel.busy for caller in callers)
+    probe = Caller(made)
+    assert [caller.wire.aborted for caller in callers] == [True] + [False] * 9
+    assert probe.ask("GET", "/healthz") == (200, "ok\n")
+
+
+@pytest.mark.parametrize("behind", [b"", b"\r\n", PROBE])
+def test_a_request_in_any_pieces_is_one(guarded: Site, behind: bytes) -> None:
+    head = b"POST /ctl/pause HTTP/1.1\r\nHost: x\r\n" + OWN.encode() + b"\r\n"
+    octets = head + b"Content-Length: 8\r\n\r\n{\r\n\r\n}xx" + behind
+    for cut in range(1, len(octets)):
+        caller = Caller(guarded)
+        caller.say(octets[:cut], octets[cut:])
+        assert caller.wire.value().count(b"\r\n\r\n8") == 1
+        assert answers(caller) == 1 + (behind == PROBE)
+        caller.hang_up()
+
+
+def test_a_head_that_does_not_end_is_refused() -> None:
+    made = Site()
+    caller = Caller(made)
+    caller.say(b"GET / HTTP/1.1\r\nX: " + b"x" * HEAD_MAX)
+    assert caller.answer()[0] == 400
+    assert caller.wire.half_closed
+    assert made.kept.held == 0
+
+
+def test_a_defect_ends_its_connection_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Site()
+    caller = Caller(made)
+
+    def broken() -> None:
+        raise ValueError("no")
+
+    monkeypatch.setattr(caller.channel, "allContentReceived", broken)
+    with capturedLogs() as captured:
+        caller.say(PROBE)
+    assert [formatEvent(event) for event in captured] == ["a connection to the admin port broke"]
+    assert caller.wire.aborted
+    assert get(made, "/healthz") == (200, "ok\n")
+
+
+def test_a_request_that_holds_the_loop_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, net = Site(), Net()
+    made.site.requests = Pieces(made.loop, Stalls(net.now_ms, net.counts))
+
+    def slow() -> None:
+        net.clock.advance((STALL_MS + 1) / 1000)
+
+    monkeypatch.setattr(made.site.resource.children[b"readyz"], "_ready", slow)
+    with capturedLogs() as captured:
+        get(made, "/healthz")
+        assert get(made, "/readyz?verbose")[0] == 200
+    assert [formatEvent(event) for event in captured] == [
+        "the event loop was held for 101 ms by a request of the admin port: GET /readyz?verbose"
+        " from 192.168.1.1"
+    ]
+
+
+def test_a_page_that_breaks_is_counted_as_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, counts = Site(), NetCounts()
+    monkeypatch.setattr(made.site.resource.children[b"readyz"], "_ready", lambda: 1 // 0)
+    with counting_defects(counts):
+        assert get(made, "/readyz")[0] == 500
+    assert counts.defects == 1
 
 
 def test_an_amqp_client_is_told_where_it_is() -> None:

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from support.net import Loop
+from support.net import Loop, Net
 from support.work import units_of
+from twisted.logger import capturedLogs, formatEvent
 
 from gateway.net.admin.pieces import Pieces
+from gateway.net.stalls import STALL_MS, Stalls
 from gateway.wire.work import SHARE, WORK
 
 
@@ -26,6 +28,24 @@ def test_a_pass_has_a_share_for_all_that_is_gathered() -> None:
         passes += 1
     assert passes >= 27
     assert loop.turn() == 0
+
+
+def test_a_pass_that_holds_the_loop_is_told_of() -> None:
+    net = Net()
+    stalls = Stalls(net.now_ms, net.counts)
+
+    def slow() -> Iterator[None]:
+        net.clock.advance((STALL_MS + 1) / 1000)
+        yield
+
+    loop = Loop()
+    Pieces(loop, stalls).gather(slow())
+    with capturedLogs() as captured:
+        loop.turn()
+    assert [formatEvent(event) for event in captured] == [
+        "the event loop was held for 101 ms by a request of the admin port"
+    ]
+    assert net.counts.stalls["request"] == 1
 
 
 def test_what_breaks_off_is_told() -> None:

@@ -13,6 +13,7 @@ from gateway.metrics import Collector, MetricRow
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.scrape import Scrape
+from gateway.wire.accounts import Account
 from gateway.wire.work import SHARE, WORK
 
 ROWS = (MetricRow("gateway_depth", "gauge", "Depth."), MetricRow("gateway_width", "gauge", "W."))
@@ -34,7 +35,7 @@ class Stand:
             {"gateway_depth": lambda: [((), self.depth)], "gateway_width": lambda: [((), 1)]},
             self.count,
         )
-        self.answers = Answers()
+        self.answers = Answers(Pieces(self.loop), Account())
         self.scrape = Scrape(
             collector,
             collector.registry(),
@@ -69,6 +70,7 @@ class Stand:
         call, made = self.made.pop(0)
         self.texts += 1
         made.callback(call())
+        self.loop.turn()  # in which who waited is answered
 
     def ask(self, **headers: str) -> Any:
         request: Any = DummyRequest([b"metrics"])
@@ -167,3 +169,16 @@ def test_what_breaks_it_off_is_told_and_does_not_stop_the_next() -> None:
     stand.passes()
     stand.make_text()
     assert "gateway_depth" in text(again)
+
+
+def test_who_wants_a_form_that_is_none_has_the_usual_one() -> None:
+    stand = Stand()
+    stand.occupy()
+    odd = stand.ask(accept="application/openmetrics-text; version=x")
+    stand.ask(accept="application/openmetrics-text; version=2.0.\u00b2")
+    usual = stand.ask()
+    stand.make_text()
+    stand.passes()
+    stand.make_text()
+    assert text(odd) == text(usual) != ""
+    assert not stand.made

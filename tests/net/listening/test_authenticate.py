@@ -650,6 +650,15 @@ def test_what_is_offered_follows_the_users_file_though_nobody_logs_in(desk: Desk
     assert one.mechanisms() == ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
 
 
+def test_looks_at_a_users_file_that_does_not_answer_do_not_pile_up(desk: Desk) -> None:
+    for _ in range(10):
+        desk.shared.refresh()
+    assert len(desk.threads.waiting_calls) == 1
+    desk.threads.run_all()
+    desk.shared.refresh()
+    assert len(desk.threads.waiting_calls) == 1
+
+
 def test_signs_of_somebody_in_between_are_counted_and_told(desk: Desk) -> None:
     bindings = {"tls-exporter": b"ours"}
     peer = Peer(1, "192.0.2.1", secure=True, bindings=bindings)

@@ -105,6 +105,22 @@ def test_a_refused_one_tells_which_mechanism_was_asked_for_and_which_were_offere
     ]
 
 
+def test_one_that_goes_when_it_has_read_how_it_may_log_in_is_told_with_that() -> None:
+    visit = Log().visit()
+    visit.mechanism = ""
+    visit.user = ""
+    with capturedLogs() as captured:
+        visit.end(AuditLog(1), 1, Reason.CONNECTION_LOST)
+    assert lines(captured) == [
+        (
+            "info",
+            "connection 7 from 10.0.0.1:4711: it left before it was open,"
+            " offered were: SCRAM-SHA-256 ANONYMOUS:"
+            " without a user by spout (qpid 1.39), AMQP 0-10",
+        )
+    ]
+
+
 def test_refusals_are_told_one_line_a_second() -> None:
     log = Log()
     told = []

@@ -164,3 +164,22 @@ def test_empty_names_and_passwords_are_refused() -> None:
     for call in (prepare_name, make_user):
         with pytest.raises(ValueError, match="empty"):
             call("\u00ad")
+
+
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path: pathlib.Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(GatewayError, match="is no regular file"):
+        write_users(pipe, {})
+    assert pipe.is_fifo()
+    assert [each.name for each in tmp_path.iterdir()] == ["pipe"]
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 5000, "? [a]\n: b", "a: 2001-99-99", "a: 1\na: 2", "a: [b]", "5: {6: 7}", "a: 5"]
+)
+def test_what_is_no_users_file_is_told(text: str, tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "users.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError):
+        read_users(file)

@@ -199,6 +199,7 @@ def test_a_detour_that_ends_gives_its_links_back():
 
 def test_the_links_of_a_detour_that_is_over_leave_no_transport():
     w = DetourWorld()
+    assert [pump.address for pump in w.dialer.detours.pumps()] == [f"amqp://{OTHER}:5672"]
     w.slot.drop()
     w.talk()
     (closed,) = w.other.take_all(events.CloseReceived)

@@ -263,6 +263,28 @@ def test_stopping_says_goodbye_and_dials_no_more():
     assert w.tried == ["first.example"]
 
 
+def test_a_peer_that_takes_the_connection_and_says_nothing_is_left_behind():
+    w = DialWorld()
+    over = []
+    w.dialer.stop().addCallback(over.append)
+    assert w.wire.aborted
+    assert over == [None]
+    w.hang_up()  # its transport ends a moment later
+    w.net.clock.advance(100)
+    assert w.tried == ["first.example"]
+
+
+def test_a_peer_that_is_left_behind_does_not_end_the_next_try():
+    w = DialWorld()
+    left = w.protocol
+    w.dialer._service.stopService()
+    w.dialer._service.startService()
+    left.connectionLost(Failure(ConnectionDone()))
+    w.talk()
+    assert w.upstream.health.state == UpstreamState.UP
+    assert w.tried == ["first.example", "first.example"]
+
+
 def test_a_peer_that_does_not_read_our_goodbye_is_cut_off():
     w = DialWorld()
     w.talk()

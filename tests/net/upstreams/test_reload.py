@@ -27,7 +27,8 @@ from gateway.net.admin.answers import Answers
 from gateway.net.admin.control import Control
 from gateway.net.admin.pieces import Pieces
 from gateway.net.listening.users import make_user, write_users
-from gateway.net.upstreams.reload import SIGNALLED, BusyError, fixed
+from gateway.net.upstreams.reload import READING_S, SIGNALLED, BusyError, fixed
+from gateway.wire.accounts import Account
 
 UPSTREAMS = {name: {"hosts": [f"amqp://127.0.0.1:{port}"]} for name, port in [("a", 1), ("b", 2)]}
 
@@ -64,7 +65,7 @@ class Stay:
             self.whole.service.door,
             self.whole.service.backup,
             pieces=Pieces(self.whole.reactor),
-            answers=Answers(),
+            answers=Answers(Pieces(self.whole.reactor), Account()),
         )
 
     def read(self) -> Settings:
@@ -249,7 +250,7 @@ def test_a_backup_is_made_where_it_is_asked_for(stay: Stay, tmp_path: pathlib.Pa
     assert told.startswith(f"{tmp_path}/copy: the store")
     assert (tmp_path / "copy" / "store.sqlite").exists()
     assert stay.ask("backup", {})[0] == 422
-    assert stay.ask("backup", {"directory": "here"})[0] == 409  # the command was right, but ...
+    assert stay.ask("backup", {"directory": "here"})[0] == 422
     request, _later = stay.begin("backup", {"directory": str(tmp_path / "copy")})
     stay.whole.wait_until(lambda: bool(request.written))  # only a thread looks at that disk
     assert (request.responseCode, b"is there already" in request.written[0]) == (409, True)
@@ -369,6 +370,26 @@ def test_everything_goes_on_while_files_are_read_and_then_all_of_it_counts(stay:
     assert service.faces.access.rules is not None
     assert stay.rule(0)["upstream"] == "b"
     assert service.counts.changes == {"done": 1, "refused": 1}
+
+
+def test_files_that_do_not_answer_are_told_of_and_the_gateway_goes_on(stay: Stay) -> None:
+    service, whole = stay.whole.service, stay.whole
+    slow = Slow(stay)
+    with capturedLogs() as captured:
+        service.reload()
+        whole.reactor.advance(READING_S - 0.1)
+        assert not [event for event in captured if "a reload" in str(formatEvent(event))]
+        whole.reactor.advance(0.1)
+    (line,) = [told for told in map(formatEvent, captured) if told and "waits" in told]
+    assert line.startswith("a reload waits: what it takes has not been read for 5 s; a file, or")
+    slow.go_on()
+    with capturedLogs() as captured:
+        service.reload()
+        whole.run()
+        whole.pass_time(2 * READING_S)
+    told = [str(formatEvent(event)) for event in captured]
+    assert "configuration reloaded: done" in told
+    assert not [line for line in told if "a reload waits" in line]
 
 
 def test_what_is_read_while_the_gateway_stops_does_not_count(stay: Stay) -> None:

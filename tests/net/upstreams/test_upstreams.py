@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import pathlib
 
+from support.net import Wire
 from support.whole_gateway import WholeGateway
+from twisted.internet.error import ConnectionDone
+from twisted.python.failure import Failure
 
 
 def test_the_keys_of_upstreams_and_rules_count(tmp_path: pathlib.Path) -> None:
@@ -34,4 +37,19 @@ def test_the_keys_of_upstreams_and_rules_count(tmp_path: pathlib.Path) -> None:
     assert placement is not None
     assert (placement.max_redeliveries, placement.paused, placement.rests) == (7, True, True)
     assert whole.service.counts.paused_rules == 1
+    whole.stop()
+
+
+def test_the_connections_to_them_can_be_looked_at(tmp_path: pathlib.Path) -> None:
+    upstreams = {
+        name: {"hosts": [f"amqp://127.0.0.1:{port}"]} for name, port in (("a", 1), ("b", 2))
+    }
+    whole = WholeGateway(tmp_path / "data", f"upstreams={json.dumps(upstreams)}").start()
+    made = whole.service.upstreams
+    assert made.pumps() == []
+    factory = whole.reactor.tcpClients[1][2]
+    protocol = factory.buildProtocol(None)
+    protocol.makeConnection(Wire())
+    assert [pump.address for pump in made.pumps()] == ["amqp://127.0.0.1:2"]
+    protocol.connectionLost(Failure(ConnectionDone()))
     whole.stop()

@@ -145,8 +145,16 @@ class Half:
         self._management.say()
 
     def on_room(self) -> None:
-        """Sender: there is room."""
+        """Sender: there is room. Receiver: a response was given up, and its credit with it."""
+        if self._role == _spec.RECEIVER:
+            self.give_credit()
         self._management.say()
+
+    def give_credit(self) -> None:
+        """Receiver: let responses come, if half of the credit is used up."""
+        link = self.link
+        if link is not None and link.credit * 2 <= CREDIT:
+            link.send_flow(credit=CREDIT)
 
     def on_delivery(self, event: DeliveryReceived) -> None:
         """Receiver: a response."""
@@ -226,8 +234,8 @@ class Management:
 
     def on_half(self, half: Half) -> None:
         """One link of the pair is attached."""
-        if half is self._receiver and half.link is not None:
-            half.link.send_flow(credit=CREDIT)
+        if half is self._receiver:
+            half.give_credit()
         self.say()
 
     def on_end(self, half: Half, problem: str, *, lost: bool = False) -> None:
@@ -293,8 +301,8 @@ class Management:
         link = event.link
         if not event.settled:
             link.session.settle_incoming(event.delivery_id, Accepted())
-        if link.credit * 2 <= CREDIT:
-            link.send_flow(credit=CREDIT)
+        if self._receiver is not None:
+            self._receiver.give_credit()
         number, answer = read_response(event.payload)
         request = self._asked.pop(number, None)
         if request is not None:

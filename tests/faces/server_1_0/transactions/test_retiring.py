@@ -126,16 +126,40 @@ def test_the_last_outcome_in_a_transaction_counts():
     at.end()
 
 
-def test_another_outcome_takes_a_delivery_out_of_its_transaction():
+@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize(("outcome", "left"), [(ACCEPTED, 0), (Rejected(), 0), (Released(), 1)])
+def test_an_outcome_outside_of_its_transaction_is_applied_and_fails_the_discharge(
+    outcome, left, settled
+):
     at = Controller()
     at.puts(b"1")
     receiver = at.receiver(credit=1)
     (event,) = at.gets(receiver)
     txn_id = at.declares()
     at.retires(event, txn_id)
+    at.posts(at.sender("r"), txn_id)
+    if settled:
+        at.settles(event, outcome)
+    else:
+        event.link.session.write(
+            _spec.Disposition(role=_spec.RECEIVER, first=event.delivery_id, state=outcome)
+        )
+        at.client.step()
+    assert at.depth() == left
+    assert len(at.gets(at.receiver())) == left
+    assert error_of(at.commits(txn_id)) == ROLLBACK
+    assert at.depth("r") == 0
+    at.end()
+
+
+def test_an_outcome_outside_of_a_transaction_that_is_rolled_back_is_no_error():
+    at = Controller()
+    at.puts(b"1")
+    (event,) = at.gets(at.receiver(credit=1))
+    txn_id = at.declares()
+    at.retires(event, txn_id)
     at.settles(event, Released())
-    assert len(at.gets(at.receiver())) == 1
-    assert at.commits(txn_id) == ACCEPTED
+    assert at.rolls_back(txn_id) == ACCEPTED
     assert at.depth() == 1
     at.end()
 

@@ -1,9 +1,15 @@
 import pytest
+from support.frames_1_0 import give_up
 from support.management import NODE, Manager
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
-from gateway.faces.upstream_1_0.managing.management import NOTHING, UNANSWERED, read_response
+from gateway.faces.upstream_1_0.managing.management import (
+    CREDIT,
+    NOTHING,
+    UNANSWERED,
+    read_response,
+)
 from gateway.translate.profiles.profile import Profile
 from gateway.wire.tagged import Tagged
 
@@ -74,6 +80,22 @@ def test_a_request_is_a_message_and_its_answer_finds_the_asker():
     assert asker.told == [(8, 204, "status 204"), (7, 409, "it is another")]
     w.pass_time(60_000)
     assert len(asker.told) == 2
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_the_credit_of_responses_that_are_given_up_is_given_again(begun):
+    w = world()
+    manager = Manager(w.connect())
+    asker = ask(w, token=7)
+    responses = manager.broker.link(NODE)
+    for _ in range(2 * CREDIT):
+        assert responses.credit > 0
+        give_up(responses, begun=begun)
+        w.step()
+    manager.take()
+    manager.answer(204)
+    w.step()
+    assert asker.told == [(7, 204, "status 204")]
 
 
 def test_many_requests_keep_their_order_and_have_credit():

@@ -3,6 +3,7 @@
 import pytest
 from support.bridge_world import Producer
 from support.face_1_0 import message as encoded
+from support.frames_1_0 import give_up
 from support.own_rules import own_rules
 from support.upstream_world import UpstreamWorld
 
@@ -215,17 +216,9 @@ def test_the_credit_of_replies_that_are_given_up_is_given_again():
     w = world()
     request(w)
     link = w.broker.link(DYNAMIC)
-    session = link.session
-    for number_ in range(300):
+    for _ in range(300):
         assert link.credit > 0
-        session.write(
-            _spec.Transfer(
-                handle=link.handle_out, delivery_id=number_, delivery_tag=b"t", aborted=True
-            )
-        )
-        session.sending.next_outgoing_id += 1
-        link.delivery_count += 1
-        link.credit -= 1
+        give_up(link)
         w.step()
 
 

@@ -1,5 +1,6 @@
 import pytest
 from support.face_1_0 import message
+from support.frames_1_0 import give_up
 from support.upstream_receivers import bodies, world
 from support.upstream_world import UpstreamWorld
 
@@ -195,27 +196,12 @@ def test_the_credit_of_an_aborted_delivery_is_given_again():
     broker = w.connect()
     consumer, _ = w.subscribe(credit=1)
     link = broker.link("q")
-    abort(link)
+    give_up(link, begun=True)
     w.step()
     assert link.credit == 1
     broker.deliver("q", message(b"whole"))
     w.step()
     assert bodies(consumer) == [b"whole"]
-
-
-def abort(link):
-    """Begin to send a delivery, then give it up."""
-    session = link.session
-    number = session.sending.next_delivery_id
-    first = _spec.Transfer(
-        handle=link.handle_out, delivery_id=number, delivery_tag=b"t", message_format=0, more=True
-    )
-    session.write(first)
-    session.write(_spec.Transfer(handle=link.handle_out, aborted=True))
-    session.sending.next_delivery_id = number + 1
-    session.sending.next_outgoing_id += 2
-    link.delivery_count += 1
-    link.credit -= 1
 
 
 @pytest.mark.parametrize("end", ["stop", "cancel"])

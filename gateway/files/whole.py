@@ -1,0 +1,105 @@
+"""Files that are read whole: none without an upper size, and none that a running gateway waits for.
+
+Whatever is wrong is an OSError with a `strerror`, as it is where a file cannot be opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pathlib
+import stat
+from typing import Final
+
+CONFIGURATION_MAX: Final = 4 * 1024 * 1024
+USERS_MAX: Final = 16 * 1024 * 1024
+CERTIFICATES_MAX: Final = 16 * 1024 * 1024
+SECRET_MAX: Final = 64 * 1024
+BODY_MAX: Final = 2 * 1024 * 1024 * 1024  # as the largest `limits.message_size`
+# The largest `audit.segment_size`, and the block by which a segment reaches it.
+SEGMENT_MAX: Final = 5 * 1024 * 1024 * 1024
+PIECE: Final = 1024 * 1024
+
+
+def read_whole(path: pathlib.Path, octets_max: int) -> bytes:
+    """What is in it; pipes and devices are read as well, to their end.
+
+    Raises:
+        OSError: it cannot be read, or is larger than `octets_max`.
+    """
+    return _read(path, 0, octets_max)
+
+
+def read_regular(path: pathlib.Path, octets_max: int) -> bytes:
+    """The same of a regular file alone: for a pipe a running gateway could wait for ever.
+
+    Raises:
+        OSError: as `read_whole`, or it is of another kind.
+    """
+    return _read(path, os.O_NONBLOCK, octets_max)
+
+
+def read_segment(path: pathlib.Path) -> bytes:
+    """A segment of an audit log. Raises as `read_regular`."""
+    return read_regular(path, SEGMENT_MAX)
+
+
+def segment_size(path: pathlib.Path) -> int:
+    """Its octets, of a segment that `read_segment` would read. Raises OSError."""
+    handle, told = _opened(path, os.O_NONBLOCK, SEGMENT_MAX)
+    os.close(handle)
+    return told.st_size
+
+
+def is_file(path: pathlib.Path) -> bool:
+    """Whether there is such a regular file; of a name that none can have there is not."""
+    return os.path.isfile(path)
+
+
+def expanded(path: pathlib.Path) -> pathlib.Path:
+    """With `~` and `~NAME` as the home directories that there are."""
+    return pathlib.Path(os.path.expanduser(path))
+
+
+def _read(path: pathlib.Path, flags: int, octets_max: int) -> bytes:
+    handle, told = _opened(path, flags, octets_max)
+    try:
+        octets = _to_the_end(handle, told.st_size, octets_max)
+    finally:
+        os.close(handle)
+    if len(octets) > octets_max:
+        raise too_large(path, octets_max)
+    return octets
+
+
+def _opened(path: pathlib.Path, flags: int, octets_max: int) -> tuple[int, os.stat_result]:
+    """To be read; with O_NONBLOCK a regular file alone."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | flags)
+    told = os.fstat(handle)
+    error: OSError | None = None
+    if stat.S_ISDIR(told.st_mode):
+        error = IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    elif flags and not stat.S_ISREG(told.st_mode):
+        error = OSError(errno.EINVAL, "is no regular file", str(path))
+    elif told.st_size > octets_max:  # nothing of it is read
+        error = too_large(path, octets_max)
+    if error is not None:
+        os.close(handle)
+        raise error
+    return handle, told
+
+
+def _to_the_end(handle: int, size: int, octets_max: int) -> bytes:
+    """One octet more than `octets_max` at most."""
+    pieces: list[bytes] = []
+    left = octets_max + 1
+    most = max(size + 1, PIECE)  # of most files all at once
+    while left and (piece := os.read(handle, min(left, most))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
+
+
+def too_large(path: pathlib.Path, octets_max: int) -> OSError:
+    """What is raised of a file above its size."""
+    return OSError(errno.EFBIG, f"is larger than {octets_max} octets", str(path))

@@ -1,0 +1,59 @@
+"""What a thread hangs in is left behind: the process ends all the same."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from threading import Event
+
+import pytest
+from support.whole_gateway import ThreadedMemoryReactor
+
+from gateway.net.listening.password_threads import PasswordThreads
+from gateway.net.threads import LooseThread
+
+
+@pytest.fixture
+def never() -> Iterator[Event]:
+    """What a thread waits for, as long as the test lasts."""
+    event = Event()
+    yield event
+    event.set()
+
+
+def test_a_pool_ends_while_its_threads_hang(never: Event) -> None:
+    threads = PasswordThreads(ThreadedMemoryReactor(), lambda: 0)  # type: ignore[arg-type]  # a fake
+    threads.start()
+    began = Event()
+    threads.read(lambda: (began.set(), never.wait()))
+    assert began.wait(60)
+    threads.stop()
+
+
+def test_who_says_for_how_long_waits_so_long(never: Event) -> None:
+    thread = LooseThread(target=never.wait)
+    thread.start()
+    assert thread.daemon
+    thread.join()
+    assert thread.is_alive()
+    never.set()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def test_the_reactor_ends_and_the_process_while_a_name_is_looked_up() -> None:
+    program = (
+        "from threading import Event\n"
+        "from twisted.internet import reactor\n"
+        "from gateway.net.threads import loosen\n"
+        "loosen(reactor)\n"
+        "def look_up():\n"
+        "    reactor.callFromThread(reactor.stop)\n"
+        "    Event().wait()\n"
+        "reactor.callInThread(look_up)\n"
+        "reactor.run()\n"
+        "print('ended')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True
+    )
+    assert done.stdout == "ended\n"
