@@ -26,7 +26,7 @@ from gateway.net.counts import NetCounts
 from gateway.net.keepalive import heard_ms, keep_alive
 from gateway.net.reading import Reading
 from gateway.net.silent_face import SilentFace
-from gateway.net.tls import name_in
+from gateway.net.tls.files import name_in
 from gateway.net.transport import Layer, Transport
 from gateway.net.turn_shares import TurnShare
 from gateway.net.turns import TurnLoop

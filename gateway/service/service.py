@@ -49,7 +49,7 @@ from gateway.net.listening.withdrawing import end_withdrawn
 from gateway.net.logs import NamedLogger, set_level
 from gateway.net.stalls import worked_ms
 from gateway.net.stopping import Stage, Stopping
-from gateway.net.tls import within_tls
+from gateway.net.tls.files import within_tls
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.reload import SIGNALLED, Operator, Reloading
 from gateway.net.upstreams.renewal import LOOK_S, Renewal

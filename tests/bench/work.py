@@ -43,8 +43,8 @@ from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.tokens import Tokens
 from gateway.net.counts import AdminCounts
 from gateway.net.listening.first_octets import HEADER_1_0_SASL
-from gateway.net.tls import tls_context
-from gateway.net.tls_layer import TlsLayer
+from gateway.net.tls.files import tls_context
+from gateway.net.tls.layer import TlsLayer
 from gateway.permissions.asked import publishing
 from gateway.permissions.own_rules import OwnRule, OwnRules
 from gateway.permissions.rules import Decision

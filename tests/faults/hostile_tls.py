@@ -15,7 +15,7 @@ from support.gateway_process import GatewayProcess
 from support.raw_peers import HEADER_0_10, frame_0_10
 
 from gateway.amqp_0_10.frames import CONTROL, FIRST_FRAME, FIRST_SEGMENT
-from gateway.net.tls_layer import KEPT
+from gateway.net.tls.layer import KEPT
 from gateway.wire.work import TLS_HANDSHAKE, TLS_RECORD
 
 from .hostile import Attack

@@ -10,7 +10,7 @@ from typing import Any, Final, cast, final
 
 from twisted.internet.interfaces import ITCPTransport
 
-from gateway.net.tls_layer import TlsLayer
+from gateway.net.tls.layer import TlsLayer
 
 LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 TOLD: Final = b"This port speaks HTTPS.\n"

@@ -25,8 +25,8 @@ from gateway.net.listening.proxy_header import shown
 from gateway.net.listening.turned_away import TurnedAway
 from gateway.net.logs import NamedLogger
 from gateway.net.pump import LINGER_MS, Pump
-from gateway.net.tls import Doubt, channel_bindings, client_doubt
-from gateway.net.tls_layer import Terms, begin_tls
+from gateway.net.tls.files import Doubt, channel_bindings, client_doubt
+from gateway.net.tls.layer import Terms, begin_tls
 from gateway.net.transport import Layer
 from gateway.net.turns import TurnLoop
 from gateway.wire.accounts import Account

@@ -28,8 +28,8 @@ from gateway.faces.upstream_1_0.settings import Derive, UpstreamCounts, Upstream
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.counts import NetCounts
 from gateway.net.pump import Pump
-from gateway.net.tls import upstream_tls
-from gateway.net.tls_layer import Terms, WithinTls
+from gateway.net.tls.files import upstream_tls
+from gateway.net.tls.layer import Terms, WithinTls
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.back_off import BackOff
 from gateway.net.upstreams.credentials import UpstreamCredentials

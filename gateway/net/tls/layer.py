@@ -2,7 +2,7 @@
 
 Twisted's opens all that a read has brought, and passes each record on by itself; a read may have
 thousands. Here a connection may open so much in one turn, by the price of its records
-(`tls_records`), and no more than is left of the share of whose it is (`turn_shares`); the rest
+(`records`), and no more than is left of the share of whose it is (`turn_shares`); the rest
 waits for the next turn, and meanwhile nothing is read. What a piece held is passed on as one.
 
 Before the handshake is over a peer may send so many octets, and no message may say that it will be
@@ -35,7 +35,7 @@ from twisted.protocols.tls import BufferingTLSTransport, TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from gateway.net.tls_records import (
+from gateway.net.tls.records import (
     CHANGE_CIPHER_SPEC,
     HANDSHAKE,
     HELLO_MAX,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.net.tls_records import HELLO_MAX, ClearMessages, Records
+from gateway.net.tls.records import HELLO_MAX, ClearMessages, Records
 from gateway.wire.work import OCTETS_OPENED, TLS_RECORD
 
 

@@ -14,8 +14,8 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.protocol import Factory, Protocol
 
 from gateway.net.listening.first_octets import HEADER_1_0_SASL
-from gateway.net.tls import tls_context, upstream_tls
-from gateway.net.tls_layer import (
+from gateway.net.tls.files import tls_context, upstream_tls
+from gateway.net.tls.layer import (
     KEPT,
     MOST,
     PIECE,
@@ -24,7 +24,7 @@ from gateway.net.tls_layer import (
     TlsLayer,
     WithinTls,
 )
-from gateway.net.tls_records import HELLO_MAX
+from gateway.net.tls.records import HELLO_MAX
 from gateway.wire.work import STRANGERS, TLS_HANDSHAKE, TLS_RECORD, USER
 
 

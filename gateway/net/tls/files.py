@@ -35,7 +35,7 @@ from zope.interface import implementer
 
 from gateway.errors import ConfigurationError
 from gateway.files.whole import CERTIFICATES_MAX, read_regular
-from gateway.net.tls_layer import Terms, TlsFactory, TlsLayer
+from gateway.net.tls.layer import Terms, TlsFactory, TlsLayer
 
 COMMON_NAME: Final = b"CN"
 AMBIGUOUS: Final = "has several common names, so that it is nobody's"
