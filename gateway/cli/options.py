@@ -35,6 +35,8 @@ def configuration(command: F) -> F:
 
 def given_password(*, line: bool = False) -> str:
     """What comes on standard input: all of it, or a line, behind which other things may come."""
+    if sys.stdin is None:  # closed by whoever started the command
+        raise click.UsageError("there is no standard input to read the password from")
     read = sys.stdin.buffer.readline if line else sys.stdin.buffer.read
     octets: bytes = read(SECRET_MAX + 1)
     if len(octets) > SECRET_MAX:

@@ -1,6 +1,7 @@
 """The admin port answers with what it is given, and only whom it is to."""
 
 import json
+import os
 import pathlib
 
 import pytest
@@ -538,6 +539,25 @@ def test_a_token_that_nobody_can_guess_is_heard_among_wrong_ones(tmp_path: pathl
     assert [get(made, "/ctl/status", "GET", wrong)[0] for _ in range(4)] == [401, 401, 401, 429]
     right = f"Authorization: Bearer {token}"
     assert get(made, "/ctl/nothing", "POST", right) == (200, "0")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless", "large", "gone"])
+def test_nobody_waits_for_a_token_file_that_is_none(kind: str, tmp_path: pathlib.Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    made = Site(f"admin_token_file={token}")
+    token.unlink()
+    if kind == "pipe":
+        os.mkfifo(token)
+    elif kind == "endless":
+        token.symlink_to("/dev/zero")
+    elif kind == "large":
+        token.write_text("x" * 100_000)
+    shown = "Authorization: Bearer secret"
+    assert get(made, "/ctl/status", "GET", shown)[0] == 401
+    token.unlink(missing_ok=True)
+    token.write_text("secret\n")
+    assert get(made, "/ctl/nothing", "POST", shown) == (200, "0")
 
 
 def test_metrics_may_want_a_token_of_their_own(tmp_path: pathlib.Path) -> None:
