@@ -145,7 +145,8 @@ METRICS: Final = (
     _counter("gateway_translation_restored_total", "Values that came back from escrow.", "row"),
     _gauge(
         "gateway_kept_bytes",
-        "Octets kept for connections: what is not whole, waits or is not read; no queued messages.",
+        "Octets kept for connections: what is not whole, waits or is not read, what TLS needs; no"
+        " queued messages.",
     ),
     _counter(
         "gateway_kept_refused_total",

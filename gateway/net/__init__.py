@@ -15,7 +15,8 @@ past_mending    which exceptions end the process
 threads         those that its end does not wait for
 turn_shares     what the connections of one user, and of all, may have done in one turn
 held_back       who waits to be confirmed, and for which limit
-tls, saslprep       TLS from PEM files; names and passwords in one form
+tls/            TLS from PEM files, opened in pieces, for what that costs
+saslprep        names and passwords in one form
 backup, unfinished  copies of store and audit log, while they are used; one not done yet
 exposed         what others on the machine can read of it
 data_directory, open_files, logs, log_queue, counts, stopping   the process

@@ -11,7 +11,7 @@ the connection and could take our last words with it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol, cast, final
+from typing import Final, Protocol, final
 
 from twisted.internet.interfaces import IHandshakeListener, IOpenSSLContextFactory, IPushProducer
 from twisted.internet.protocol import Protocol as TwistedProtocol
@@ -26,7 +26,7 @@ from gateway.net.counts import NetCounts
 from gateway.net.keepalive import heard_ms, keep_alive
 from gateway.net.reading import Reading
 from gateway.net.silent_face import SilentFace
-from gateway.net.tls import let_go, name_in
+from gateway.net.tls.files import name_in
 from gateway.net.transport import Layer, Transport
 from gateway.net.turn_shares import TurnShare
 from gateway.net.turns import TurnLoop
@@ -78,7 +78,7 @@ class Pump(TwistedProtocol):
         self.certificate_name = ""
         self.tls_context: IOpenSSLContextFactory | None = None
         self.entered = True  # it has opened, or need not
-        self.turn_share: TurnShare | None = None  # its user's, once it has
+        self.turn_share: TurnShare | None = None  # its user's, once it has; its address's before
         self.early_left = 0  # octets that may come before it has
         self.entry_deadline_ms: int | None = None
         self._held_since_ms: int | None = None
@@ -92,6 +92,7 @@ class Pump(TwistedProtocol):
         self._unread: list[bytes] = []  # came in a turn of which its user had had enough
         self._alarm = Alarm(around.later, around.now_ms, self._deadline)
         self._layer: Layer | None = None  # TLS, once that has begun
+        self.oversized = False  # its peer sent too much before TLS was up
         self.face: Face = around.first_face(self)
 
     # What Twisted calls.
@@ -156,7 +157,8 @@ class Pump(TwistedProtocol):
         except Exception as error:
             self._broken(error)
         units = WORK.units - units
-        self._reading.has_cost(units, self.transport)
+        if self.entered or self._layer is None:
+            self._reading.has_cost(units, self.transport)
         self._has_cost(units)
         turns.stalls.over(began_ms, "read", self)
         turns.touch(self.face)
@@ -171,7 +173,7 @@ class Pump(TwistedProtocol):
         if self._layer is not None:
             self._layer.unregisterProducer()  # without TLS the transport does so of itself
             self._layer = None
-        if self._has_had_enough():
+        if self.entered and self._has_had_enough():
             self.around.turns.touch(self.face)
         else:
             self._end()
@@ -198,7 +200,6 @@ class Pump(TwistedProtocol):
         self._left = True
         self.around.turns.detach(self.face)
         self.around.gone(self)
-        let_go(self.transport)
         self.face = SilentFace()  # which knows nothing of the pump: neither is held by the other
 
     def _go_on(self) -> None:
@@ -215,6 +216,10 @@ class Pump(TwistedProtocol):
         """TLS is up: the peer's certificate, if it showed one, was verified."""
         self.handshaken = True
         self.certificate_name = certificate_name(self.transport)
+
+    def on_oversized(self) -> None:
+        """The peer sent too much before TLS was up: the transport is cut off."""
+        self.oversized = True
 
     def on_doubted(self, problem: str) -> None:
         """The peer's certificate is not believed: the handshake fails."""
@@ -313,14 +318,14 @@ class Pump(TwistedProtocol):
         self.around.turns.attach(face, self)
         self._read(data)
 
-    def start_tls(self, context: IOpenSSLContextFactory, rest: bytes) -> None:
+    def begin_tls(self, layer: Layer, rest: bytes) -> None:
         """Everything from here on is TLS, beginning with `rest`, which was read already."""
         self.secure = True
-        self.transport.startTLS(context)
-        # startTLS put its own protocol in place.
-        self._layer = cast(Layer, self.transport.protocol)
+        self._layer = layer
+        if not self.entered:
+            self._reading.begin_little(self.transport)
         if rest:
-            self._layer.dataReceived(rest)  # what we read too far belongs to it
+            layer.dataReceived(rest)  # what we read too far belongs to it
 
     def close(self) -> None:
         """Flush, then close; a peer that does neither read nor close is cut off."""

@@ -38,6 +38,10 @@ class Reading:
     def __init__(self) -> None:
         self.little = False
 
+    def begin_little(self, transport: Buffered) -> None:
+        """Whoever it is has not logged in: what comes by TLS is kept until it is opened."""
+        self._read_at_most(transport, LITTLE)
+
     def has_cost(self, units: int, transport: Buffered) -> None:
         """A read was so much work."""
         if units > COSTLY and not self.little:

@@ -3,7 +3,7 @@
 What is timed are the pieces that the loop is made of: one read, one flush, one dispatch, what a
 commit or a deadline sets in motion, a share of what the admin port is asked. Whatever else has held
 it - a timer, very many short pieces - is seen by a timer that fires too late (`lag`), and counts as
-`other`. Work is
+`other`; the longest of the pieces is told then. Work is
 limited (`wire.work`), so a stall is a limit that is missing, or a machine that is too slow; the log
 says whose piece it was, once a second at most. Who was just at work while the loop did none - the
 machine gave its time to others, or a call waited - is not to blame: such a stall counts as
@@ -53,6 +53,8 @@ class Stalls:
         self._before_ms = 0
         self._looked_ms = 0  # how much had been worked at the last look
         self._answered = False
+        self._longest_ms = 0  # of the pieces since the last look
+        self._longest = ""
         self.begin()
         self._counts = counts
         self._silent_until_ms = 0
@@ -70,6 +72,9 @@ class Stalls:
     def over(self, began_ms: int, piece: str, worker: Worker) -> int:
         """A piece of work that began then is over; the time, when the next one begins."""
         now_ms = self._now_ms()
+        if now_ms - began_ms > self._longest_ms:
+            self._longest_ms = now_ms - began_ms
+            self._longest = f"a {piece} of {worker.who()}"
         if now_ms - began_ms > STALL_MS:
             before_ms = self._before_ms
             self.begin()
@@ -84,9 +89,13 @@ class Stalls:
         now_worked = 0 if self._worked_ms is None else self._worked_ms()
         if late_ms > STALL_MS and not self._answered:
             worked = late_ms if self._worked_ms is None else now_worked - self._looked_ms
-            self._tell(self._now_ms(), late_ms, worked, OTHER, "a timer, or short pieces")
+            what = "a timer, or short pieces"
+            if self._longest_ms:
+                what += f", the longest of which, {self._longest_ms} ms, was {self._longest}"
+            self._tell(self._now_ms(), late_ms, worked, OTHER, what)
         self._looked_ms = now_worked
         self._answered = False
+        self._longest_ms = 0
 
     def _tell(self, now_ms: int, took_ms: int, worked: int, piece: str, what: str) -> None:
         idle = worked <= STALL_MS

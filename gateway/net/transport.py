@@ -8,9 +8,6 @@ from __future__ import annotations
 import socket
 from typing import Protocol
 
-from twisted.internet.interfaces import IOpenSSLContextFactory
-from twisted.internet.protocol import Protocol as TwistedProtocol
-
 
 class Layer(Protocol):
     """TLS of Twisted's, between a transport and its protocol."""
@@ -25,7 +22,6 @@ class Layer(Protocol):
 class Transport(Protocol):
     """A TCP transport of Twisted, with or without TLS."""
 
-    protocol: TwistedProtocol
     bufferSize: int
     connected: int
 
@@ -61,6 +57,3 @@ class Transport(Protocol):
 
     def resumeProducing(self) -> None:
         """IPushProducer."""
-
-    def startTLS(self, context: IOpenSSLContextFactory) -> None:
-        """ITLSTransport."""

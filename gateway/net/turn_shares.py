@@ -8,7 +8,8 @@ Many users who ask for that much have one such share between them, or a turn wou
 they are many: each has an equal part of it, as many as had to wait in the turn before, and when it
 is used up all of them wait. Who asks for less than a connection's share is not held up by them,
 but where very many begin at once: of a turn of `EVERYBODY` the rest is for the next, whoever it is
-of. Users are told apart by name: clients without a login are one.
+of. Users are told apart by name: clients without a login are one. Who has not logged in yet has a
+share with its address (`net.listening.admission`), and all of those have much less.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class TurnShare:
         if shares.turn != turn:
             shares.begin(turn)
         used = self._used if self._turn == turn else 0
-        everybody = EVERYBODY if not self.greedy(turn) else USER
+        everybody = shares.everybody if not self.greedy(turn) else shares.one
         if used < shares.part and shares.used < everybody:
             return False
         if self._cut != turn:
@@ -65,7 +66,11 @@ class TurnShare:
 
 @final
 class TurnShares:
-    """Those of all users that have logged in.
+    """Those of all users that have logged in, or of all addresses from which somebody has not.
+
+    Args:
+        one: what one may use of a turn, and all together who ask for much; `least`: one of these.
+        everybody: what all may use, whatever each of them asks for.
 
     Attributes:
         turn: the last in which anybody did anything.
@@ -74,14 +79,17 @@ class TurnShares:
         part: what one may use of it, as many as had had enough of the one before.
     """
 
-    __slots__ = ("_shares", "cut", "part", "turn", "used")
+    __slots__ = ("_shares", "cut", "everybody", "least", "one", "part", "turn", "used")
 
-    def __init__(self) -> None:
+    def __init__(self, one: int = USER, everybody: int = EVERYBODY, least: int = SHARE) -> None:
         self._shares: dict[str, TurnShare] = {}
+        self.one = one
+        self.everybody = everybody
+        self.least = least
         self.turn = 0
         self.used = 0
         self.cut = 0
-        self.part = USER
+        self.part = one
 
     def of(self, user: str) -> TurnShare:
         """That of a user."""
@@ -96,4 +104,4 @@ class TurnShares:
         self.turn = turn
         self.used = 0
         self.cut = 0
-        self.part = max(SHARE, USER // several) if several > 1 else USER
+        self.part = max(self.least, self.one // several) if several > 1 else self.one

@@ -16,13 +16,12 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger, LogLevel
 
 from gateway.errors import StoreError
-from gateway.faces.face import Face
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
 from gateway.net.past_mending import past_mending
 from gateway.net.stalls import Stalls
 from gateway.net.turn_shares import TurnShares
-from gateway.wire.work import WORK
+from gateway.wire.work import ALL_STRANGERS, STRANGERS, WORK
 
 
 class DrivenBridge(Protocol):
@@ -121,23 +120,29 @@ class TurnLoop:
         self._alarm = Alarm(later, now_ms, self._bridge_deadline)
         self.stalls = Stalls(now_ms, counts, worked_ms)
         self.shares = TurnShares()
+        self.strangers = TurnShares(STRANGERS, ALL_STRANGERS, STRANGERS // 4)
         self.on_turn_ended: Callable[[int], None] | None = None
         self.give_up: Callable[[BaseException], None] = _raised
         self._breaks = False  # so does what is done now
         self._broken = False  # the last end of a turn broke off
 
-    def attach(self, face: Face, pump: Flushed) -> None:
-        """From now on a touched `face` is flushed by `pump`."""
+    @property
+    def number(self) -> int:
+        """That of the turn under way."""
+        return self._counts.turns
+
+    def attach(self, face: object, pump: Flushed) -> None:
+        """From now on a touched `face`, or what else is touched, is flushed by `pump`."""
         self._pumps[id(face)] = pump
 
-    def detach(self, face: Face) -> None:
+    def detach(self, face: object) -> None:
         """The face is gone; what it set in motion is still brought to the turn's end."""
         self._pumps.pop(id(face), None)
         self._touched.pop(id(face), None)
         self._waiting.pop(id(face), None)
         self.schedule()
 
-    def touch(self, face: Face) -> None:
+    def touch(self, face: object) -> None:
         """Flush `face` at the end of this turn."""
         pump = self._pumps.get(id(face))
         if pump is not None:

@@ -16,6 +16,8 @@ from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import ByQueue, Sources
 from gateway.net.admin.pieces import Pieces
 from gateway.net.data_directory import AUDIT_FOLDER
+from gateway.net.tls.layer import Terms
+from gateway.net.turn_shares import TurnShare
 from gateway.service.form import form
 
 if TYPE_CHECKING:
@@ -81,4 +83,17 @@ def site_of(service: Service, collector: Collector) -> Site:
         kept=kept,
         reactor=service.reactor,
         connections_max=service.admin_connections,
+    )
+
+
+def tls_of(service: Service) -> Terms:
+    """On which terms it speaks TLS: its connections have one share, as those without a login."""
+    share = TurnShare(service.turns.strangers)
+    return Terms(
+        service.turns,
+        service.faces.accounts.everybody,
+        service.settings.limits.login_size,
+        service.clock.now_ms,
+        share=lambda _channel: share,
+        who=lambda channel: f"a connection to the admin port from {channel.address}",
     )

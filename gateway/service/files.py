@@ -14,7 +14,7 @@ from gateway.faces.access import NOBODY
 from gateway.net.data_directory import secret
 from gateway.net.exposed import exposed
 from gateway.net.listening.passwords import Passwords
-from gateway.net.tls import tls_context
+from gateway.net.tls.files import tls_context
 
 
 def check(settings: Settings) -> list[str]:

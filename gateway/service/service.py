@@ -49,12 +49,12 @@ from gateway.net.listening.withdrawing import end_withdrawn
 from gateway.net.logs import NamedLogger, set_level
 from gateway.net.stalls import worked_ms
 from gateway.net.stopping import Stage, Stopping
-from gateway.net.tls import within_tls
+from gateway.net.tls.files import within_tls
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.reload import SIGNALLED, Operator, Reloading
 from gateway.net.upstreams.renewal import LOOK_S, Renewal
 from gateway.net.upstreams.upstreams import Upstreams
-from gateway.service.admin import measured, site_of
+from gateway.service.admin import measured, site_of, tls_of
 from gateway.service.changes import Changes, digest
 from gateway.service.faces import face_settings
 from gateway.service.files import (
@@ -221,6 +221,7 @@ class Service:
             login_octets_max=limits.login_size,
             handshake_timeout_ms=limits.handshake_timeout,
             tls_context=self._tls,
+            account=self.faces.accounts.everybody,
         )
         doubted = DoubtedClients(self.bridge, self.turns, self.authentication, self.faces.journal)
         door.on_doubted = doubted.tell
@@ -330,7 +331,11 @@ class Service:
 
     def _listen_for_admin(self, site: Site) -> None:
         secure = self.settings.admin_tls
-        factory = within_tls(site, lambda: self._admin_context, TlsOrTold) if secure else site
+        factory = (
+            within_tls(site, lambda: self._admin_context, TlsOrTold, tls_of(self))
+            if (secure)
+            else site
+        )
         self.ports.listen("admin", self.settings.admin, factory)
         scheme = "https" if secure else "http"
         self.faces.admin_address = f"{scheme}://{self.addresses['admin']}"

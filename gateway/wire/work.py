@@ -51,6 +51,9 @@ ELEMENT: Final = 5  # a value in a list, map or array is decoded
 HEADER_SEEN: Final = 40  # a header is made ready for routers and filters, beside its decoding
 CONVERSION: Final = 25  # and converted, and encoded for the other protocol
 RANGE: Final = 5  # a range of command or delivery ids is decoded, looked at, or told
+TLS_RECORD: Final = 80  # a record of TLS is opened, whatever is in it
+TLS_STEP: Final = 400  # one of a handshake
+TLS_HANDSHAKE: Final = 25_000  # a handshake: its keys are agreed on, and our key signs
 RULE: Final = 5  # an access rule is looked at, beside what its patterns are tried with
 
 # How many for one unit.
@@ -58,11 +61,14 @@ CHARACTERS_SEARCHED: Final = 16  # of a text that a selector or a rule searches 
 CHARACTERS_TRIED: Final = 64  # of such a text, by those of a pattern with wildcards
 OCTETS_COPIED: Final = 64  # of an answer
 OCTETS_SENT: Final = 32  # of a message that is delivered: digested, framed, written
+OCTETS_OPENED: Final = 128  # of what came by TLS
 
 # Limits, in units.
 SHARE: Final = 50_000  # of one connection, and of dispatching, in one turn: 1 ms, pure 5
 USER: Final = 10 * SHARE  # of one user, or those who want that much, in one turn: 10 ms, pure 50
 EVERYBODY: Final = 2 * USER  # of all users in one turn, whatever each of them asks for
+STRANGERS: Final = 2 * SHARE  # of those of one address that have not logged in, in one turn
+ALL_STRANGERS: Final = 4 * STRANGERS  # of all that have not
 VERB: Final = 500_000  # what one verb may cost at most: 10 ms, pure 50
 
 WORDS_MAX: Final = 1024  # of a routing key, whether of a message, of a binding or asked about

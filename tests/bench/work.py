@@ -10,12 +10,19 @@ and what stands far above the others is charged too little. The best of three ro
 from __future__ import annotations
 
 import gc
+import pathlib
+import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from typing import cast
 
+from OpenSSL import SSL
 from support.bridge_world import World, bind
-from support.net import Loop
+from support.certificates import Authority
+from support.net import Loop, Net
 from support.talk_0_10 import Client, Gateway
+from support.tls_visit import Visit
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
@@ -35,6 +42,9 @@ from gateway.net.admin.http import admin_site
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.tokens import Tokens
 from gateway.net.counts import AdminCounts
+from gateway.net.listening.first_octets import HEADER_1_0_SASL
+from gateway.net.tls.files import tls_context
+from gateway.net.tls.layer import TlsLayer
 from gateway.permissions.asked import publishing
 from gateway.permissions.own_rules import OwnRule, OwnRules
 from gateway.permissions.rules import Decision
@@ -339,6 +349,42 @@ def ruled_by_keys() -> Callable[[], object]:
     return _ruled(rule, ".".join(["w"] * 20))
 
 
+def _visited(records: int) -> tuple[TlsLayer, bytes]:
+    """A client over TLS, and what it says next: tiny records, or its hello where there are none."""
+    with tempfile.TemporaryDirectory() as directory:
+        files = Authority(pathlib.Path(directory)).issue("gateway")
+        context = tls_context(*files, None, require_client_certificate=False)
+    net = Net(tls_context=context)
+    visit = Visit(net)
+    if records:
+        visit.shakes_hands()
+        visit.says(HEADER_1_0_SASL)
+        net.faces[-1].peer.entered("alice")
+        net.turn()
+    else:
+        with suppress(SSL.WantReadError):
+            visit.tls.do_handshake()
+    for _ in range(records):
+        visit.tls.send(b"x")
+    said = b""
+    with suppress(SSL.WantReadError):
+        while True:
+            said += visit.tls.bio_read(1 << 16)
+    return cast(TlsLayer, visit.pump.transport), said
+
+
+def opened() -> Callable[[], object]:
+    """1,000 records of one octet."""
+    layer, said = _visited(1_000)
+    return lambda: layer.dataReceived(said)
+
+
+def shaken() -> Callable[[], object]:
+    """The hello of a client, with a key of P-256."""
+    layer, said = _visited(0)
+    return lambda: layer.dataReceived(said)
+
+
 TRIALS: tuple[tuple[str, Trial], ...] = (
     ("CHECKPOINT", checkpoint),
     ("COMMAND", commands),
@@ -362,6 +408,8 @@ TRIALS: tuple[tuple[str, Trial], ...] = (
     ("CONVERSION", translated),
     ("CROSSING", crossed),
     ("OCTETS_COPIED", queries),
+    ("TLS_RECORD", opened),
+    ("TLS_HANDSHAKE", shaken),
     ("ASKED", probed),
     ("RULE", ruled),
     ("RULE: by keys", ruled_by_keys),

@@ -26,7 +26,7 @@ from gateway.net.keepalive import (
     keep_alive,
 )
 from gateway.net.pump import Pump
-from gateway.net.tls import tls_context
+from gateway.net.tls.files import tls_context
 
 
 class Tcp:

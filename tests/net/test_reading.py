@@ -41,6 +41,7 @@ def test_a_connection_is_read_less_while_its_reads_are_costly() -> None:
     pump.dataReceived(HEADER_0_10)
     net.turn()
     face = net.faces[-1]
+    face.peer.entered("alice")
     receive = face.receive_data
     cost = COSTLY + 1
 

@@ -151,3 +151,19 @@ def test_each_piece_of_the_bridge_is_timed(told: list[str], name: str, piece: st
     net.turn()
     who = {"dispatch": "queue 'q'", "commit": "all that waited for the disk"}[piece]
     assert told == [f"the event loop was held for 200 ms by a {piece} of {who}"]
+
+
+def test_of_very_many_short_pieces_the_longest_is_told(told: list[str]) -> None:
+    net = Net()
+    stalls = Stalls(net.now_ms, net.counts)
+    net.clock.advance(1)
+    for took_ms in (10, 90, 20):
+        stalls.over(1000 - took_ms, "read", Slow())
+    stalls.look(STALL_MS + 1)
+    assert told[0].endswith(
+        ", or short pieces, the longest of which, 90 ms, was a read of connection 7 from"
+        " 192.0.2.1, user 'u': QueueDelete"
+    )
+    net.clock.advance(5)
+    stalls.look(STALL_MS + 1)
+    assert told[1].endswith("or short pieces")

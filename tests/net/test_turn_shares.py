@@ -5,8 +5,8 @@ from support.work import units_of
 
 from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.pump import Pump
-from gateway.net.turn_shares import TurnShares
-from gateway.wire.work import EVERYBODY, SHARE, USER
+from gateway.net.turn_shares import TurnShare, TurnShares
+from gateway.wire.work import ALL_STRANGERS, EVERYBODY, SHARE, STRANGERS, USER
 
 CLIENTS = 3 * USER // SHARE
 
@@ -255,3 +255,43 @@ def test_who_has_not_opened_has_no_user_whose_share_it_could_be() -> None:
     pump, _ = net.connect()
     pump.dataReceived(HEADER_0_10 + b"first")
     assert net.faces[-1].received.endswith(b"first")
+
+
+def test_who_has_not_opened_has_a_small_share_with_its_address() -> None:
+    net = a_net()
+    strangers = [net.connect() for _ in range(4)]
+    other, _ = net.connect("192.0.2.2")
+    for pump, _ in strangers:
+        pump.dataReceived(HEADER_0_10)
+        net.faces[-1].units = STRANGERS // 2
+    other.dataReceived(HEADER_0_10)
+    net.turn()
+    faces = net.faces[:4]
+
+    def come() -> None:
+        for pump, _ in strangers:
+            pump.dataReceived(b"x")
+
+    assert units_of(come) == STRANGERS
+    assert [face.received[8:] for face in faces] == [b"x", b"x", b"", b""]
+    other.dataReceived(b"x")
+    assert net.faces[-1].received[8:] == b"x"
+    net.turn()
+    assert [face.received[8:] for face in faces] == [b"x"] * 4
+
+
+def test_of_many_addresses_those_that_ask_for_much_have_one_share_together() -> None:
+    shares = TurnShares(STRANGERS, ALL_STRANGERS, STRANGERS // 4)
+    crowd = [TurnShare(shares) for _ in range(20)]
+    for share in crowd:
+        share.use(1, STRANGERS)
+        share.used_up(1)
+    for turn in range(2, 5):
+        used = 0
+        for share in crowd:
+            while not share.used_up(turn):
+                share.use(turn, STRANGERS // 8)
+                used += STRANGERS // 8
+        assert STRANGERS <= used < 2 * STRANGERS
+    modest = TurnShare(shares)
+    assert not modest.used_up(4)

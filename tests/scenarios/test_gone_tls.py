@@ -18,7 +18,7 @@ from support.net import Net
 from support.tls_visit import Visit
 
 from gateway.net.listening.first_octets import HEADER_1_0_SASL
-from gateway.net.tls import tls_context
+from gateway.net.tls.files import tls_context
 
 __all__ = ["by_hand"]  # a fixture
 

@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import cast
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.interfaces import IDelayedCall, IOpenSSLContextFactory
@@ -17,8 +18,10 @@ from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.first_octets import Ask
 from gateway.net.listening.listen import Door, Listener
 from gateway.net.pump import Pump
+from gateway.net.transport import Layer
 from gateway.net.turns import TurnLoop
 from gateway.service.defects import Defects
+from gateway.wire.accounts import Account
 from gateway.wire.work import WORK
 
 
@@ -226,9 +229,14 @@ class Wire(StringTransport):
     def setTcpNoDelay(self, enabled: bool) -> None:
         self.no_delay = enabled
 
-    def startTLS(self, context: IOpenSSLContextFactory) -> None:
-        self.tls.append(context)
-        self.protocol = Plain(self.protocol)
+
+def plain(pump: Pump, context: IOpenSSLContextFactory) -> Layer:
+    """That TLS begins is only noted."""
+    wire = cast(Wire, pump.transport)
+    wire.tls.append(context)
+    if wire.protocol in (None, pump):
+        wire.protocol = Plain(pump)
+    return cast(Layer, wire.protocol)
 
 
 class Net:
@@ -248,6 +256,7 @@ class Net:
         self.counts = NetCounts()
         self.turns = TurnLoop(self.clock, self.now_ms, self.bridge, self.counts)
         self.authentication = Authentication(self.clock, self.now_ms, anonymous_allowed=anonymous)
+        self.account = Account()
         self.faces: list[FakeFace] = []
         self.made: list[Ask] = []
         self.door = Door(
@@ -263,7 +272,10 @@ class Net:
             login_octets_max=1000,
             handshake_timeout_ms=10_000,
             tls_context=tls_context,  # type: ignore[arg-type]  # any object will do
+            account=self.account,
         )
+        if isinstance(tls_context, str):
+            self.door.layer = plain
 
     def now_ms(self) -> int:
         return int(self.clock.seconds() * 1000)

@@ -48,11 +48,15 @@ class Visit:
         with suppress(BlockingIOError):
             self.tls.bio_write(self.socket.recv(1 << 16))
 
+    def goes_on(self) -> None:
+        """With its handshake, once."""
+        with suppress(SSL.WantReadError):
+            self.tls.do_handshake()
+        self._carry()
+
     def shakes_hands(self) -> None:
         for _ in range(MOST):
-            with suppress(SSL.WantReadError):
-                self.tls.do_handshake()
-            self._carry()
+            self.goes_on()
             if self.pump.handshaken:
                 return
         raise AssertionError("there is no handshake")

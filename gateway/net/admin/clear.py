@@ -4,15 +4,13 @@ TLS begins with a record of type handshake. What begins with a letter is a reque
 client that has not been told of `admin_tls`; TLS has no words for it.
 """
 
-# Twisted's transport of TLS has no annotations.
-# mypy: disallow-untyped-calls=False
-
 from __future__ import annotations
 
 from typing import Any, Final, cast, final
 
 from twisted.internet.interfaces import ITCPTransport
-from twisted.protocols.tls import BufferingTLSTransport
+
+from gateway.net.tls.layer import TlsLayer
 
 LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 TOLD: Final = b"This port speaks HTTPS.\n"
@@ -23,8 +21,8 @@ ANSWER: Final = (
 
 
 @final
-class TlsOrTold(BufferingTLSTransport):
-    """As Twisted's, unless the first octet is a letter."""
+class TlsOrTold(TlsLayer):
+    """As any, unless the first octet is a letter."""
 
     _begun = False
     _in_clear = False

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Final, final
 
 from gateway.net.counts import NetCounts
+from gateway.net.turn_shares import TurnShare, TurnShares
 
 PREFIX_6: Final = 64  # who has an IPv6 address has all of that prefix
 
@@ -39,11 +40,13 @@ class Callers:
         connections: all of them.
         entering: those that are heard and have not opened, but for those that lent their place on.
         waiting: what lets those in that are not heard yet, by their numbers, in their order.
+        turn_share: what those that have not opened may have done in one turn.
     """
 
-    __slots__ = ("connections", "entering", "waiting")
+    __slots__ = ("connections", "entering", "turn_share", "waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, strangers: TurnShares) -> None:
+        self.turn_share = TurnShare(strangers)
         self.connections = 0
         self.entering: set[int] = set()
         self.waiting: dict[int, Callable[[], None]] = {}
@@ -57,12 +60,14 @@ class Admission:
         self,
         counts: NetCounts,
         in_turn: Callable[[Callable[[], None]], object],
+        strangers: TurnShares,
         *,
         per_address_max: int,
         entering_max: int,
     ) -> None:
         self._counts = counts
         self._in_turn = in_turn
+        self._strangers = strangers
         self._per_address_max = per_address_max
         self._entering_max = entering_max
         self._callers: dict[str, Callers] = {}
@@ -72,13 +77,17 @@ class Admission:
         name = share_of(address)
         callers = self._callers.get(name)
         if callers is None:
-            callers = Callers()
+            callers = Callers(self._strangers)
         elif callers.connections >= self._per_address_max:
             self._counts.refused["address_limit"] += 1
             return False
         callers.connections += 1
         self._callers[name] = callers
         return True
+
+    def turn_share(self, address: str) -> TurnShare:
+        """That of the connections of an address that have not opened."""
+        return self._callers[share_of(address)].turn_share
 
     def enter(self, address: str, number: int, let_in: Callable[[], None]) -> bool:
         """Connection `number` wants to be heard; `False`: it is let in when its turn comes."""

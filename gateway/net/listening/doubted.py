@@ -12,7 +12,7 @@ from gateway.audit.schema import Reason
 from gateway.faces.face import Peer
 from gateway.faces.visit import Journal, Visit
 from gateway.net.listening.authenticate import Authentication
-from gateway.net.tls import Doubt
+from gateway.net.tls.files import Doubt
 from gateway.net.turns import TurnLoop
 from gateway.wire.sasl import EXTERNAL
 

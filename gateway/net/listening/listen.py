@@ -25,8 +25,11 @@ from gateway.net.listening.proxy_header import shown
 from gateway.net.listening.turned_away import TurnedAway
 from gateway.net.logs import NamedLogger
 from gateway.net.pump import LINGER_MS, Pump
-from gateway.net.tls import Doubt, channel_bindings, client_doubt
+from gateway.net.tls.files import Doubt, channel_bindings, client_doubt
+from gateway.net.tls.layer import Terms, begin_tls
+from gateway.net.transport import Layer
 from gateway.net.turns import TurnLoop
+from gateway.wire.accounts import Account
 
 SILENCE_S: Final = 0.25  # of a connection that has not opened, while others of its address wait
 
@@ -88,7 +91,8 @@ class Threshold:
         failed = self._pump.secure and not self._pump.handshaken
         if failed and not self._left:
             self._door.on_tls_failed(self._pump)
-        self._fail("tls" if failed else "closed")
+        reason = "size" if self._pump.oversized else "tls"
+        self._fail(reason if failed else "closed")
 
     def data_to_send(self) -> bytes:
         """The header that answers one which we do not speak."""
@@ -153,6 +157,7 @@ class Door:
         login_octets_max: int,
         handshake_timeout_ms: int,
         tls_context: IOpenSSLContextFactory | None = None,
+        account: Account | None = None,
     ) -> None:
         self.later = later
         self.now_ms = now_ms
@@ -165,11 +170,24 @@ class Door:
         self.login_octets_max = login_octets_max
         self.handshake_timeout_ms = handshake_timeout_ms
         self.tls_context = tls_context
+        terms = Terms(
+            turns,
+            account or Account(),
+            login_octets_max,
+            now_ms,
+            share=lambda pump: pump.turn_share,
+            who=lambda pump: pump.who(),
+            too_large=lambda pump: pump.on_oversized(),
+        )
+        self.layer: Callable[[Pump, IOpenSSLContextFactory], Layer] = lambda pump, context: (
+            begin_tls(pump, context, terms)
+        )
         self.pumps: dict[int, Pump] = {}
         self.logins: dict[int, PeerAuthenticator] = {}
         self._admission = Admission(
             counts,
             lambda let_in: later.callLater(0, let_in),
+            turns.strangers,
             per_address_max=connections_per_address_max,
             entering_max=entering_per_address_max,
         )
@@ -266,6 +284,7 @@ class Door:
         """Hear a connection now, or when it is its turn."""
         unheard = Unheard()
         number = pump.connection_id
+        pump.turn_share = self._admission.turn_share(pump.address)
         if self._admission.enter(pump.address, number, lambda: self._let_in(pump, unheard)):
             self._hear(pump, rest)
         else:
@@ -305,7 +324,7 @@ class Door:
         context = pump.tls_context
         pump.become(Threshold(self, pump, deadline_ms), rest if context is None else b"")
         if context is not None:
-            pump.start_tls(context, rest)
+            pump.begin_tls(self.layer(pump, context), rest)
 
     def _on_entered(self, pump: Pump, user: str) -> None:
         """A connection has opened: the next of its address may be heard."""
@@ -320,7 +339,7 @@ class Door:
         self.counts.octets_sent += HEADER_OCTETS
         pump.transport.write(HEADER_1_0_TLS)
         pump.become(Threshold(self, pump, deadline_ms), b"")
-        pump.start_tls(self.tls_context, rest)
+        pump.begin_tls(self.layer(pump, self.tls_context), rest)
 
     def on_tls_failed(self, pump: Pump) -> None:
         """It is gone; if that is for its certificate, it is told."""

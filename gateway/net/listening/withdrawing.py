@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from gateway.audit.schema import Reason
 from gateway.faces.face import Ending, endpoint
 from gateway.net.listening.listen import Door
-from gateway.net.tls import is_believed
+from gateway.net.tls.files import is_believed
 
 REASON: Final = Reason.RULES_CHANGED
 log: Final = Logger(namespace="gateway.net.withdrawing")

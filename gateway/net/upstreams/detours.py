@@ -118,9 +118,7 @@ class DetourDialer(Factory):
         )
 
     def begin(self, pump: Pump) -> None:
-        """TLS, where it comes first."""
-        if pump.tls_context is not None:
-            pump.start_tls(pump.tls_context, b"")
+        """It stands, inside TLS where that was asked for."""
 
     def gone(self, pump: Pump) -> None:
         """The transport is over; the face has told the detour."""

@@ -309,9 +309,7 @@ class Dialer(Factory):
         )
 
     def begin(self, pump: Pump) -> None:
-        """TLS, where it comes first."""
-        if pump.tls_context is not None:
-            pump.start_tls(pump.tls_context, b"")
+        """It stands, inside TLS where that was asked for."""
 
     def gone(self, pump: Pump) -> None:
         """The transport is over: a try that has not opened it fails, an open one has ended."""

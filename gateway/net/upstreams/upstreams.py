@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
@@ -28,7 +28,8 @@ from gateway.faces.upstream_1_0.settings import Derive, UpstreamCounts, Upstream
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.counts import NetCounts
 from gateway.net.pump import Pump
-from gateway.net.tls import upstream_tls
+from gateway.net.tls.files import upstream_tls
+from gateway.net.tls.layer import Terms, WithinTls
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.back_off import BackOff
 from gateway.net.upstreams.credentials import UpstreamCredentials
@@ -38,6 +39,8 @@ from gateway.translate.profiles.loading import ATTRIBUTES, load_profile
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template, Wildcards
 from gateway.wire.limits import Limits
+
+HANDSHAKE_MAX: Final = 256 * 1024  # octets of an upstream's, with the certificates of authorities
 
 
 @final
@@ -183,6 +186,14 @@ class Upstreams:
         next_connection_id: Callable[[], int],
     ) -> None:
         """Connect to all of them, for ever."""
+        terms = Terms(
+            turns,
+            self._faces.accounts.everybody,
+            HANDSHAKE_MAX,
+            now_ms,
+            share=lambda _pump: None,
+            who=lambda pump: pump.who(),
+        )
 
         def make(name: str) -> Dialer:
             section = self.settings.upstreams[name]
@@ -194,7 +205,7 @@ class Upstreams:
                 counts,
                 self.upstreams[name],
                 list(section.hosts),
-                endpoint_for=endpoint_for(reactor, section),
+                endpoint_for=endpoint_for(reactor, section, terms),
                 hostname=section.hostname or "",
                 back_off=BackOff(
                     back_off.initial / 1000,
@@ -310,8 +321,13 @@ def _settings_of(
     )
 
 
-def endpoint_for(reactor: PosixReactorBase, section: UpstreamSection) -> EndpointFor:
-    """How to connect to a host; the files of TLS are read anew each time."""
+def endpoint_for(
+    reactor: PosixReactorBase, section: UpstreamSection, terms: Terms | None = None
+) -> EndpointFor:
+    """How to connect to a host; the files of TLS are read anew each time.
+
+    `terms`: those of a gateway, which opens what comes in turns.
+    """
     tls = section.tls or UpstreamTls()
     secret = section.shows_secrets(cbs=load_profile(section.profile).cbs)
 
@@ -330,7 +346,9 @@ def endpoint_for(reactor: PosixReactorBase, section: UpstreamSection) -> Endpoin
             key=tls.key,
             verify=tls.verify,
         )
-        return wrapClientTLS(creator, plain)
+        if terms is None:
+            return wrapClientTLS(creator, plain)
+        return WithinTls(creator, plain, terms)
 
     return endpoint_to
 

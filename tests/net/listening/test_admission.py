@@ -6,6 +6,7 @@ import pytest
 
 from gateway.net.counts import NetCounts
 from gateway.net.listening.admission import Admission, share_of
+from gateway.net.turn_shares import TurnShares
 
 
 class Gate:
@@ -15,7 +16,11 @@ class Gate:
         self.counts = NetCounts()
         self.let_in: list[int] = []
         self.admission = Admission(
-            self.counts, self.at_once, per_address_max=per_address, entering_max=entering
+            self.counts,
+            self.at_once,
+            TurnShares(),
+            per_address_max=per_address,
+            entering_max=entering,
         )
 
     def at_once(self, let_in: Callable[[], None]) -> None:
@@ -98,3 +103,12 @@ def test_who_says_nothing_lends_its_place_on_where_others_wait() -> None:
         gate.enters("b", number)
     assert gate.let_in == [2, 3]  # 7 has kept its place, since nobody waited
     assert gate.counts.waiting == 3
+
+
+def test_the_connections_of_an_address_have_one_share_of_a_turn() -> None:
+    gate = Gate()
+    for address in ("192.0.2.1", "192.0.2.1", "192.0.2.2"):
+        gate.admission.come(address)
+    share = gate.admission.turn_share("192.0.2.1")
+    assert gate.admission.turn_share("::ffff:192.0.2.1") is share
+    assert gate.admission.turn_share("192.0.2.2") is not share

@@ -12,7 +12,7 @@ from twisted.logger import capturedLogs, formatEvent
 from gateway.audit.schema import Kind, Reason
 from gateway.faces.visit import Silence
 from gateway.net.listening.doubted import DoubtedClients
-from gateway.net.tls import tls_context
+from gateway.net.tls.files import tls_context
 
 
 def leaves(net: Net, context: SSL.Context, own: tuple[pathlib.Path, pathlib.Path] | None) -> None:

@@ -16,7 +16,7 @@ from twisted.internet.testing import StringTransport
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 
 from gateway.errors import ConfigurationError
-from gateway.net.tls import (
+from gateway.net.tls.files import (
     Doubt,
     channel_bindings,
     client_doubt,

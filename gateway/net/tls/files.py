@@ -30,11 +30,12 @@ from twisted.internet.ssl import (
     optionsForClientTLS,
     trustRootFromCertificates,
 )
-from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
+from twisted.protocols.tls import TLSMemoryBIOProtocol
 from zope.interface import implementer
 
 from gateway.errors import ConfigurationError
 from gateway.files.whole import CERTIFICATES_MAX, read_regular
+from gateway.net.tls.layer import Terms, TlsFactory, TlsLayer
 
 COMMON_NAME: Final = b"CN"
 AMBIGUOUS: Final = "has several common names, so that it is nobody's"
@@ -195,11 +196,11 @@ class Current:
 def within_tls(
     factory: ServerFactory[Any],
     context: Callable[[], IOpenSSLContextFactory | None],
-    transport: type[TLSMemoryBIOProtocol],
+    layer: type[TlsLayer],
+    terms: Terms,
 ) -> ServerFactory[Any]:
     """The same, inside TLS. Any: protocols of any kind."""
-    within = TLSMemoryBIOFactory(Current(context), False, factory)
-    within.protocol = transport
+    within = TlsFactory(Current(context), False, factory, terms, protocol=layer)
     return cast(ServerFactory[Any], within)
 
 
@@ -253,15 +254,6 @@ def channel_bindings(transport: object) -> dict[str, bytes]:
         if end_point:
             found["tls-server-end-point"] = end_point
     return found
-
-
-def let_go(transport: object) -> None:
-    """The connection is gone: a transport in which TLS was started does not hold that any more.
-
-    Twisted has both hold each other, so that only the cycle collector would give them back.
-    """
-    for name in ("getHandle", "getPeerCertificate"):
-        vars(transport).pop(name, None)  # what startTLS put there
 
 
 def _end_point(certificate: x509.Certificate) -> bytes:
