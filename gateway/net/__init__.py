@@ -13,6 +13,7 @@ stalls          whose work has held it
 duties          what is done each second or so
 past_mending    which exceptions end the process
 threads         those that its end does not wait for
+kept_files      files that the configuration names, as they were read last
 turn_shares     what the connections of one user, and of all, may have done in one turn
 held_back       who waits to be confirmed, and for which limit
 tls/            TLS from PEM files, opened in pieces, for what that costs

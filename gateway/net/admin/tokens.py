@@ -17,6 +17,7 @@ from twisted.logger import Logger
 from gateway.config import Settings
 from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.net.counts import AdminCounts
+from gateway.net.kept_files import Read
 from gateway.net.listening.throttle import Throttle
 
 BEARER: Final = b"bearer "
@@ -42,13 +43,22 @@ class Refused(NamedTuple):
 
 @final
 class Tokens:
-    """The tokens of the settings in force; their files are read again each time."""
+    """The tokens of the settings in force.
+
+    Args:
+        read: what is in their files now, as far as is known without waiting.
+    """
 
     log = Logger()
 
     def __init__(
-        self, settings: Callable[[], Settings], now_ms: Callable[[], int], counts: AdminCounts
+        self,
+        settings: Callable[[], Settings],
+        now_ms: Callable[[], int],
+        counts: AdminCounts,
+        read: Read = read_regular,
     ) -> None:
+        self._read = read
         self._settings = settings
         self._now_ms = now_ms
         self._throttle = Throttle()
@@ -102,7 +112,7 @@ class Tokens:
         if file is None:
             return False
         try:
-            own = read_regular(file, SECRET_MAX).strip()
+            own = self._read(file, SECRET_MAX).strip()
         except OSError as error:
             self.log.error("{key}: {error}", key=key, error=error)
             return False
