@@ -276,9 +276,7 @@ def test_octets_of_a_frame_that_takes_long_are_no_silence():
         assert connection.account.held == number + 1
     connection.receive_data(b"", now_ms + 500)  # nothing has come
     assert connection.handle_deadline(now_ms + 999) == []
-    assert violation(connection.handle_deadline(now_ms + 1000)) == (
-        "amqp:resource-limit-exceeded"
-    )
+    assert violation(connection.handle_deadline(now_ms + 1000)) == ("amqp:resource-limit-exceeded")
 
 
 @rule("1.0", "2.4.5", "half-the-threshold-is-told")
