@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import click
@@ -22,7 +23,7 @@ from gateway.audit.reader import (
     verify,
     verify_segment,
 )
-from gateway.cli.features import HEAD, table, uses_in
+from gateway.cli.features import HEAD, Record, table, uses_in
 from gateway.cli.options import FILE, check_text
 from gateway.cli.trace import Trace
 from gateway.config.settings import default_data_directory
@@ -85,17 +86,32 @@ def trace(message_id: str, log: pathlib.Path | None) -> None:
     numbers. "settled ... by ADDRESS at UPSTREAM, accepted": the broker has it. One that ends with
     "entered" waits in the gateway, or did when the log ends; with "sent", nobody has answered yet;
     with "gone", the gateway was ended while it had it in memory alone. Exit code 1: there is no
-    such message.
+    such message, or a part of the log cannot be read.
     """
     check_text("MESSAGE_ID", message_id)
-    paths = _segments(log or default_log())
-    steps = Trace(message_id).lines(each for path in paths for each in records(_read(path)))
+    damaged: list[str] = []
+    steps = Trace(message_id).lines(_readable(_segments(log or default_log()), damaged))
     found = False
     for line in steps:
         found = True
         click.echo(line)
+    _refuse_damaged(damaged)
     if not found:
         raise GatewayError(f"no message has the message-id {message_id!r}")
+
+
+def _readable(paths: Iterable[pathlib.Path], damaged: list[str]) -> Iterator[Record]:
+    """The records of segments; what of them cannot be read, but for what a crash has cut off."""
+    for path in paths:
+        segment = _read(path)
+        yield from records(segment)
+        if segment.damage is not None and not segment.torn:
+            damaged.append(str(segment.damage))
+
+
+def _refuse_damaged(damaged: list[str]) -> None:
+    if damaged:
+        raise GatewayError("\n".join(damaged))
 
 
 @audit.command(
@@ -117,10 +133,10 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
     """Tell which clients use what the gateway does not offer, and how often.
 
     Uses are written to the log when a client leaves, and at checkpoints (checkpoint_interval).
-    Exit code 0, also when nobody does.
+    Exit code 0, also when nobody does; 1: a part of the log cannot be read.
     """
-    paths = _segments(log or default_log())
-    found = uses_in(each for path in paths for each in records(_read(path)))
+    damaged: list[str] = []
+    found = uses_in(_readable(_segments(log or default_log()), damaged))
     if as_json:
         for line in found:
             click.echo(json.dumps(line.as_json(), ensure_ascii=False))
@@ -128,8 +144,9 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
         click.echo(HEAD)
         for text in table(found):
             click.echo(text)
-    else:
+    elif not damaged:
         click.echo("nobody has used what the gateway does not offer")
+    _refuse_damaged(damaged)
 
 
 @audit.command("verify")

@@ -9,7 +9,15 @@ LAG_BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0
 
 PIECES: Final = ("read", "flush", "dispatch", "commit", "deadline", "request", "other", "machine")
 REFUSALS: Final = ("limit", "address_limit", "files")
-ADMIN_REFUSALS: Final = ("no_token", "wrong_token", "throttled", "body", "amqp", "clear")
+ADMIN_REFUSALS: Final = (
+    "no_token",
+    "wrong_token",
+    "unread_token",
+    "throttled",
+    "body",
+    "amqp",
+    "clear",
+)
 HANDSHAKE_FAILURES: Final = ("timeout", "header", "tls", "closed", "proxy", "size")
 
 
