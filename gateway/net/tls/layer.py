@@ -65,6 +65,7 @@ class Terms(NamedTuple):
         share: whose share of a turn it is; `None`: nobody's.
         who: whose connection it is, for people.
         too_large: tells the protocol that its peer has sent too many.
+        stepped: tells it that a record of the handshake is opened now.
     """
 
     turns: TurnLoop
@@ -74,6 +75,7 @@ class Terms(NamedTuple):
     share: Callable[[Any], TurnShare | None]
     who: Callable[[Any], str]
     too_large: Callable[[Any], None] = lambda _protocol: None
+    stepped: Callable[[Any], None] = lambda _protocol: None
 
 
 class TlsLayer(BufferingTLSTransport):
@@ -162,6 +164,11 @@ class TlsLayer(BufferingTLSTransport):
         self._pass_on(opened)
         self._flushSendBIO()
 
+    @property
+    def behind(self) -> bool:
+        """Something has come that waits to be opened."""
+        return self._waits
+
     # What the turn calls.
 
     def who(self) -> str:
@@ -223,6 +230,7 @@ class TlsLayer(BufferingTLSTransport):
         """One record of a handshake, or what is none."""
         self._has_cost(TLS_STEP if self._begun else TLS_HANDSHAKE)
         self._begun = True
+        self.terms.stepped(self.wrappedProtocol)
         self._octets_left -= len(record)
         if self._octets_left < 0 or self._says_too_much(record):
             self.terms.too_large(self.wrappedProtocol)

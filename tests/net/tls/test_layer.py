@@ -125,6 +125,22 @@ def test_a_handshake_is_as_much_as_it_is(net: Net) -> None:
             each.goes_on()
 
 
+def test_a_hello_that_waits_for_its_turn_is_not_its_peers_time(net: Net) -> None:
+    visits = [Visit(net) for _ in range(STRANGERS // TLS_HANDSHAKE + 1)]
+    hellos = []
+    for each in visits:
+        with suppress(SSL.WantReadError):
+            each.tls.do_handshake()
+        hellos.append((layer_of(each), each.tls.bio_read(1 << 16)))
+    for layer, data in hellos:
+        layer.dataReceived(data)
+    assert [each.pump.behind for each in visits] == [False] * (len(visits) - 1) + [True]
+    assert [each.pump.steps for each in visits] == [1] * (len(visits) - 1) + [0]
+    net.turn()
+    assert not visits[-1].pump.behind
+    assert visits[-1].pump.steps == 1
+
+
 def test_while_something_waits_nothing_is_read(net: Net) -> None:
     visit = client(net)
     server = visit.server
