@@ -180,6 +180,7 @@ class Door:
             share=lambda pump: pump.turn_share,
             who=lambda pump: pump.who(),
             too_large=lambda pump: pump.on_oversized(),
+            restless=lambda pump: self._on_restless(pump),
             stepped=lambda pump: pump.on_step(),
         )
         self.layer: Callable[[Pump, IOpenSSLContextFactory], Layer] = lambda pump, context: (
@@ -359,6 +360,11 @@ class Door:
         pump.transport.write(HEADER_1_0_TLS)
         pump.become(Threshold(self, pump, deadline_ms), b"")
         pump.begin_tls(self.layer(pump, self.tls_context), rest)
+
+    def _on_restless(self, pump: Pump) -> None:
+        """It renews its keys without end, which is work, and is cut off."""
+        self.counts.handshake_failures["keys"] += 1
+        self.turned_away.tell(pump.address, "keys")
 
     def on_tls_failed(self, pump: Pump) -> None:
         """It is gone; if that is for its certificate, it is told."""
