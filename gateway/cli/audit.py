@@ -7,7 +7,8 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final, final
 
 import click
 
@@ -35,6 +36,24 @@ from gateway.store.sqlite import FILE_NAME
 NOT_COMPARED: Final = 3
 
 
+@final
+class Reading:
+    """The records of segments; `broken`: something of them cannot be read, and was told of."""
+
+    def __init__(self, files: list[pathlib.Path]) -> None:
+        self.broken = False
+        self._files = files
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """In their order. Any: as `reader.records`."""
+        for file in self._files:
+            segment = _read(file)
+            yield from records(segment)
+            if segment.damage is not None:
+                self.broken = True
+                click.echo(f"amqp-gateway: {segment.damage}", err=True)
+
+
 def default_log() -> pathlib.Path:
     """Where the log of a gateway without configuration is."""
     return default_data_directory() / "audit"
@@ -55,17 +74,14 @@ Examples:
 )
 @click.argument("paths", nargs=-1, type=FILE)
 def cat(paths: tuple[pathlib.Path, ...]) -> None:
-    """Print the records of logs or single segments as JSON lines."""
-    broken = False
-    for path in paths or (default_log(),):
-        for file in _segments(path):
-            segment = _read(file)
-            for record in records(segment):
-                click.echo(json.dumps(record, ensure_ascii=False))
-            if segment.damage is not None:
-                broken = True
-                click.echo(f"amqp-gateway: {segment.damage}", err=True)
-    click.get_current_context().exit(1 if broken else 0)
+    """Print the records of logs or single segments as JSON lines.
+
+    Exit code 1: something cannot be read, and is told of.
+    """
+    reading = Reading([file for path in paths or (default_log(),) for file in _segments(path)])
+    for record in reading.records():
+        click.echo(json.dumps(record, ensure_ascii=False))
+    click.get_current_context().exit(1 if reading.broken else 0)
 
 
 @audit.command(
@@ -85,17 +101,17 @@ def trace(message_id: str, log: pathlib.Path | None) -> None:
     numbers. "settled ... by ADDRESS at UPSTREAM, accepted": the broker has it. One that ends with
     "entered" waits in the gateway, or did when the log ends; with "sent", nobody has answered yet;
     with "gone", the gateway was ended while it had it in memory alone. Exit code 1: there is no
-    such message.
+    such message, or something of the log cannot be read, and is told of.
     """
     check_text("MESSAGE_ID", message_id)
-    paths = _segments(log or default_log())
-    steps = Trace(message_id).lines(each for path in paths for each in records(_read(path)))
+    reading = Reading(_segments(log or default_log()))
     found = False
-    for line in steps:
+    for line in Trace(message_id).lines(reading.records()):
         found = True
         click.echo(line)
     if not found:
         raise GatewayError(f"no message has the message-id {message_id!r}")
+    click.get_current_context().exit(1 if reading.broken else 0)
 
 
 @audit.command(
@@ -117,10 +133,10 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
     """Tell which clients use what the gateway does not offer, and how often.
 
     Uses are written to the log when a client leaves, and at checkpoints (checkpoint_interval).
-    Exit code 0, also when nobody does.
+    Exit code 0, also when nobody does; 1: something of the log cannot be read, and is told of.
     """
-    paths = _segments(log or default_log())
-    found = uses_in(each for path in paths for each in records(_read(path)))
+    reading = Reading(_segments(log or default_log()))
+    found = uses_in(reading.records())
     if as_json:
         for line in found:
             click.echo(json.dumps(line.as_json(), ensure_ascii=False))
@@ -128,8 +144,9 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
         click.echo(HEAD)
         for text in table(found):
             click.echo(text)
-    else:
+    elif not reading.broken:
         click.echo("nobody has used what the gateway does not offer")
+    click.get_current_context().exit(1 if reading.broken else 0)
 
 
 @audit.command("verify")
