@@ -2,6 +2,7 @@
 
 pump, turns     one connection's transport; one pass over all that was readable
 silent_face     the face of a connection that says nothing
+patience        how much of the time of a handshake is its peer's
 keepalive       peers that are gone without a word
 transport       what is used of a connection's transport
 reading         how much is read of one at a time

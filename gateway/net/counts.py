@@ -18,7 +18,7 @@ ADMIN_REFUSALS: Final = (
     "amqp",
     "clear",
 )
-HANDSHAKE_FAILURES: Final = ("timeout", "header", "tls", "closed", "proxy", "size")
+HANDSHAKE_FAILURES: Final = ("timeout", "header", "tls", "closed", "proxy", "size", "keys")
 
 
 @final
@@ -54,7 +54,8 @@ class NetCounts:
     Attributes:
         accepted, lost: connections that came, and those that are gone.
         refused: connections closed at once, by the limit that they passed.
-        handshake_failures: connections that ended before a face took them over, by reason.
+        handshake_failures: connections that ended before a face took them over, by reason; later
+            those that did nothing but renew the keys of TLS.
         octets_received, octets_sent: on all AMQP connections, inside TLS.
         turns: ends of turns.
         waiting: connections that wait until others of their address have opened.
