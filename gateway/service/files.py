@@ -16,9 +16,9 @@ from gateway.errors import ConfigurationError
 from gateway.faces.access import NOBODY
 from gateway.files.whole import CERTIFICATES_MAX, SECRET_MAX
 from gateway.net.data_directory import secret
-from gateway.net.exposed import exposed
 from gateway.net.listening.passwords import Passwords
 from gateway.net.tls.files import tls_context
+from gateway.service.exposed import exposed
 
 
 def check(settings: Settings) -> list[str]:

@@ -32,7 +32,6 @@ from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
 from gateway.net.duties import Duties
-from gateway.net.exposed import exposed
 from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
 from gateway.net.held_back import HeldBack
 from gateway.net.keepalive import LOOK_S as UNANSWERED_LOOK_S
@@ -60,6 +59,7 @@ from gateway.net.upstreams.renewal import LOOK_S, Renewal
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of, tls_of
 from gateway.service.changes import Changes, digest
+from gateway.service.exposed import exposed
 from gateway.service.faces import face_settings
 from gateway.service.files import (
     admin_tls,
