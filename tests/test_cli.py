@@ -53,6 +53,7 @@ def test_every_verb_explains_itself(verb: str) -> None:
     assert "Examples:" in done.output or verb == "audit"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("arguments", [["--version"], ["check"], ["send", "--help"]])
 def test_output_that_cannot_be_written_is_told_in_a_line(arguments: list[str]) -> None:
     with open("/dev/full", "wb") as full:
@@ -68,6 +69,7 @@ def test_output_that_cannot_be_written_is_told_in_a_line(arguments: list[str]) -
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.process
 def test_python_m_gateway_is_the_command() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "gateway", "check", "--set", "colour=blue"],

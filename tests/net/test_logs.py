@@ -131,6 +131,7 @@ def test_an_event_of_a_logger_is_written() -> None:
     assert kept.critical == [False, True]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_the_line_that_tells_of_a_gap_is_a_line_as_others(form: str) -> None:
     program = (
@@ -161,6 +162,7 @@ def test_the_line_that_tells_of_a_gap_is_a_line_as_others(form: str) -> None:
         assert second.endswith(f" error    gateway.net.logs: {words}")
 
 
+@pytest.mark.process
 def test_no_other_file_has_the_number_of_a_standard_error_that_was_closed() -> None:
     program = (
         "import os, sys\n"
@@ -176,6 +178,7 @@ def test_no_other_file_has_the_number_of_a_standard_error_that_was_closed() -> N
     assert done.stdout == "/dev/null True\n"
 
 
+@pytest.mark.process
 def test_what_is_logged_last_is_written_before_the_process_ends() -> None:
     program = (
         "import sys\n"

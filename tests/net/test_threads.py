@@ -40,6 +40,7 @@ def test_who_says_for_how_long_waits_so_long(never: Event) -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.process
 def test_the_reactor_ends_and_the_process_while_a_name_is_looked_up() -> None:
     program = (
         "from threading import Event\n"

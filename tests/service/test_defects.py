@@ -71,6 +71,7 @@ print(seen)
 """
 
 
+@pytest.mark.process
 def test_what_twisted_catches_is_one() -> None:
     done = subprocess.run(
         [sys.executable, "-c", CAUGHT_BY_TWISTED],

@@ -21,6 +21,8 @@ from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.listening.proxy_header import SIGNATURE
 from gateway.net.listening.users import make_user, write_users
 
+pytestmark = pytest.mark.process
+
 
 def test_a_thread_that_dies_ends_the_process_and_says_why() -> None:
     program = (

@@ -39,6 +39,7 @@ main()
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("where", "code"), [("before", 70), ("after", 70), ("nowhere", 0)])
 def test_a_loop_that_stands_does_not_keep_the_process(
     tmp_path: Path, where: str, code: int

@@ -104,6 +104,7 @@ for make in (lambda: Reader(b"x"), Writer):
 """
 
 
+@pytest.mark.process
 def test_what_is_let_go_deep_within_others_harms_no_memory() -> None:
     # CPython puts off what is let go at the 50th level, in a way of which mypyc's acyclic classes
     # know nothing (setup.py): with its checks on, the interpreter finds what was written over.
