@@ -51,6 +51,9 @@ class Surroundings(Protocol):
     def begin(self, pump: Pump) -> None:
         """The connection stands: begin, with TLS where that comes first."""
 
+    def vacate(self, pump: Pump) -> None:
+        """Its transport is gone, though it has not ended; perhaps that was told before."""
+
     def gone(self, pump: Pump) -> None:
         """The connection is over."""
 
@@ -174,10 +177,12 @@ class Pump(TwistedProtocol):
         self._lost = True
         self._ends = True
         self._alarm.stop()
+        self.around.vacate(self)
+        its_turn = self._layer is not None  # TLS has waited for it
         if self._layer is not None:
             self._layer.unregisterProducer()  # without TLS the transport does so of itself
             self._layer = None
-        if self.entered and self._has_had_enough():
+        if self.entered and not its_turn and self._has_had_enough():
             self.around.turns.touch(self.face)
         else:
             self._end()

@@ -70,6 +70,7 @@ class Terms(NamedTuple):
         too_large: tells the protocol that its peer has sent too many.
         restless: tells it that its peer does nothing but renew its keys.
         stepped: tells it that a record of the handshake is opened now.
+        lost: is told that the transport is gone; the protocol is when its end has its turn.
     """
 
     turns: TurnLoop
@@ -81,6 +82,7 @@ class Terms(NamedTuple):
     too_large: Callable[[Any], None] = lambda _protocol: None
     restless: Callable[[Any], None] = lambda _protocol: None
     stepped: Callable[[Any], None] = lambda _protocol: None
+    lost: Callable[[Any], None] = lambda _protocol: None
 
 
 class TlsLayer(BufferingTLSTransport):
@@ -126,6 +128,7 @@ class TlsLayer(BufferingTLSTransport):
         """The transport is gone: the protocol hears of it when all that has come is opened."""
         if self._over is None:
             self._over = reason
+            self.terms.lost(self.wrappedProtocol)
             if self._waits and not self._aborted:
                 self.terms.turns.touch(self)
             else:
