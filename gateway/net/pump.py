@@ -31,7 +31,7 @@ from gateway.net.tls.files import name_in
 from gateway.net.transport import Layer, Transport
 from gateway.net.turn_shares import TurnShare
 from gateway.net.turns import TurnLoop
-from gateway.wire.work import WORK
+from gateway.wire.work import ENDED, WORK
 
 LINGER_MS: Final = 2000  # how long a peer has to read our last octets and close
 FLUSH_MS: Final = 10_000  # how long it has to take what is still unwritten
@@ -193,6 +193,7 @@ class Pump(TwistedProtocol):
         self._read_put_off()
         began_ms = self.around.now_ms()
         units = WORK.units
+        WORK.units += ENDED
         try:
             self.face.receive_eof(began_ms)
         except Exception as error:
