@@ -247,6 +247,7 @@ class Service:
         )
         doubted = DoubtedClients(self.bridge, self.turns, self.authentication, self.faces.journal)
         door.on_doubted = doubted.tell
+        door.on_vacated = self.faces.access.vacate
         return door
 
     def _reloading(self) -> Reloading:
