@@ -87,6 +87,25 @@ def test_memory_that_was_refused_to_others_ends_the_process(
     assert (done.returncode, "the gateway ends" in done.stderr) == (70 if ends else 0, ends)
 
 
+def allow_more(gateway: GatewayProcess, octets: int) -> None:
+    """It may have so much more memory than it has by now."""
+    taken = re.search(r"VmSize:\s+(\d+) kB", Path(f"/proc/{gateway.pid}/status").read_text())
+    assert taken is not None
+    limit = (int(taken[1]) * 1024 + octets, resource.RLIM_INFINITY)
+    resource.prlimit(gateway.pid, resource.RLIMIT_AS, limit)
+
+
+def test_whoever_logs_in_needs_no_new_thread(tmp_path: Path) -> None:
+    users = tmp_path / "users.yaml"
+    write_users(users, {"alice": make_user("secret", 4096)})
+    with GatewayProcess(tmp_path, {"users_file": str(users)}) as gateway:
+        allow_more(gateway, 4_000_000)  # a thread wants twice as much
+        where = ("--port", str(gateway.amqp_port), "-p", "0-10", "--to", "q", "--create")
+        given = ("--user", "alice", "--password-stdin")
+        sent = gateway.tool("send", *where, *given, given="secret\n")
+        assert (sent.returncode, sent.stderr) == (0, "")
+
+
 def test_memory_that_is_refused_ends_the_process_as_a_kill_does(tmp_path: Path) -> None:
     gateway = GatewayProcess(tmp_path)
     large = tmp_path / "large"
@@ -94,10 +113,7 @@ def test_memory_that_is_refused_ends_the_process_as_a_kill_does(tmp_path: Path) 
     with gateway:
         where = ("--port", str(gateway.amqp_port), "-p", "0-10", "--to", "q", "--durable")
         assert gateway.tool("send", *where, "--create", "--count", "40").returncode == 0
-        taken = re.search(r"VmSize:\s+(\d+) kB", Path(f"/proc/{gateway.pid}/status").read_text())
-        assert taken is not None
-        limit = (int(taken[1]) * 1024, resource.RLIM_INFINITY)
-        resource.prlimit(gateway.pid, resource.RLIMIT_AS, limit)
+        allow_more(gateway, 0)
         sent = gateway.tool("send", *where, "--count", "20", "--body-file", str(large))
         assert sent.returncode == 1
         assert gateway.wait() == 70
