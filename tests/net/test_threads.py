@@ -1,11 +1,10 @@
 """What a thread hangs in is left behind: the process ends all the same."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from threading import Event
 
 import pytest
+from support.python_programs import run_python
 from support.whole_gateway import ThreadedMemoryReactor
 
 from gateway.net.listening.password_threads import BESIDE, PASSWORD_THREADS, PasswordThreads
@@ -88,7 +87,5 @@ def test_the_reactor_ends_and_the_process_while_a_name_is_looked_up() -> None:
         "reactor.run()\n"
         "print('ended')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True
-    )
+    done = run_python(program)
     assert done.stdout == "ended\n"
