@@ -57,7 +57,7 @@ class Difference(NamedTuple):
 
 def beginning(directory: Path) -> LogEnd | None:
     """The first record of a log, and the header of the segment that it is in."""
-    for path in segment_paths(directory)[:1]:
+    for path in segment_paths(directory):
         segment = Segment(path.name, read_segment(path))
         head = segment.good  # before any block is read
         for block in segment.blocks():
@@ -65,6 +65,8 @@ def beginning(directory: Path) -> LogEnd | None:
                 sequence = sequence_at(segment.octets, block.start)
                 header = sha256(segment.octets[:head]).hexdigest()
                 return LogEnd(sequence, segment.header.number, head, header)
+        if segment.damage is not None:
+            return None
     return None
 
 
@@ -72,21 +74,27 @@ def differences(directory: Path, ends: LogEnds) -> list[Difference]:
     """What is not there any more, or is not as it was, of what is remembered of a log."""
     by_number = {_number(path): path for path in segment_paths(directory)}
     found: list[Difference] = []
-    first, last = ends
+    first = ends.first
     if first is not None:
         if by_number and min(by_number) > first.segment:
             text = f"the log begins here; segments from number {first.segment} on are missing"
             found.append(Difference(by_number[min(by_number)].name, text, first.sequence))
         elif first.segment in by_number:
             found += _changed(by_number[first.segment], first)
-    if last is not None and last.segment:
-        if last.segment not in by_number:
-            text = f"segment number {last.segment} is missing: the log had come to it"
-            newest = by_number[max(by_number)].name if by_number else ""
-            found.append(Difference(newest, text, last.sequence))
-        else:
-            found += _changed(by_number[last.segment], last)
-    return found
+    return found + lost_end(directory, ends)
+
+
+def lost_end(directory: Path, ends: LogEnds) -> list[Difference]:
+    """Those at its end: records of which nobody knows how many there were."""
+    by_number = {_number(path): path for path in segment_paths(directory)}
+    last = ends.last
+    if last is None or not last.segment:
+        return []
+    if last.segment in by_number:
+        return _changed(by_number[last.segment], last)
+    text = f"segment number {last.segment} is missing: the log had come to it"
+    newest = by_number[max(by_number)].name if by_number else ""
+    return [Difference(newest, text, max(last.sequence, 1))]
 
 
 def _changed(path: Path, end: LogEnd) -> list[Difference]:

@@ -33,6 +33,7 @@ from gateway.audit.ends import (
     differences,
     has_messages,
     last_incarnation,
+    lost_end,
     size_of,
 )
 from gateway.audit.segment import SegmentWriter
@@ -48,6 +49,9 @@ SECRET_FILE: Final = "login-secret"
 UNFINISHED_FILE: Final = "unfinished-backup"
 SECRET_OCTETS: Final = 32
 OLDER: Final = "older than the audit log"
+# The store remembers an end of the log each `store.database.UNKNOWN_OCTETS`, so that no life that
+# was cut off can have given more numbers behind it than this.
+GIVEN_BEHIND: Final = 1_000_000
 
 
 @final
@@ -74,6 +78,8 @@ class LateSegments:
         self._first: LogEnd | None = None
         self._remembered = NOTHING_KNOWN
         self._surely_on_disk: LogEnd | None = None
+        self._given = 0
+        self._opened_at = 0
         self.told_by: int | None = None
         self.differences: list[Difference] = []
         self.accepted = ""
@@ -85,6 +91,10 @@ class LateSegments:
             self._accept(store, _unknown_store(directory, store))
         self._remembered = known.ends
         self.differences = differences(directory, known.ends)
+        last = known.ends.last
+        if last is not None:
+            lost = lost_end(directory, known.ends) and not known.clean
+            self._given = last.sequence + (GIVEN_BEHIND if lost else 0)
         older = ahead(directory, known, as_remembered=not self.differences)
         if older:
             self._accept(OLDER, _older_store(directory, older[0]))
@@ -103,6 +113,11 @@ class LateSegments:
         last = self._remembered.last
         return 0 if last is None or self.differences else last.sequence
 
+    @property
+    def begun(self) -> int:
+        """See `LogKeeper`."""
+        return self.writer().segments
+
     def ends(self) -> LogEnds:
         """See `LogKeeper`."""
         synced = self.writer().synced
@@ -111,12 +126,13 @@ class LateSegments:
             return self._remembered
         if self._first is None and synced.sequence:
             self._first = beginning(self._directory)
-        return LogEnds(self._first, synced if synced.sequence else None)
+        return LogEnds(self._first, synced if synced.segment else None)
 
     def writer(self) -> SegmentWriter:
         """The writer, opened."""
         if self._writer is None:
             self._writer = SegmentWriter(self._directory, self._surely_on_disk)
+            self._opened_at = self._writer.last_sequence
             if self.differences and self._remembered.last is not None:
                 self._writer.go_on_behind(self._remembered.last.segment)
         return self._writer
@@ -138,8 +154,13 @@ class LateSegments:
     @property
     def last_sequence(self) -> int:
         """The highest number that a record was given, be it there or not: it is not given again."""
-        known = self._remembered.last
-        return max(self.writer().last_sequence, 0 if known is None else known.sequence)
+        return max(self.writer().last_sequence, self._given)
+
+    @property
+    def written_again(self) -> range:
+        """Numbers of records that were in the store alone when it was opened."""
+        last = self.writer().last_sequence
+        return range(self._opened_at + 1, last + 1)
 
     @property
     def unsynced_octets(self) -> int:

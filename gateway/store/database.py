@@ -38,6 +38,7 @@ from gateway.store.interface import TopologyRow
 from gateway.store.log_rows import check, unpack_row
 
 FORMAT: Final = 1
+UNKNOWN_OCTETS: Final = 4 * 1024 * 1024  # of the audit log, behind the end that is remembered
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
 FIRST: Final = "first"
 LAST: Final = "last"
@@ -181,6 +182,13 @@ def _rows_in(database: sqlite3.Connection, table: str) -> int:
     return int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
+def _is_near(end: LogEnd, known: LogEnd | None) -> bool:
+    """Whether it is not worth a commit that it is remembered where the log is written on."""
+    if known is None or known.segment != end.segment:
+        return False
+    return end.offset - known.offset < UNKNOWN_OCTETS
+
+
 @final
 class Database:
     """One connection; whoever calls sees to it that only one thread does so at a time."""
@@ -310,10 +318,9 @@ class Database:
             return known_in(self._db)
 
     def remember(self, ends: LogEnds, *, moved: bool = False) -> None:
-        """Remember the ends of the audit log; `moved`: only those that are in another segment."""
+        """Remember the ends of the audit log; `moved`: only those that are far from the known."""
         for place, end, known in zip(PLACES, ends, self._ends, strict=True):
-            same = known is not None and end is not None and known.segment == end.segment
-            if end is None or end == known or (moved and same):
+            if end is None or end == known or (moved and _is_near(end, known)):
                 continue
             with as_store_errors("cannot write to the store"):
                 self._db.execute(

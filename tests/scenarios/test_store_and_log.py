@@ -16,12 +16,14 @@ from support import gateway_process
 from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
+from gateway.audit.ends import LogEnd
 from gateway.audit.reader import Segment, records, segment_paths, verify
 from gateway.cli.main import commands
 from gateway.clients.client import Login
 from gateway.clients.letter import Letter, Typed
 from gateway.errors import StartupError, UnknownStoreError
 from gateway.net.data_directory import UNFINISHED_FILE
+from gateway.store import outside
 from gateway.store.database import Database
 
 
@@ -271,6 +273,118 @@ def test_what_the_store_remembers_is_there_after_a_kill_too(tmp_path: Path) -> N
     again.stop()
 
 
+def remembered(directory: Path) -> LogEnd:
+    """Where the log had come to, as its store knows."""
+    last = outside.known(directory).ends.last
+    assert last is not None
+    return last
+
+
+def killed(tmp_path: Path, *, lives: int = 1, durable: bool = False) -> Path:
+    """A copy of a gateway's directory in the middle of its last life, before its log is synced."""
+    data = tmp_path / "data"
+    for _ in range(lives):
+        lived(data)
+    gateway = WholeGateway(data).start()
+    if not lives:
+        gateway.result(gateway.connect_0_10().declare_queue("q"))
+    for _ in range(5):
+        send(gateway, durable=durable)
+    gateway.wait_until(lambda: gateway.service.store.counts.turns_waiting == 0)
+    shutil.copytree(data, tmp_path / "killed")
+    gateway.stop()
+    return tmp_path / "killed"
+
+
+@pytest.mark.parametrize("lives", [0, 1, 2])
+def test_the_last_life_of_a_killed_gateway_does_not_vanish_unnoticed(
+    tmp_path: Path, lives: int
+) -> None:
+    data = killed(tmp_path, lives=lives)
+    assert run("audit", "verify", data).exit_code == 0
+    before = all_sequences(data)
+    segment_paths(data / "audit")[-1].unlink()
+    verified = run("audit", "verify", data)
+    assert (verified.exit_code, f"segment number {lives + 1} is missing" in verified.output) == (
+        1,
+        True,
+    )
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data).start()
+    assert [f"number {lives + 1} is missing" in line for line in criticals(captured)] == [True]
+    assert gateway.service.store.counts.log_differences == 1
+    gateway.stop()
+    after = all_sequences(data)
+    assert [each for each in before if each in after and after[each] != before[each]] == []
+    assert len(told(data, "log-differs")) == 1
+    WholeGateway(data).start().stop()
+    assert len(told(data, "log-differs")) == 1
+    assert run("audit", "verify", data).exit_code == 1
+
+
+def test_a_segment_that_a_killed_gateway_had_just_begun_does_not_vanish_unnoticed(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    gateway = WholeGateway(data, "audit.segment_size=64KiB").start()
+    gateway.result(gateway.connect_0_10().declare_queue("q"))
+    while len(segment_paths(data / "audit")) < 3:
+        send(gateway, durable=False)
+    gateway.wait_until(lambda: gateway.service.store.counts.turns_waiting == 0)
+    shutil.copytree(data, tmp_path / "killed")
+    gateway.stop()
+    segment_paths(tmp_path / "killed" / "audit")[-1].unlink()
+    verified = run("audit", "verify", tmp_path / "killed")
+    assert (verified.exit_code, "segment number 3 is missing" in verified.output) == (1, True)
+
+
+def test_an_older_log_beside_a_killed_store_is_told_and_written_again(tmp_path: Path) -> None:
+    lived(tmp_path / "data")
+    shutil.copytree(tmp_path / "data" / "audit", tmp_path / "old")
+    data = killed(tmp_path, durable=True)
+    before = all_sequences(data)
+    shutil.rmtree(data / "audit")
+    shutil.copytree(tmp_path / "old", data / "audit")
+    assert run("audit", "verify", data).exit_code == 1
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data).start()
+    lines = [str(formatEvent(each)) for each in captured]
+    assert len(criticals(captured)) == 1
+    assert len([line for line in lines if "are written again from the store" in line]) == 1
+    assert gateway.service.store.counts.log_differences == 1
+    assert depth(gateway) == 11
+    gateway.stop()
+    after = all_sequences(data)
+    assert [each for each in before if after.get(each, before[each]) != before[each]] == []
+    received = [each for each, kind in before.items() if kind == "received"]
+    assert [each for each in received if each not in after] == []
+
+
+@pytest.mark.parametrize("octets", [0, 100, "header"])
+def test_what_a_power_cut_leaves_of_a_life_that_has_just_begun_is_no_difference(
+    tmp_path: Path, octets: int | str
+) -> None:
+    """Of its segment the header is on disk when the store knows of it, and may be all there is."""
+    data = tmp_path / "data"
+    lived(data)
+    gateway = WholeGateway(data)
+    shutil.copytree(data, tmp_path / "cut")  # the store has this life, and the log does not
+    gateway.start().stop()
+    path = segment_paths(data / "audit")[-1]
+    whole = Segment(path.name, path.read_bytes())
+    end = next(whole.blocks()).offset if octets == "header" else octets
+    (tmp_path / "cut" / "audit" / path.name).write_bytes(whole.octets[:end])
+    for _ in range(3):  # and that life, and the next ones, are cut off, too
+        shutil.copytree(tmp_path / "cut", tmp_path / "next")
+        again = WholeGateway(tmp_path / "next")
+        assert again.service.store.counts.log_differences == 0
+        shutil.rmtree(tmp_path / "cut")
+        shutil.copytree(tmp_path / "next", tmp_path / "cut")
+        again.start().stop()
+        assert run("audit", "verify", tmp_path / "next").exit_code == 0
+        shutil.rmtree(tmp_path / "next")
+
+
 STORE = "store.sqlite*"
 
 
@@ -403,7 +517,7 @@ def test_after_a_power_cut_the_store_writes_again_what_has_not_reached_the_disk(
     gateway.stop()
     path = segment_paths(tmp_path / "cut" / "audit")[-1]
     octets = bytearray(path.read_bytes())
-    first = next(Segment(path.name, bytes(octets)).blocks()).offset
+    first = remembered(tmp_path / "cut").offset  # up to there it was on disk
     at = first + int(part * (len(octets) - first))
     octets[at : at + 64] = bytes(64)  # of many writes of which the system had done the others
     before = all_sequences(tmp_path / "cut")

@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from gateway.store.database import Database
+from gateway.audit.ends import LogEnd, LogEnds
+from gateway.store.database import UNKNOWN_OCTETS, Database
 
 
 def test_a_file_of_holes_is_shrunk_only_where_there_is_room_for_what_is_left(
@@ -42,4 +43,18 @@ def test_topology_is_cleared_from_a_key_on_to_in_front_of_another_before_more_is
         (1, "c", b"behind"),
         (2, "b", b"of another kind"),
     ]
+    database.close()
+
+
+def test_an_end_of_the_log_that_is_far_from_the_known_one_is_remembered(tmp_path: Path) -> None:
+    database = Database(tmp_path / "store.sqlite")
+    begun = LogEnd(9, 2, 700, "a")
+    near = LogEnd(19, 2, 700 + UNKNOWN_OCTETS - 1, "b")
+    far = LogEnd(29, 2, 700 + UNKNOWN_OCTETS, "c")
+    another = LogEnd(29, 3, 700, "d")
+    for end, known in ((begun, begun), (near, begun), (far, far), (another, another)):
+        database.remember(LogEnds(None, end), moved=True)
+        assert database.known().ends.last == known
+    database.remember(LogEnds(None, LogEnd(30, 3, 701, "e")))
+    assert database.known().ends.last == LogEnd(30, 3, 701, "e")
     database.close()
