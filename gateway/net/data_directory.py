@@ -32,9 +32,12 @@ from gateway.audit.ends import (
     beginning,
     differences,
     has_messages,
+    holes,
     last_incarnation,
     lost_end,
+    newest,
     size_of,
+    untold,
 )
 from gateway.audit.segment import SegmentWriter
 from gateway.errors import StartupError, StoreError, UnknownStoreError
@@ -79,6 +82,7 @@ class LateSegments:
         self._remembered = NOTHING_KNOWN
         self._surely_on_disk: LogEnd | None = None
         self._given = 0
+        self._missing: frozenset[tuple[int, int]] = frozenset()
         self._opened_at = 0
         self.told_by: int | None = None
         self.differences: list[Difference] = []
@@ -91,10 +95,12 @@ class LateSegments:
             self._accept(store, _unknown_store(directory, store))
         self._remembered = known.ends
         self.differences = differences(directory, known.ends)
-        last = known.ends.last
-        if last is not None:
-            lost = lost_end(directory, known.ends) and not known.clean
-            self._given = last.sequence + (GIVEN_BEHIND if lost else 0)
+        found = holes(directory)
+        self._missing = frozenset(found)
+        if known.ends.last is not None:
+            self._look_at_end(known.ends.last, known)
+        if known.incarnation:
+            self.differences += untold(found, known.ends)
         older = ahead(directory, known, as_remembered=not self.differences)
         if older:
             self._accept(OLDER, _older_store(directory, older[0]))
@@ -102,6 +108,14 @@ class LateSegments:
         if not self.differences:
             self._surely_on_disk = known.surely_on_disk()
         return last_incarnation(directory)
+
+    def _look_at_end(self, last: LogEnd, known: Known) -> None:
+        """What is given, and called, anew lies behind what may have been there."""
+        lost = lost_end(self._directory, known.ends) and not known.clean
+        self._given = last.sequence + (GIVEN_BEHIND if lost else 0)
+        left = newest(self._directory)
+        if 0 < left < last.segment:
+            self._missing |= {(left + 1, last.segment)}
 
     def _accept(self, store: str, refusal: str) -> None:
         if not self._accept_new_store:
@@ -126,7 +140,7 @@ class LateSegments:
             return self._remembered
         if self._first is None and synced.sequence:
             self._first = beginning(self._directory)
-        return LogEnds(self._first, synced if synced.segment else None)
+        return LogEnds(self._first, synced if synced.segment else None, self._missing)
 
     def writer(self) -> SegmentWriter:
         """The writer, opened."""

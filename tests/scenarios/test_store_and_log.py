@@ -385,6 +385,82 @@ def test_what_a_power_cut_leaves_of_a_life_that_has_just_begun_is_no_difference(
         shutil.rmtree(tmp_path / "next")
 
 
+def another(path: Path) -> None:
+    """In its place is a copy of the segment before it."""
+    before = path.parent / f"{int(path.name[:10]) - 1:010}{path.name[10:]}"
+    [copied] = [each for each in segment_paths(path.parent) if each.name[:10] == before.name[:10]]
+    path.write_bytes(copied.read_bytes())
+
+
+def no_header(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+@pytest.mark.parametrize(
+    ("harm", "problem"),
+    [
+        (Path.unlink, "segment number 2 is missing"),
+        (another, "by its header it is segment number 1"),
+        (no_header, "its header cannot be read"),
+    ],
+)
+def test_a_hole_between_segments_is_told_once_and_for_ever(
+    tmp_path: Path, harm: Any, problem: str, stopped: bool
+) -> None:
+    data = tmp_path / "data"
+    for _ in range(3):
+        lived(data)
+    if not stopped:
+        data = killed(tmp_path)
+    harm(segment_paths(data / "audit")[1])
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data).start()
+    assert [problem in line for line in criticals(captured)] == [True]
+    assert gateway.service.store.counts.log_differences == 1
+    send(gateway, durable=True)
+    gateway.stop()
+    (record,) = told(data, "log-differs")
+    assert problem in record["problem"]
+    lived(data)
+    assert len(told(data, "log-differs")) == 1
+
+
+def test_a_hole_that_becomes_larger_or_another_one_is_told_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for _ in range(7):
+        lived(data, messages=0)
+    paths = segment_paths(data / "audit")
+    for gone, problem in (
+        ([2], "segment number 3 is missing"),
+        ([3], "segments number 3 to 4 are missing"),
+        ([5, 6], "segments number 6 to 7 are missing"),
+        ([], ""),
+    ):
+        for each in gone:
+            paths[each].unlink()
+        before = len(told(data, "log-differs"))
+        WholeGateway(data).start().stop()
+        problems = [each["problem"] for each in told(data, "log-differs")[before:]]
+        assert [problem in each for each in problems] == [True] * bool(gone)
+    assert run("audit", "verify", data).exit_code == 1
+
+
+def test_a_hole_is_told_again_by_the_next_start_where_the_one_before_came_to_nothing(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    for _ in range(3):
+        lived(data)
+    segment_paths(data / "audit")[1].unlink()
+    gateway = WholeGateway(data)
+    shutil.copytree(data, tmp_path / "killed")
+    gateway.start().stop()
+    again = WholeGateway(tmp_path / "killed").start()
+    assert again.service.store.counts.log_differences == 1
+    again.stop()
+
+
 STORE = "store.sqlite*"
 
 
