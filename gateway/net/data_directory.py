@@ -40,7 +40,7 @@ from gateway.audit.ends import (
     untold,
 )
 from gateway.audit.segment import SegmentWriter
-from gateway.errors import StartupError, StoreError, UnknownStoreError
+from gateway.errors import BrokenStoreError, StartupError, StoreError, UnknownStoreError
 from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.store.interface import Recovered
 from gateway.store.reserve import is_full
@@ -253,11 +253,21 @@ def open_store(store: SqliteStore, directory: pathlib.Path) -> Recovered:
             f"{directory} is a backup that was not finished: messages may be missing in it. The"
             " gateway that made it was ended, or still makes it; take another backup"
         )
+    audit = directory / AUDIT_FOLDER
+    if os.path.lexists(audit) and not audit.is_dir():
+        raise StartupError(f"cannot use {audit}: it is no directory: put the audit log back there")
     try:
         make_private(directory)
         recovered = store.open()
         close_to_others(directory)
         return recovered
+    except BrokenStoreError as error:
+        raise UnknownStoreError(
+            f"{error}. No crash does that; a store.sqlite does that lies beside the"
+            " store.sqlite-wal of another time. Put back both as they were together, or a backup,"
+            " and keep these. Without either nothing of it can be read: move both away and start"
+            " with amqp-gateway serve --accept-new-store, without a single message"
+        ) from error
     except (OSError, StoreError, sqlite3.Error) as error:
         raise StartupError(f"cannot open the data directory: {error}") from error
 

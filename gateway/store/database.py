@@ -33,7 +33,7 @@ from zlib import crc32
 from gateway.audit.ahead import KNOWS_NOTHING, Known, last_sequence_in
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.audit.whereabouts import Whereabouts
-from gateway.errors import DecodeError, StoreError
+from gateway.errors import BrokenStoreError, DecodeError, StoreError
 from gateway.store.damage import Damage, TopologyKey, row_line, topology_line
 from gateway.store.interface import TopologyRow
 from gateway.store.log_rows import check, unpack_row
@@ -52,6 +52,7 @@ OTHER_TABLES: Final = (
     "audit_missing",
 )
 COUNTED: Final = ("log", "topology")  # tables whose rows are counted when it is closed
+BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 PLACES: Final = (FIRST, LAST)
 SHRUNK_OCTETS: Final = 16 * 1024 * 1024  # the most that is written again to give back room
 
@@ -98,9 +99,13 @@ def reading(doing: str = "cannot read the store") -> Iterator[None]:
     """Octets that were changed on disk may also come out as values of another type."""
     try:
         yield
-    except (sqlite3.Error, TypeError, ValueError) as error:
-        full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
-        raise StoreError(f"{doing}: {error}", full=full) from error
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in BROKEN:
+            raise BrokenStoreError(f"{doing}: {error}") from error
+        raise StoreError(f"{doing}: {error}", full=code == sqlite3.SQLITE_FULL) from error
+    except (TypeError, ValueError) as wrong:
+        raise BrokenStoreError(f"{doing}: {wrong}") from wrong
 
 
 def _checksum(kind: int, key: str, value: bytes) -> int:
@@ -239,7 +244,7 @@ class Database:
             if problem == "ok" and not late:
                 self._create()
         if problem != "ok":
-            raise StoreError(f"{path} is broken: {problem}")
+            raise BrokenStoreError(f"{path} is broken: {problem}")
         self._ends = NOTHING_KNOWN
         self._missing: frozenset[tuple[int, int]] | None = None
         self._files: list[Whereabouts] = []

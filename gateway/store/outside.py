@@ -14,16 +14,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 from urllib.parse import quote
 
 from gateway.audit.ahead import Known
 from gateway.errors import StoreError
-from gateway.store.database import damage_in, known_in, reading
+from gateway.store.database import BROKEN, damage_in, known_in, reading
 from gateway.store.lock import LOCK_NAME
 from gateway.store.sqlite import FILE_NAME
-
-BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def known(directory: Path) -> Known:

@@ -685,6 +685,51 @@ def test_verify_tells_of_a_store_with_which_no_gateway_starts(
         WholeGateway(data)
 
 
+def beside_another_wal(directory: Path) -> None:
+    """An older copy of the store, beside the WAL of a gateway that was killed."""
+    shutil.copy(directory / "store.sqlite", directory.parent / "old")
+    gateway = lived(directory, stop=False)
+    client = gateway.connect_0_10()
+    for _ in range(10):
+        letter = Letter(body=Typed("string", "x" * 100_000), durable=True)
+        gateway.result(client.send("q", letter))
+    gateway.stop()
+    gateway = lived(directory, stop=False)
+    wal = (directory / "store.sqlite-wal").read_bytes()
+    gateway.stop()
+    shutil.copy(directory.parent / "old", directory / "store.sqlite")
+    (directory / "store.sqlite-wal").write_bytes(wal)
+
+
+@pytest.mark.parametrize("harm", [halve, overwrite, beside_another_wal])
+def test_a_store_of_which_nothing_can_be_read_is_refused_and_what_to_do_is_said(
+    tmp_path: Path, harm: Any
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    harm(data)
+    before = {path: path.read_bytes() for path in (data / "audit").iterdir()}
+    for accept in (False, True):
+        with pytest.raises(UnknownStoreError, match="Put back both as they were together") as told:
+            WholeGateway(data, accept_damaged_store=accept)
+    assert str(data / "store.sqlite") in str(told.value)
+    assert "--accept-new-store" in str(told.value)
+    assert {path: path.read_bytes() for path in (data / "audit").iterdir()} == before
+    remove(data)  # as it says
+    gateway = WholeGateway(data, accept_new_store=True).start()
+    assert depth(gateway) == 0
+    gateway.stop()
+
+
+def test_a_file_in_the_place_of_the_log_is_told_in_a_sentence(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    shutil.rmtree(data / "audit")
+    (data / "audit").touch()
+    with pytest.raises(StartupError, match=f"cannot use {data}/audit: it is no directory"):
+        WholeGateway(data)
+
+
 def test_verify_tells_of_a_backup_that_is_not_finished(tmp_path: Path) -> None:
     data = tmp_path / "data"
     lived(data)
