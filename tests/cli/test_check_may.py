@@ -214,7 +214,7 @@ def test_check_lists_what_has_no_effect_and_warns_of_users_without_rules(
     found = CliRunner().invoke(commands, ["check", "--set", f"access.qpidd_file={files}/acl"])
     assert "# access rules: 1 from" in found.output
     assert "acl:1: there is no such thing here" in found.output
-    (files / "users.yaml").write_text("")
+    (files / "users.yaml").write_text("# nobody")
     found = CliRunner().invoke(commands, ["check", "--set", f"users_file={files}/users.yaml"])
     assert "# access rules: there are none" in found.output
     assert "and users_file has users" in found.output
