@@ -8,10 +8,11 @@ only, as in `reader`.
 from __future__ import annotations
 
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gateway.audit.reader import Segment, segment_paths, sequence_at
+from gateway.audit.reader import Segment, last_sequence, segment_paths, sequence_at
 from gateway.audit.schema import FIELD_NAMES, BlockKind, Kind, segment_numbers
 from gateway.files.whole import read_head, read_segment
 
@@ -56,8 +57,15 @@ class Difference(NamedTuple):
 
 
 def beginning(directory: Path) -> LogEnd | None:
-    """The first record of a log, and the header of the segment that it is in."""
-    for path in segment_paths(directory)[:1]:
+    """The first record of a log, and the header of the segment that it is in.
+
+    Of a log with segments missing: of what is behind them, which alone can be compared again.
+    """
+    paths = segment_paths(directory)
+    start = max(len(paths) - 1, 0)
+    while start and _number(paths[start - 1]) + 1 >= _number(paths[start]):
+        start -= 1
+    for path in paths[start : start + 1]:
         segment = Segment(path.name, read_segment(path))
         head = segment.good  # before any block is read
         for block in segment.blocks():
@@ -79,6 +87,7 @@ def differences(directory: Path, ends: LogEnds) -> list[Difference]:
             found.append(Difference(by_number[min(by_number)].name, text, first.sequence))
         elif first.segment in by_number:
             found += _changed(by_number[first.segment], first)
+        found += _missing(by_number, first.segment, last.segment if last else 0)
     if last is not None and last.segment:
         if last.segment not in by_number:
             text = f"segment number {last.segment} is missing: the log had come to it"
@@ -87,6 +96,37 @@ def differences(directory: Path, ends: LogEnds) -> list[Difference]:
         else:
             found += _changed(by_number[last.segment], last)
     return found
+
+
+def _missing(by_number: dict[int, Path], first: int, last: int) -> list[Difference]:
+    """Segments between those that are there, but for the last, of which that is told anyway."""
+    found: list[Difference] = []
+    numbers = sorted(number for number in by_number if number >= first)
+    for before, behind in pairwise(numbers):
+        least, most = before + 1, behind - 1
+        if least <= last <= most:
+            most = last - 1
+        if least > most:
+            continue
+        text = f"segment number {least} is missing"
+        if least < most:
+            text = f"segments from number {least} to {most} are missing"
+        expected = _last_record(by_number[before]) + 1
+        found.append(Difference(by_number[behind].name, text, expected))
+    return found
+
+
+def _last_record(path: Path) -> int:
+    """The number of a segment's last record; 0: it has none."""
+    segment = Segment(path.name, read_segment(path))
+    return max(
+        (
+            last_sequence(segment.octets, block)
+            for block in segment.blocks()
+            if block.kind == BlockKind.RECORDS
+        ),
+        default=0,
+    )
 
 
 def _changed(path: Path, end: LogEnd) -> list[Difference]:

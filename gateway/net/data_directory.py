@@ -148,6 +148,11 @@ class LateSegments:
         """See `AuditSegments`."""
         return 0 if self._writer is None else self._writer.unsynced_octets
 
+    @property
+    def begun(self) -> int:
+        """See `AuditSegments`."""
+        return 0 if self._writer is None else self._writer.segments
+
     def append(self, blocks: bytes) -> None:
         """See `AuditSegments`."""
         with _as_store_errors(self._directory):

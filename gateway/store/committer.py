@@ -130,6 +130,7 @@ class Committer:
         self._copying: Copying | None = None
         self._look_ns = 0
         self._next_look_ns = 0
+        self._begun = 0
 
     def stop(self, final_audit: bytes) -> None:
         """From another thread: finish what waits, then `final_audit`, then end."""
@@ -337,8 +338,10 @@ class Committer:
             or (urgent and dead)
         ):
             self.delete_dead()
-        elif (self._loose and (idle or self._loose_octets >= LOOSE_OCTETS)) or (
-            self._segments.unsynced_octets >= UNSYNCED_OCTETS
+        elif (
+            (self._loose and (idle or self._loose_octets >= LOOSE_OCTETS))
+            or self._segments.unsynced_octets >= UNSYNCED_OCTETS
+            or self._segments.begun != self._begun  # soon known, so that it cannot go unnoticed
         ):
             self._sync_segments()
         if self._wal_octets >= self._trouble.wal_octets(WAL_OCTETS):
@@ -367,6 +370,7 @@ class Committer:
         self._loose.clear()
         self._loose_octets = 0
         self._remember(moved=True)
+        self._begun = self._segments.begun
         self._trouble.watch_room()
 
     def _remember(self, *, moved: bool = False) -> None:

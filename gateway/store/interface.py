@@ -212,6 +212,10 @@ class AuditSegments(Protocol):
     def unsynced_octets(self) -> int:
         """What is kept in memory until it is surely on disk."""
 
+    @property
+    def begun(self) -> int:
+        """How many segments were."""
+
     def append(self, blocks: bytes) -> None:
         """Write complete blocks; those that the segments hold already are skipped."""
 

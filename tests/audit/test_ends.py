@@ -158,3 +158,21 @@ def test_of_a_newest_segment_that_is_no_file_nobody_waits(log: Path, kind: str):
             look(log)
         assert raised.value.filename == str(path)
     assert not (log / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("gone", "told"),
+    [(1, "segment number 2 is missing"), (2, "segments from number 2 to 3 are missing")],
+)
+def test_segments_missing_in_the_middle_are_seen_once(log: Path, gone: int, told: str):
+    ends = ends_of(log)
+    paths = segment_paths(log)
+    assert len(paths) > gone + 1
+    for path in paths[1 : 1 + gone]:
+        path.unlink()
+    (found,) = differences(log, ends)
+    assert (found.segment, found.problem) == (paths[1 + gone].name, told)
+    first_behind = beginning(log)
+    assert first_behind is not None
+    assert (first_behind.segment, found.expected < first_behind.sequence) == (2 + gone, True)
+    assert differences(log, LogEnds(first_behind, ends.last)) == []

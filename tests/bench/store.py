@@ -23,6 +23,7 @@ class NoSegments:
     """Takes audit blocks nowhere."""
 
     unsynced_octets = 0
+    begun = 0
 
     def append(self, blocks: bytes) -> None:
         return

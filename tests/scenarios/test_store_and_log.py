@@ -24,6 +24,7 @@ from gateway.clients.letter import Letter, Typed
 from gateway.errors import StartupError, UnknownStoreError
 from gateway.net.data_directory import UNFINISHED_FILE
 from gateway.store.database import Database
+from gateway.store.outside import known
 
 
 def lived(directory: Path, *, messages: int = 3, stop: bool = True) -> WholeGateway:
@@ -404,7 +405,9 @@ def test_after_a_power_cut_the_store_writes_again_what_has_not_reached_the_disk(
     gateway.stop()
     path = segment_paths(tmp_path / "cut" / "audit")[-1]
     octets = bytearray(path.read_bytes())
-    first = next(Segment(path.name, bytes(octets)).blocks()).offset
+    surely = known(tmp_path / "cut").ends.last
+    assert surely is not None and surely.segment == 2
+    first = surely.offset  # what was synced before does not go
     at = first + int(part * (len(octets) - first))
     octets[at : at + 64] = bytes(64)  # of many writes of which the system had done the others
     before = all_sequences(tmp_path / "cut")
@@ -494,6 +497,48 @@ def test_verify_tells_of_a_store_with_which_no_gateway_starts(
     assert (verified.exit_code, "whole" in verified.output) == (1, False)
     with pytest.raises(StartupError):
         WholeGateway(data)
+
+
+def test_a_life_whose_only_segment_is_gone_is_missed_however_soon_it_was_cut_off(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    gateway = WholeGateway(data).start()
+    client = gateway.connect_0_10()
+    gateway.result(client.send("q", Letter(body=Typed("string", "x"))))  # in the log alone
+    for _ in range(2):  # what follows the first is done before the second is
+        gateway.result(client.send("q", Letter(body=Typed("string", "x"), durable=True)))
+    cut_off = tmp_path / "cut-off"
+    shutil.copytree(data, cut_off)
+    gateway.stop()
+    segments = segment_paths(cut_off / "audit")
+    assert len(segments) == 2
+    segments[-1].unlink()
+    missing = "segment number 2 is missing: the log had come to it"
+    verified = run("audit", "verify", cut_off)
+    assert (verified.exit_code, missing in verified.output) == (1, True)
+    again = WholeGateway(cut_off).start()
+    assert again.service.store.counts.log_differences == 1
+    again.stop()
+    (record,) = told(cut_off, "log-differs")
+    assert missing in str(record)
+    assert told(cut_off, "incarnation-started")[-1]["incarnation"] == 3
+
+
+def test_a_segment_missing_in_the_middle_is_told_by_the_next_start_and_not_again(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    for _ in range(3):
+        lived(data)
+    segment_paths(data / "audit")[1].unlink()
+    for differences in (1, 0):
+        again = WholeGateway(data).start()
+        assert again.service.store.counts.log_differences == differences
+        again.stop()
+    (record,) = told(data, "log-differs")
+    assert "segment number 2 is missing" in str(record)
 
 
 def test_a_newest_segment_that_is_a_pipe_is_told_and_waited_for_by_nobody(tmp_path: Path) -> None:

@@ -492,3 +492,14 @@ def test_a_stop_counts_how_long_the_disk_has_not_answered_already(
     may.set()
     running.store._thread.join()
     running.close()
+
+
+def test_a_new_segment_is_on_disk_and_known_before_the_store_has_nothing_else_to_do(
+    tmp_path: Path,
+) -> None:
+    running = Running(tmp_path)
+    running.segments.begun = 1
+    running.commit(audit=b"a;")
+    running.commit(audit=b"b;")
+    assert running.segments.synced >= 1
+    running.close()

@@ -53,6 +53,7 @@ class Segments:
         self.full = False  # of the disk, when it refuses
         self.sync_refusals = 0
         self.unsynced_octets = 0
+        self.begun = 0
 
     def append(self, blocks: bytes) -> None:
         """Blocks of these tests are texts that end with a semicolon."""

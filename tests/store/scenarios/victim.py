@@ -37,6 +37,7 @@ class FileSegments:
     """Audit segments: one file, a line of text a block, skipping what it has."""
 
     unsynced_octets = 0
+    begun = 0
 
     def __init__(self, path: Path) -> None:
         self._file = open(path, "a+b")  # noqa: SIM115  # closed with the process
