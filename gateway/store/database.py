@@ -34,12 +34,14 @@ from gateway.audit.ahead import KNOWS_NOTHING, Known, last_sequence_in
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.audit.whereabouts import Whereabouts
 from gateway.errors import BrokenStoreError, DecodeError, StoreError
+from gateway.files.own import refuse_others
 from gateway.store.damage import Damage, TopologyKey, row_line, topology_line
 from gateway.store.interface import TopologyRow
 from gateway.store.log_rows import check, unpack_row
 
 FORMAT: Final = 1
 UNKNOWN_OCTETS: Final = 4 * 1024 * 1024  # of the audit log, behind the end that is remembered
+BESIDE: Final = ("-wal", "-journal", "-shm")
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
 FIRST: Final = "first"
 LAST: Final = "last"
@@ -106,6 +108,14 @@ def reading(doing: str = "cannot read the store") -> Iterator[None]:
         raise StoreError(f"{doing}: {error}", full=code == sqlite3.SQLITE_FULL) from error
     except (TypeError, ValueError) as wrong:
         raise BrokenStoreError(f"{doing}: {wrong}") from wrong
+
+
+def refuse_other_files(path: Path) -> None:
+    """`StoreError` if a pipe or the like has the place of a file that SQLite opens."""
+    try:
+        refuse_others(path, *(path.with_name(path.name + end) for end in BESIDE))
+    except OSError as error:
+        raise StoreError(f"cannot open {error.filename}: {error.strerror}") from None
 
 
 def _checksum(kind: int, key: str, value: bytes) -> int:
@@ -223,6 +233,7 @@ class Database:
         `late`: only read it; `take_over` follows, before anything is written.
         """
         self._path = path
+        refuse_other_files(path)
         with reading(f"cannot open {path}"):
             self._db = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, cached_statements=16

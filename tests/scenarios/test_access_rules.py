@@ -71,10 +71,11 @@ def test_a_reload_ends_what_the_rules_forbid(gateway: Gateway, protocol: str) ->
     assert counts.access_refused[Action.CONSUME] == 1
 
 
-def test_rules_that_are_wrong_change_nothing(gateway: Gateway) -> None:
+@pytest.mark.parametrize("text", ["rules: [{allow: eat}]", ""])
+def test_rules_that_are_wrong_change_nothing(gateway: Gateway, text: str) -> None:
     before = gateway.whole.service.faces.access.rules
     with pytest.raises(ConfigurationError):
-        gateway.reload("rules: [{allow: eat}]")
+        gateway.reload(text)
     assert gateway.whole.service.faces.access.rules is before
 
 

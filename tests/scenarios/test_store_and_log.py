@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -728,6 +729,46 @@ def test_a_file_in_the_place_of_the_log_is_told_in_a_sentence(tmp_path: Path) ->
     (data / "audit").touch()
     with pytest.raises(StartupError, match=f"cannot use {data}/audit: it is no directory"):
         WholeGateway(data)
+
+
+def test_a_life_whose_only_segment_is_gone_is_missed_however_soon_it_was_cut_off(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    gateway = WholeGateway(data).start()
+    client = gateway.connect_0_10()
+    gateway.result(client.send("q", Letter(body=Typed("string", "x"))))  # in the log alone
+    for _ in range(2):  # what follows the first is done before the second is
+        gateway.result(client.send("q", Letter(body=Typed("string", "x"), durable=True)))
+    cut_off = tmp_path / "cut-off"
+    shutil.copytree(data, cut_off)
+    gateway.stop()
+    segments = segment_paths(cut_off / "audit")
+    assert len(segments) == 2
+    segments[-1].unlink()
+    missing = "segment number 2 is missing: the log had come to it"
+    verified = run("audit", "verify", cut_off)
+    assert (verified.exit_code, missing in verified.output) == (1, True)
+    again = WholeGateway(cut_off).start()
+    assert again.service.store.counts.log_differences == 1
+    again.stop()
+    (record,) = told(cut_off, "log-differs")
+    assert missing in str(record)
+    assert told(cut_off, "incarnation-started")[-1]["incarnation"] == 3
+
+
+def test_a_newest_segment_that_is_a_pipe_is_told_and_waited_for_by_nobody(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    newest = max((data / "audit").iterdir())
+    newest.unlink()
+    os.mkfifo(newest)
+    with pytest.raises(StartupError, match=f"{newest}: is no regular file"):
+        WholeGateway(data)
+    verified = run("audit", "verify", data)
+    assert (verified.exit_code, "is no regular file" in verified.output) == (1, True)
+    assert "Traceback" not in verified.output
 
 
 def test_verify_tells_of_a_backup_that_is_not_finished(tmp_path: Path) -> None:

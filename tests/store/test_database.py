@@ -1,6 +1,10 @@
+import os
 from pathlib import Path
 
+import pytest
+
 from gateway.audit.ends import LogEnd, LogEnds
+from gateway.errors import StoreError
 from gateway.store.database import UNKNOWN_OCTETS, Database
 
 
@@ -58,3 +62,14 @@ def test_an_end_of_the_log_that_is_far_from_the_known_one_is_remembered(tmp_path
     database.remember(LogEnds(None, LogEnd(30, 3, 701, "e")))
     assert database.known().ends.last == LogEnd(30, 3, 701, "e")
     database.close()
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-journal", "-shm"])
+def test_a_pipe_in_the_place_of_one_of_its_files_is_told(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "store.sqlite"
+    Database(path).close()
+    pipe = path.with_name(path.name + end)
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    with pytest.raises(StoreError, match=f"cannot open {pipe}: is no regular file"):
+        Database(path)
