@@ -49,7 +49,7 @@ from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.ports import Ports
 from gateway.net.listening.withdrawing import end_withdrawn
 from gateway.net.logs import NamedLogger, set_level
-from gateway.net.stalls import worked_ms
+from gateway.net.stalls import worked_ms, worked_units
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.threads import LoosePool
 from gateway.net.tls.files import within_tls
@@ -145,7 +145,12 @@ class Service:
             )
             tell_of_log(self.bridge, self.store, self.recovered, segments)
             self.turns = TurnLoop(
-                reactor, self.clock.now_ms, self.bridge, self.counts, worked_ms=worked_ms
+                reactor,
+                self.clock.now_ms,
+                self.bridge,
+                self.counts,
+                worked_ms=worked_ms,
+                worked_units=worked_units(form()),
             )
             self._duties = Duties(reactor, self.turns, self.counts)
             self.faces = self._faces(access)

@@ -6,6 +6,7 @@ RFC 8446, 4.6.3 and 7.2.
 
 from __future__ import annotations
 
+import pathlib
 import socket
 from contextlib import suppress
 
@@ -29,7 +30,9 @@ MOST = 10_000  # looks at a socket of this machine until what was sent is there
 class Visit:
     """A client over TLS, and the transport that serves it, which no reactor drives."""
 
-    def __init__(self, net: Net) -> None:
+    def __init__(
+        self, net: Net, *, own: tuple[pathlib.Path, pathlib.Path] | None = None, version: int = 0
+    ) -> None:
         with socket.create_server((HERE, 0)) as door:
             self.socket = socket.create_connection(door.getsockname())
             served, (host, port) = door.accept()
@@ -44,6 +47,11 @@ class Visit:
         )
         self.pump.makeConnection(self.server)
         context = SSL.Context(SSL.TLS_METHOD)
+        if version:
+            context.set_max_proto_version(version)
+        if own is not None:
+            context.use_certificate_chain_file(str(own[0]))
+            context.use_privatekey_file(str(own[1]))
         secrets: dict[bytes, bytes] = {}
         self._secrets = secrets
         # OpenSSL holds what it calls, which nobody collects: it must not hold the visit.
