@@ -97,4 +97,5 @@ def tls_of(service: Service) -> Terms:
         share=lambda _channel: share,
         who=lambda channel: f"a connection to the admin port from {channel.address}",
         shown_max=SHOWN_MAX,
+        lost=lambda channel: channel.on_transport_lost(),
     )
