@@ -1,4 +1,4 @@
-"""The admin port over TLS."""
+"""The admin port, as the service makes it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from contextlib import suppress
 
 from OpenSSL import SSL
 from support.certificates import Authority
+from support.net import Wire
 from support.tls_visit import connected
 from support.whole_gateway import WholeGateway
+from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectionDone
+from twisted.internet.protocol import connectionDone
 from twisted.logger import capturedLogs, formatEvent
 from twisted.python.failure import Failure
 
-from gateway.net.tls.layer import MOST
-from gateway.wire.work import TLS_RECORD
+from gateway.net.tls.layer import MOST, TlsLayer
+from gateway.wire.work import STRANGERS, TLS_RECORD
 
 PROBE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -75,4 +78,25 @@ def test_who_has_gone_is_asked_for_nothing_any_more(tmp_path: pathlib.Path) -> N
     assert whole.service.tokens.counts.open == 0
     assert layer.wrappedProtocol is None
     caller.socket.close()
+    whole.stop()
+
+
+def test_whose_transport_is_gone_has_no_place_at_the_admin_port(tmp_path: pathlib.Path) -> None:
+    whole = secure(tmp_path)
+    factory = whole.reactor.tcpServers[-1][1]
+    layers = [factory.buildProtocol(IPv4Address("TCP", "192.0.2.1", 1)) for _ in range(3)]
+    for layer in layers:
+        assert isinstance(layer, TlsLayer)
+        layer.makeConnection(Wire())
+    counts = whole.service.tokens.counts
+    assert counts.open == 3
+    share = layers[0].terms.share(layers[0].wrappedProtocol)
+    share.use(whole.service.turns.number, STRANGERS)
+    for layer in layers:
+        layer.connectionLost(connectionDone)
+    assert all(layer.connected for layer in layers)  # their ends wait for their turn
+    assert counts.open == 0
+    whole.run()
+    assert not any(layer.connected for layer in layers)
+    assert counts.open == 0
     whole.stop()

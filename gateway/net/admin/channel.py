@@ -106,10 +106,11 @@ class AdminChannel(HTTPChannel):
         self.site.attached(self)
 
     def on_transport_lost(self) -> None:
-        """The transport is gone, and TLS has the end wait for its turn: nobody asks any more."""
+        """The transport is gone, and TLS has the end wait: its place is free, it asks no more."""
         self._refused = self._lost = True
         self._unread.clear()
         self._count()
+        self.site.detached(self)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """The end."""
@@ -119,7 +120,6 @@ class AdminChannel(HTTPChannel):
             self.site.requests.last = self.site.requests
         self._written = 0
         self._count()
-        self.site.detached(self)
         super().connectionLost(reason)
 
     def dataReceived(self, data: bytes) -> None:
