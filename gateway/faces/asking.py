@@ -172,6 +172,20 @@ def to_declare_exchange(
     )
 
 
+def to_hide(exchange: Exchange) -> Asked:
+    """The question whether somebody may make an exchange that is there."""
+    asked = to_declare_exchange(
+        Action.CREATE,
+        exchange.name,
+        exchange.type,
+        exchange.alternate_exchange,
+        durable=exchange.durable,
+        auto_delete=exchange.auto_delete,
+    )
+    look_up_exchange(asked, exchange)
+    return asked
+
+
 def about_exchange(action: Action, exchange: Exchange) -> Asked:
     """To delete an exchange, or to attach a link to it (`ACCESS`)."""
     properties = {"type": exchange.type, "durable": flag(exchange.durable)}

@@ -86,10 +86,11 @@ def test_a_reload_ends_a_receiver_that_would_hear_what_is_denied_by_now(
     assert counts.access_refused[Action.BIND] == closed
 
 
-def test_rules_that_are_wrong_change_nothing(gateway: Gateway) -> None:
+@pytest.mark.parametrize("text", ["rules: [{allow: eat}]", ""])
+def test_rules_that_are_wrong_change_nothing(gateway: Gateway, text: str) -> None:
     before = gateway.whole.service.faces.access.rules
     with pytest.raises(ConfigurationError):
-        gateway.reload("rules: [{allow: eat}]")
+        gateway.reload(text)
     assert gateway.whole.service.faces.access.rules is before
 
 
