@@ -25,7 +25,7 @@ from gateway.bridge.topology import PREDECLARED
 from gateway.config.access import LoadedRules
 from gateway.faces import asking, hiding
 from gateway.permissions.actions import ACTION_NAMES, Action, ObjectKind
-from gateway.permissions.asked import NO, YES, Asked, binding, publishing
+from gateway.permissions.asked import ITSELF, NO, YES, Asked, binding, publishing
 from gateway.permissions.permits import Permits
 from gateway.permissions.rules import UNRESTRICTED, Decision
 
@@ -95,6 +95,7 @@ class Question:
     """One question.
 
     Args:
+        type: of the exchange, where that is said.
         known: what is said of the node, by the names of rules' properties.
         queue_size: that of queues declared without one.
 
@@ -112,6 +113,7 @@ class Question:
         address: str,
         exchange: bool,
         queue: bool = False,
+        type: str = "",
         known: Case | None = None,
         queue_size: int = 0,
     ) -> None:
@@ -122,6 +124,7 @@ class Question:
         self.host = host
         self.address = address
         self._queue_size = queue_size
+        self._type = type
         self.asked = _asked(found, node, exchange=exchange, queue=queue)
         self._cases = _cases(self.asked, known or {})
 
@@ -202,18 +205,17 @@ class Question:
         """As the server asks about a node that is so; each with the type of an exchange."""
         asked = self.asked
         if asked.kind == ObjectKind.EXCHANGE and asked.action in (Action.CREATE, Action.DELETE):
-            return [(type, _known(_exchange(asked, case, type), case)) for type in sorted(TYPES)]
+            return [(type, _known(_exchange(asked, case, type), case)) for type in self._types()]
         if asked.kind == ObjectKind.QUEUE and asked.action in (Action.CREATE, Action.DELETE):
             return [("", _known(self._queue(asked, case), case))]
-        again = Asked(
-            asked.action,
-            asked.kind,
-            asked.name,
-            key=asked.key,
-            queue=asked.queue,
-            properties=asked.properties,
-        )
-        return [("", _known(again, case))]
+        if asked.meant != ITSELF:
+            return [(type, _known(_binding(asked, type), case)) for type in self._types()]
+        return [("", _known(_again(asked), case))]
+
+    def _types(self) -> list[str]:
+        """Of which the exchange may be."""
+        said = dict(PREDECLARED).get(self.asked.name, self._type)
+        return [said] if said else sorted(TYPES)
 
     def _queue(self, asked: Asked, case: Case) -> Asked:
         settings = QueueSettings(
@@ -226,6 +228,24 @@ class Question:
 
 def _sure(decision: Decision) -> Answer:
     return Answer(0 if decision.allowed else 1, str(decision))
+
+
+def _again(asked: Asked) -> Asked:
+    return Asked(
+        asked.action,
+        asked.kind,
+        asked.name,
+        key=asked.key,
+        queue=asked.queue,
+        properties=asked.properties,
+    )
+
+
+def _binding(asked: Asked, type: str) -> Asked:
+    """The same, of an exchange of that type: it says what a binding key is for."""
+    again = _again(asked)
+    again.meant = asking.meant_by(type)
+    return again
 
 
 def _exchange(asked: Asked, case: Case, type: str) -> Asked:

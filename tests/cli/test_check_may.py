@@ -32,6 +32,7 @@ rules:
   - {allow: create, users: dave, queue: "*"}
   - {allow: create, users: erin}
   - {allow: publish, users: frank, exclusive: false}
+  - {allow: bind, users: ivan, key: a.*}
 """
 ACL = """acl allow bob@QPID publish exchange name=amq.default routingkey=orders
 acl deny all all
@@ -88,6 +89,16 @@ def asked(files: pathlib.Path, key: str, *question: str) -> tuple[int, str]:
         ("carol bind amq.topic/q/x", (3, "depends on whether it is the user's own: ")),
         ("carol bind amq.topic/q/x --not-own", (1, "denied by ")),
         ("carol purge q", (1, "denied by ")),
+        ("bob bind amq.topic/q/news.*.#", (0, "allowed by line 7: ")),
+        ("bob bind amq.topic/q/#", (1, "denied by no rule fits")),
+        ("ivan bind amq.topic/q/a.*", (0, "allowed by line 18: ")),
+        ("ivan bind amq.topic/q/a.#", (1, "denied by ")),
+        ("ivan bind amq.direct/q/a.#", (0, "allowed by line 18: ")),
+        ("ivan bind amq.fanout/q/a.b", (1, "denied by ")),
+        ("ivan bind e/q/a.b", (3, "depends on its type: allowed by line 18: ")),
+        ("ivan bind e/q/a.b --type topic", (0, "allowed by line 18: ")),
+        ("ivan bind e/q/a.b --type fanout", (1, "denied by ")),
+        ("ivan bind e/q/x", (1, "denied by ")),
         ("carol create q --exclusive --not-durable --not-temporary", (2, "Usage: ")),
     ],
 )
@@ -105,16 +116,16 @@ SUBSCRIPTION = "subscription.alice.app.s"
     ("question", "answer"),
     [
         (f"grace consume {SUBSCRIPTION} --not-own", (1, "denied by being a durable subscript")),
-        (f"grace consume {SUBSCRIPTION} --own", (0, "allowed by line 18: ")),
+        (f"grace consume {SUBSCRIPTION} --own", (0, "allowed by line 19: ")),
         (f"grace browse {SUBSCRIPTION}", (3, "depends on whether it is the user's own: denied ")),
         (f"grace purge {SUBSCRIPTION} --not-own", (1, "denied by being a durable subscript")),
         (f"grace delete {SUBSCRIPTION} --not-own", (1, "denied by being a durable subscript")),
         (f"grace access {SUBSCRIPTION} --not-own", (1, "denied by being a durable subscript")),
         (f"grace bind amq.topic/{SUBSCRIPTION}/k --not-own", (1, "denied by being a durable")),
         (f"grace publish {SUBSCRIPTION}", (1, "denied by being a durable subscription, by")),
-        (f"grace consume {SUBSCRIPTION} --not-own --not-durable", (0, "allowed by line 18: ")),
-        ("grace consume subscription.alice --not-own", (0, "allowed by line 18: ")),
-        (f"grace create {SUBSCRIPTION} --durable", (0, "allowed by line 18: ")),
+        (f"grace consume {SUBSCRIPTION} --not-own --not-durable", (0, "allowed by line 19: ")),
+        ("grace consume subscription.alice --not-own", (0, "allowed by line 19: ")),
+        (f"grace create {SUBSCRIPTION} --durable", (0, "allowed by line 19: ")),
         (f"hugo consume {SUBSCRIPTION} --not-own", (1, "denied by no rule fits")),
     ],
 )
