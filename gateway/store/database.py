@@ -40,6 +40,11 @@ from gateway.store.log_rows import check, unpack_row
 
 FORMAT: Final = 1
 BESIDE: Final = ("-wal", "-journal", "-shm")
+BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+TO_DO: Final = (
+    "No crash does that: something has changed the file, or its -wal is another's. Put back what"
+    " belongs together, as a backup has it, and keep what is there now"
+)
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
 FIRST: Final = "first"
 LAST: Final = "last"
@@ -93,6 +98,11 @@ def reading(doing: str = "cannot read the store") -> Iterator[None]:
     except (sqlite3.Error, TypeError, ValueError) as error:
         full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
         raise StoreError(f"{doing}: {error}", full=full) from error
+
+
+def is_broken(error: BaseException | None) -> bool:
+    """Whether SQLite says that the file is not what it has written."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN
 
 
 def refuse_other_files(path: Path) -> None:
@@ -208,6 +218,11 @@ class Database:
             )
         try:
             self._prepare(path, late)
+        except StoreError as error:
+            self._db.close()
+            if is_broken(error.__cause__):
+                raise StoreError(f"{error}. {TO_DO}") from error
+            raise
         except BaseException:
             self._db.close()
             raise
@@ -223,7 +238,7 @@ class Database:
             if problem == "ok" and not late:
                 self._create()
         if problem != "ok":
-            raise StoreError(f"{path} is broken: {problem}")
+            raise StoreError(f"{path} is broken: {problem}. {TO_DO}")
         self._ends = NOTHING_KNOWN
         self._files: list[Whereabouts] = []
         if self.meta("format") != FORMAT:
