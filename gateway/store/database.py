@@ -42,6 +42,7 @@ from gateway.store.log_rows import check, unpack_row
 FORMAT: Final = 1
 UNKNOWN_OCTETS: Final = 4 * 1024 * 1024  # of the audit log, behind the end that is remembered
 BESIDE: Final = ("-wal", "-journal", "-shm")
+BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
 FIRST: Final = "first"
 LAST: Final = "last"
@@ -54,7 +55,6 @@ OTHER_TABLES: Final = (
     "audit_missing",
 )
 COUNTED: Final = ("log", "topology")  # tables whose rows are counted when it is closed
-BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 PLACES: Final = (FIRST, LAST)
 SHRUNK_OCTETS: Final = 16 * 1024 * 1024  # the most that is written again to give back room
 
@@ -102,12 +102,17 @@ def reading(doing: str = "cannot read the store") -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in BROKEN:
+        if is_broken(error):
             raise BrokenStoreError(f"{doing}: {error}") from error
-        raise StoreError(f"{doing}: {error}", full=code == sqlite3.SQLITE_FULL) from error
+        full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+        raise StoreError(f"{doing}: {error}", full=full) from error
     except (TypeError, ValueError) as wrong:
         raise BrokenStoreError(f"{doing}: {wrong}") from wrong
+
+
+def is_broken(error: sqlite3.Error) -> bool:
+    """Whether SQLite says that the file is not what it has written."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN
 
 
 def refuse_other_files(path: Path) -> None:

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from gateway.audit.ahead import Known
 from gateway.errors import StoreError
 from gateway.files.own import open_own
-from gateway.store.database import BROKEN, damage_in, known_in, reading, refuse_other_files
+from gateway.store.database import damage_in, is_broken, known_in, reading, refuse_other_files
 from gateway.store.lock import LOCK_NAME
 from gateway.store.sqlite import FILE_NAME
 
@@ -44,7 +44,7 @@ def damage(directory: Path) -> list[str]:
         try:
             return list(damage_in(database))
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in BROKEN:
+            if not is_broken(error):
                 raise
             return [f"it is broken: {error}"]
         except (TypeError, ValueError) as error:

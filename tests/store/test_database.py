@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from gateway.audit.ends import LogEnd, LogEnds
-from gateway.errors import StoreError
+from gateway.errors import BrokenStoreError, StoreError
 from gateway.store.database import UNKNOWN_OCTETS, Database
 
 
@@ -72,4 +72,18 @@ def test_a_pipe_in_the_place_of_one_of_its_files_is_told(tmp_path: Path, end: st
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
     with pytest.raises(StoreError, match=f"cannot open {pipe}: is no regular file"):
+        Database(path)
+
+
+def test_a_file_with_a_broken_page_is_no_store(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    database = Database(path)
+    for number in range(1, 50):
+        database.commit(number, b"x" * 10_000, {})
+    database.stopped()
+    database.close()
+    octets = bytearray(path.read_bytes())
+    octets[8192 * 2 : 8192 * 4] = b"\xff" * 8192 * 2
+    path.write_bytes(octets)
+    with pytest.raises(BrokenStoreError, match=f"{path} is broken: "):
         Database(path)
