@@ -12,8 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gateway.audit.reader import Segment, segment_paths, sequence_at
-from gateway.audit.schema import FIELD_NAMES, BlockKind, Kind, segment_numbers
+from gateway.audit.reader import Segment, block_at, segment_paths, sequence_at
+from gateway.audit.schema import BLOCK_HEADER, FIELD_NAMES, BlockKind, Kind, segment_numbers
 from gateway.files.whole import read_head, read_segment
 
 MESSAGE_KINDS: Final = frozenset(kind for kind in Kind if Kind.RECEIVED <= kind <= Kind.REQUEUED)
@@ -162,9 +162,12 @@ def _flaw_of_header(path: Path) -> str:
 def _record_before(path: Path) -> int:
     """The last record that is missing in front of a segment; 1 where that cannot be told."""
     segment = Segment(path.name, read_head(path, HEAD_OCTETS))
-    for block in segment.blocks():
+    octets, at = segment.octets, segment.good
+    while at and at + BLOCK_HEADER.size + 8 <= len(octets):
+        block = block_at(octets, at)  # of which the end may be beyond
         if block.kind == BlockKind.RECORDS:
-            return max(sequence_at(segment.octets, block.start) - 1, 1)
+            return max(sequence_at(octets, block.start) - 1, 1)
+        at = block.end
     return 1
 
 

@@ -8,6 +8,7 @@ import pytest
 from support.audit_logs import balanced_log
 
 from gateway.audit.ends import (
+    HEAD_OCTETS,
     NOTHING_KNOWN,
     Difference,
     LogEnd,
@@ -200,6 +201,25 @@ def test_a_newest_segment_that_came_to_nothing_is_none(log: Path):
     assert holes(log) == {}
     assert newest(log) == number
     assert newest(log / "none") == 0
+
+
+def test_the_record_behind_a_hole_is_named_also_where_its_block_is_a_long_one(tmp_path: Path):
+    audit = AuditLog(1)
+    audit.incarnation_started(1, "1")
+    writer = SegmentWriter(tmp_path)
+    writer.append(audit.take_block(1))
+    for life in (2, 3):
+        writer.close()
+        audit = AuditLog(life, writer.last_sequence + 1)
+        audit.incarnation_started(1, "1")
+        for _ in range(HEAD_OCTETS // 50):
+            audit.clock(1, 0)
+        writer = SegmentWriter(tmp_path)
+        writer.append(audit.take_block(1))
+    writer.close()
+    segment_paths(tmp_path)[1].unlink()
+    (found,) = holes(tmp_path).values()
+    assert found.expected == HEAD_OCTETS // 50 + 2
 
 
 def test_no_more_than_the_headers_is_read(log: Path):
