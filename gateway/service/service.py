@@ -68,6 +68,7 @@ from gateway.service.files import (
     load_passwords,
     nobodys_names,
     takes_certificates,
+    useless_authorities,
 )
 from gateway.service.form import form
 from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
@@ -273,7 +274,7 @@ class Service:
         tls, admin_context = client_tls(settings), admin_tls(settings)
         passwords = load_passwords(settings)
         access = load_rules(settings)
-        warnings = exposed(settings)
+        warnings = exposed(settings) + useless_authorities(settings)
         self.reactor.callFromThread(self.files.keep, read_all(kept(settings)))
 
         def count(by: Operator) -> None:
@@ -295,9 +296,9 @@ class Service:
 
         return count
 
-    def say_exposed(self) -> None:
-        """Warn of files that others can read, or write, and are not meant to."""
-        self._warn(exposed(self.settings))
+    def say_of_files(self) -> None:
+        """Warn of those that others use who are not meant to, and of what is of no use."""
+        self._warn(exposed(self.settings) + useless_authorities(self.settings))
 
     def _warn(self, lines: list[str]) -> None:
         for line in lines:
