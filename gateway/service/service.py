@@ -363,7 +363,7 @@ class Service:
         secure = self.settings.admin_tls
         factory = (
             within_tls(site, lambda: self._admin_context, TlsOrTold, tls_of(self))
-            if (secure)
+            if secure
             else site
         )
         self.ports.listen("admin", self.settings.admin, factory)

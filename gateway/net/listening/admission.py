@@ -14,15 +14,18 @@ from __future__ import annotations
 import ipaddress
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, final
 
 from gateway.net.counts import NetCounts
 from gateway.net.turn_shares import TurnShare, TurnShares
 
 WITH_ENDING: Final = 2  # times a limit: so many connections with those that wait for their end
+LOOKED_UP: Final = 1000  # addresses of which is known whose share they take
 PREFIX_6: Final = 64  # who has an IPv6 address has all of that prefix
 
 
+@lru_cache(LOOKED_UP)  # it takes as long as all else that the end of a connection's transport does
 def share_of(address: str) -> str:
     """Whose share of the limits a connection from `address` takes."""
     try:
