@@ -312,9 +312,11 @@ class Visitors:
         done: list[object] = []
         client.ready().addBoth(done.append)
         while not done:
-            self.whole.pass_time(1)  # who has failed has to wait
-            with suppress(queue.Empty):  # a thread looks at the password
+            with suppress(queue.Empty):  # a thread looks at the password, which takes no time here
                 self.whole.reactor.from_threads.get(timeout=0.01)()
+            if not self.whole.service.threads._pool.working:
+                self.whole.pass_time(1)  # who has failed has to wait
+            self.whole.run()
         return client
 
     def go(self) -> None:
