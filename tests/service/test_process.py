@@ -92,7 +92,7 @@ def test_whoever_logs_in_needs_no_new_thread(tmp_path: Path) -> None:
     users = tmp_path / "users.yaml"
     write_users(users, {"alice": make_user("secret", 4096)})
     with GatewayProcess(tmp_path, {"users_file": str(users)}) as gateway:
-        allow_more(gateway, 4_000_000)  # a thread wants twice as much
+        allow_more(gateway, 7_000_000)  # a thread wants more
         where = ("--port", str(gateway.amqp_port), "-p", "0-10", "--to", "q", "--create")
         given = ("--user", "alice", "--password-stdin")
         sent = gateway.tool("send", *where, *given, given="secret\n")
