@@ -1,6 +1,6 @@
 """From a segment's octets to columns: what a Spark task does with its one segment.
 
-`record_batches` gives every record of the good part of a segment as Arrow batches of about
+`record_batches` gives every record of a segment that can be read, as Arrow batches of about
 `BATCH_RECORDS`; `segment_row` gives what is to be known of the segment as a whole: its place in the
 chain, its sequence numbers, and everything that is wrong with it.
 """
@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from gateway.audit.reader import Block, Segment, names_in, sequence_break
+from gateway.audit.reader import Block, Damage, Segment, names_in, sequence_break
+from gateway.audit.salvage import Salvage
 from gateway.audit.schema import FIELDS, LAYOUTS, NAME_FIELDS, BlockKind, Kind, Layout
 
 BATCH_RECORDS: Final = 65_536
@@ -72,6 +73,7 @@ SEGMENTS_SCHEMA: Final = pa.schema(
         ("first_time_ms", pa.int64()),
         ("last_time_ms", pa.int64()),
         ("damaged", pa.bool_()),
+        ("unfinished", pa.list_(FINDING)),  # the half-written block that it ends with, if it does
         ("findings", pa.list_(FINDING)),
     ]
 )
@@ -96,7 +98,7 @@ def record_batches(
     texts: dict[int, str] = {}
     parts: list[bytes] = []
     size, runs, wanted = 0, _Runs(), np.array(sorted(kinds), dtype=np.int8)
-    for block in segment.blocks():
+    for block in Salvage(segment).blocks():
         if block.kind == BlockKind.NAMES:
             texts.update(names_in(octets, block))
             continue
@@ -162,13 +164,12 @@ def _text(number: int, texts: dict[int, str]) -> str | None:
 def segment_row(name: str, ordinal: int, octets: bytes) -> pa.RecordBatch:
     """One row about a segment, with everything that is wrong inside it."""
     segment = Segment(name, octets)
-    survey = _Survey()
-    for block in segment.blocks():
+    survey, salvage = _Survey(), Salvage(segment)
+    for block in salvage.blocks():
         if block.kind == BlockKind.RECORDS:
-            survey.look_at(octets, block)
-    if segment.damage:
-        damage = segment.damage
-        survey.findings.append(_finding(damage.block, damage.offset, damage.problem))
+            survey.look_at(octets, block, skipped=salvage.skipped)
+    survey.findings += [_told(damage) for damage in salvage.damages]
+    unfinished = [_told(salvage.unfinished)] if salvage.unfinished is not None else []
     header = segment.header
     row = {
         "segment": name,
@@ -183,7 +184,8 @@ def segment_row(name: str, ordinal: int, octets: bytes) -> pa.RecordBatch:
         "last_sequence": survey.last_sequence,
         "first_time_ms": survey.first_time_ms,
         "last_time_ms": survey.last_time_ms,
-        "damaged": segment.damage is not None,
+        "damaged": bool(salvage.damages),
+        "unfinished": unfinished,
         "findings": survey.findings,
     }
     return pa.RecordBatch.from_pylist([row], schema=SEGMENTS_SCHEMA)
@@ -200,9 +202,9 @@ class _Survey:
         self.last_time_ms: int | None = None
         self.findings: list[dict[str, Any]] = []  # Any: as pyarrow takes them
 
-    def look_at(self, octets: bytes, block: Block) -> None:
-        """Take in one block of records."""
-        expected = 0 if self.last_sequence is None else self.last_sequence + 1
+    def look_at(self, octets: bytes, block: Block, *, skipped: bool) -> None:
+        """Take in one block of records; `skipped`: what is missing before it is told as damage."""
+        expected = 0 if self.last_sequence is None or skipped else self.last_sequence + 1
         broken = sequence_break(octets, block, expected)
         if broken:
             self.findings.append(_finding(block.ordinal, broken[0], "sequence gap", *broken[1:]))
@@ -218,6 +220,10 @@ class _Survey:
         self.last_sequence = int(rows["sequence"][-1])
         self.last_time_ms = int(rows["time_ms"][-1])
         self.records += count
+
+
+def _told(damage: Damage) -> dict[str, Any]:
+    return _finding(damage.block, damage.offset, damage.problem, damage.expected, damage.found)
 
 
 def _finding(

@@ -7,7 +7,8 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 import click
 
@@ -19,9 +20,9 @@ from gateway.audit.reader import (
     other_files,
     records,
     segment_paths,
-    verify,
-    verify_segment,
 )
+from gateway.audit.salvage import Salvage
+from gateway.audit.verify import verify, verify_segment
 from gateway.cli.features import HEAD, table, uses_in
 from gateway.cli.options import FILE, check_text
 from gateway.cli.trace import Trace
@@ -55,16 +56,19 @@ Examples:
 )
 @click.argument("paths", nargs=-1, type=FILE)
 def cat(paths: tuple[pathlib.Path, ...]) -> None:
-    """Print the records of logs or single segments as JSON lines."""
+    """Print the records of logs or single segments as JSON lines.
+
+    Also those behind damage, which is told of. Exit code 1: there was some.
+    """
     broken = False
     for path in paths or (default_log(),):
         for file in _segments(path):
-            segment = _read(file)
-            for record in records(segment):
+            salvage = Salvage(_read(file))
+            for record in records(salvage.segment, salvage.blocks()):
                 click.echo(json.dumps(record, ensure_ascii=False))
-            if segment.damage is not None:
+            for damage in salvage.damages:
                 broken = True
-                click.echo(f"amqp-gateway: {segment.damage}", err=True)
+                click.echo(f"amqp-gateway: {damage}", err=True)
     click.get_current_context().exit(1 if broken else 0)
 
 
@@ -89,7 +93,7 @@ def trace(message_id: str, log: pathlib.Path | None) -> None:
     """
     check_text("MESSAGE_ID", message_id)
     paths = _segments(log or default_log())
-    steps = Trace(message_id).lines(each for path in paths for each in records(_read(path)))
+    steps = Trace(message_id).lines(each for path in paths for each in _records(path))
     found = False
     for line in steps:
         found = True
@@ -120,7 +124,7 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
     Exit code 0, also when nobody does.
     """
     paths = _segments(log or default_log())
-    found = uses_in(each for path in paths for each in records(_read(path)))
+    found = uses_in(each for path in paths for each in _records(path))
     if as_json:
         for line in found:
             click.echo(json.dumps(line.as_json(), ensure_ascii=False))
@@ -159,13 +163,15 @@ def verify_log(log: pathlib.Path | None) -> None:
         checked = verify(log) if log.is_dir() else verify_segment(log)
     except OSError as error:
         raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
-    found: list[Damage | Difference] = [*checked, *different, *older]
+    found: list[Damage | Difference] = [*checked.damages, *different, *older]
     for damage in found:
         click.echo(click.style("LOG_GAP ", fg="red") + str(damage))
     for line in broken:
         click.echo(click.style("STORE ", fg="red") + line)
     if untold:
         click.echo(f"not compared with the store: {untold}", err=True)
+    if checked.unfinished is not None:
+        click.echo(f"half written, as by a gateway at work: {checked.unfinished}", err=True)
     for other in other_files(log):
         click.echo(f"no segment, and not looked at: {other.name}", err=True)
     if not found and not broken:
@@ -236,6 +242,12 @@ def _segments(path: pathlib.Path) -> list[pathlib.Path]:
     if not found:
         raise GatewayError(f"there is no audit log in {path}")
     return found
+
+
+def _records(file: pathlib.Path) -> Iterator[dict[str, Any]]:
+    """All records that can be read. Any: as in `records`."""
+    salvage = Salvage(_read(file))
+    return records(salvage.segment, salvage.blocks())
 
 
 def _read(file: pathlib.Path) -> Segment:
