@@ -64,7 +64,8 @@ METRICS: Final = (
     ),
     _counter(
         "gateway_handshake_failures_total",
-        "Connections that ended before they named a protocol that the gateway speaks.",
+        "Connections that ended before they named a protocol that the gateway speaks, or that"
+        " renewed the keys of TLS without end.",
         "reason",
     ),
     _counter(

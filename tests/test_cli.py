@@ -459,6 +459,17 @@ def test_audit_verify_finds_a_changed_octet(log: pathlib.Path) -> None:
     assert amqp_gateway("audit", "cat", str(log)).exit_code == 1
 
 
+@pytest.mark.parametrize("verb", ["cat", "trace x", "features"])
+def test_what_cannot_be_read_of_a_log_is_told_and_never_taken_for_all_is_well(
+    verb: str, tmp_path: pathlib.Path
+) -> None:
+    file = tmp_path / "0000000001-000001.audit"
+    file.write_bytes(bytes(range(256)) * 12)
+    done = amqp_gateway("audit", *verb.split(), str(file))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert f"amqp-gateway: {file.name} block 0 offset 0: not an audit segment\n" in done.stderr
+
+
 def test_a_log_that_is_not_there_is_one_line(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

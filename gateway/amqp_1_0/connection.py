@@ -255,6 +255,8 @@ class Connection:
     def receive_data(self, data: bytes, now_ms: int) -> list[Event]:
         """Take octets; what they mean, in their order."""
         self._now_ms = now_ms
+        if data:
+            self._timers.heard(now_ms)  # also octets of a frame that takes long: it is no silence
         events = self._take_owed()
         octets = self._inbox.take(data)
         if octets:

@@ -59,7 +59,7 @@ class Timers:
         self._received_ms = now_ms
 
     def heard(self, at_ms: int) -> None:
-        """Octets came that may not be read yet."""
+        """Octets came: of a frame that is not whole, or that are not read yet."""
         self._received_ms = max(self._received_ms, at_ms)
 
     def sent(self, now_ms: int) -> None:

@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, final
 
 import click
 
@@ -36,6 +36,24 @@ from gateway.store.sqlite import FILE_NAME
 NOT_COMPARED: Final = 3
 
 
+@final
+class Reading:
+    """The records of segments, those behind damage too; `broken`: there was some, and it is told."""
+
+    def __init__(self, files: list[pathlib.Path]) -> None:
+        self.broken = False
+        self._files = files
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """In their order. Any: as `reader.records`."""
+        for file in self._files:
+            salvage = Salvage(_read(file))
+            yield from records(salvage.segment, salvage.blocks())
+            for damage in salvage.damages:
+                self.broken = True
+                click.echo(f"amqp-gateway: {damage}", err=True)
+
+
 def default_log() -> pathlib.Path:
     """Where the log of a gateway without configuration is."""
     return default_data_directory() / "audit"
@@ -58,18 +76,12 @@ Examples:
 def cat(paths: tuple[pathlib.Path, ...]) -> None:
     """Print the records of logs or single segments as JSON lines.
 
-    Also those behind damage, which is told of. Exit code 1: there was some.
+    Exit code 1: something cannot be read, and is told of.
     """
-    broken = False
-    for path in paths or (default_log(),):
-        for file in _segments(path):
-            salvage = Salvage(_read(file))
-            for record in records(salvage.segment, salvage.blocks()):
-                click.echo(json.dumps(record, ensure_ascii=False))
-            for damage in salvage.damages:
-                broken = True
-                click.echo(f"amqp-gateway: {damage}", err=True)
-    click.get_current_context().exit(1 if broken else 0)
+    reading = Reading([file for path in paths or (default_log(),) for file in _segments(path)])
+    for record in reading.records():
+        click.echo(json.dumps(record, ensure_ascii=False))
+    click.get_current_context().exit(1 if reading.broken else 0)
 
 
 @audit.command(
@@ -89,17 +101,17 @@ def trace(message_id: str, log: pathlib.Path | None) -> None:
     numbers. "settled ... by ADDRESS at UPSTREAM, accepted": the broker has it. One that ends with
     "entered" waits in the gateway, or did when the log ends; with "sent", nobody has answered yet;
     with "gone", the gateway was ended while it had it in memory alone. Exit code 1: there is no
-    such message.
+    such message, or something of the log cannot be read, and is told of.
     """
     check_text("MESSAGE_ID", message_id)
-    paths = _segments(log or default_log())
-    steps = Trace(message_id).lines(each for path in paths for each in _records(path))
+    reading = Reading(_segments(log or default_log()))
     found = False
-    for line in steps:
+    for line in Trace(message_id).lines(reading.records()):
         found = True
         click.echo(line)
     if not found:
         raise GatewayError(f"no message has the message-id {message_id!r}")
+    click.get_current_context().exit(1 if reading.broken else 0)
 
 
 @audit.command(
@@ -121,10 +133,10 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
     """Tell which clients use what the gateway does not offer, and how often.
 
     Uses are written to the log when a client leaves, and at checkpoints (checkpoint_interval).
-    Exit code 0, also when nobody does.
+    Exit code 0, also when nobody does; 1: something of the log cannot be read, and is told of.
     """
-    paths = _segments(log or default_log())
-    found = uses_in(each for path in paths for each in _records(path))
+    reading = Reading(_segments(log or default_log()))
+    found = uses_in(reading.records())
     if as_json:
         for line in found:
             click.echo(json.dumps(line.as_json(), ensure_ascii=False))
@@ -132,8 +144,9 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
         click.echo(HEAD)
         for text in table(found):
             click.echo(text)
-    else:
+    elif not reading.broken:
         click.echo("nobody has used what the gateway does not offer")
+    click.get_current_context().exit(1 if reading.broken else 0)
 
 
 @audit.command("verify")
@@ -242,12 +255,6 @@ def _segments(path: pathlib.Path) -> list[pathlib.Path]:
     if not found:
         raise GatewayError(f"there is no audit log in {path}")
     return found
-
-
-def _records(file: pathlib.Path) -> Iterator[dict[str, Any]]:
-    """All records that can be read. Any: as in `records`."""
-    salvage = Salvage(_read(file))
-    return records(salvage.segment, salvage.blocks())
 
 
 def _read(file: pathlib.Path) -> Segment:

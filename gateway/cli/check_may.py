@@ -4,16 +4,19 @@ A node is a queue, or an exchange where `--exchange` says so or where a key foll
 An exchange of the gateway's own, "amq." and something, is one without being told. What the node is
 like, and whose, is not known here unless it is said: the rules are asked for each way in which it
 may be, and where they do not answer alike, the answer is that it depends. Which exchanges there are
-is not known either, but for the gateway's own: whether a queue hides one (`faces.hiding`).
+is not known either, but for the gateway's own: whether a queue hides one (`faces.hiding`). A queue
+that is called as durable subscriptions are is taken for one, unless it is said to be none.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import click
 
+from gateway.bridge.durable.subscriptions import PREFIX
 from gateway.bridge.exchanges.exchange import TYPES
 from gateway.bridge.seams import QueueSettings
 from gateway.bridge.topology import PREDECLARED
@@ -29,6 +32,12 @@ EXCHANGE_PROPERTIES = ("durable", "temporary", "own")
 TYPE = "its type"
 WORDS = {"own": "the user's own"}
 DEPENDS = 3  # the exit code
+
+OTHERS = Decision(False, 0, "being a durable subscription of another user, by its name")
+CLOSED = Decision(False, 0, "being a durable subscription, by its name, to which nobody sends")
+# What a durable subscription is, where nothing else is said.
+SUBSCRIPTION = {"durable": True, "exclusive": False, "temporary": False}
+SUBSCRIPTION_PARTS = 4  # subscription.USER.CONTAINER.LINK
 
 Case = dict[str, bool]
 
@@ -79,18 +88,36 @@ class Question:
         """What the rules say."""
         rules = loaded.rules
         if rules is None:
-            return _sure(UNRESTRICTED)
+            return self._of_all(lambda _asked: UNRESTRICTED)
         if self.asked.action == Action.PUBLISH and rules.publish_unchecked():
-            return _sure(Decision(True, 0, "no rule is about publishing, and then nobody is asked"))
+            free = Decision(True, 0, "no rule is about publishing, and then nobody is asked")
+            return self._of_all(lambda _asked: free)
+        answer = self._of_all(lambda asked: self._decision(rules, asked))
+        return answer if answer.code else self._unless_it_hides(rules, answer)
+
+    def _of_all(self, decide: Callable[[Asked], Decision]) -> Answer:
+        """Of each way in which the node may be; of some no rule decides."""
         decided: list[tuple[Case, str, Decision]] = []
         for case in self._cases:
             for type, asked in self._questions(case):
-                decided.append((case, type, self._decision(rules, asked)))
+                decision = decide(asked)
+                closed = self._closed(case) if decision.allowed else None
+                decided.append((case, type, closed or decision))
         if len({decision.allowed for _, _, decision in decided}) == 1:
-            answer = _sure(decided[0][2])
-            return answer if answer.code else self._unless_it_hides(rules, answer)
+            return _sure(decided[0][2])
         told = list(dict.fromkeys(str(decision) for _, _, decision in decided))
         return Answer(DEPENDS, f"depends on {', '.join(_deciding(decided))}: {'; or '.join(told)}")
+
+    def _closed(self, case: Case) -> Decision | None:
+        """What is so called and so made is a durable subscription: its user's alone."""
+        asked = self.asked
+        if not _is_subscription(_queue_of(asked)):
+            return None
+        if case.get("exclusive") or case.get("temporary") or not case.get("durable", True):
+            return None  # somebody has declared it
+        if asked.action == Action.PUBLISH:
+            return CLOSED
+        return None if case.get("own", True) else OTHERS
 
     def _unless_it_hides(self, rules: AccessRules, answer: Answer) -> Answer:
         """To make a queue may be to hide an exchange, which the user needs leave to make, too."""
@@ -178,12 +205,26 @@ def _cases(asked: Asked, known: Case) -> list[Case]:
     elif asked.kind == ObjectKind.EXCHANGE:
         names = EXCHANGE_PROPERTIES
     given = {"own": True, **known} if action == Action.CREATE else known
+    if _is_subscription(_queue_of(asked)) and action != Action.CREATE:
+        given = {**SUBSCRIPTION, **given}
     values = [[given[name]] if name in given else [False, True] for name in names]
     cases = [dict(zip(names, each, strict=True)) for each in itertools.product(*values)]
     possible = [case for case in cases if _is_possible(case)]
     if not possible:
         raise click.UsageError("a queue that is exclusive and not durable is temporary")
     return possible
+
+
+def _queue_of(asked: Asked) -> str:
+    """The queue that it is about; "" if it is about none."""
+    if asked.kind == ObjectKind.QUEUE:
+        return asked.name
+    to_queue = asked.action == Action.PUBLISH and not asked.name
+    return (asked.key or "") if to_queue else asked.queue
+
+
+def _is_subscription(queue: str) -> bool:
+    return queue.startswith(f"{PREFIX}.") and queue.count(".") >= SUBSCRIPTION_PARTS - 1
 
 
 def _is_possible(case: Case) -> bool:

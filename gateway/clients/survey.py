@@ -81,18 +81,19 @@ class Survey:
         until_s: float,
     ) -> Probe:
         hostname = section.hostname or host.host
+        cbs = load_profile(section.profile).cbs
         connection = Connection(
             server=False,
             container_id=f"{section.container_id or self._settings.name}-{NAME}",
             limits=limits_of(self._settings, section),
             now_ms=self._clock.now_ms(),
-            able=UpstreamCredentials(name, section).mechanisms(host.tls),
+            able=UpstreamCredentials(name, section, cbs=cbs).mechanisms(host.tls),
             hostname=hostname,
         )
         probe = Probe(connection, hostname, questions.for_peer, self._reactor, self._clock.now_ms)
         left_s = max(0.1, until_s - self._reactor.seconds())
         try:
-            where = endpoint_for(self._reactor, section)(host)
+            where = endpoint_for(self._reactor, section, cbs=cbs)(host)
             await connectProtocol(where, probe).addTimeout(left_s, self._reactor)
         except Exception as error:  # whatever an endpoint or its files may raise
             probe.problem = _said(error)

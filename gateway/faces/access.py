@@ -337,9 +337,7 @@ class ClientAccess:
         return self._refused_by(publishing("", queue.name), ANOTHERS, message)
 
     def _is_anothers(self, asked: Asked) -> bool:
-        """Whether it is to be done to a subscription of another user: by no rule, but to ask."""
-        if asked.action == Action.ACCESS:
-            return False
+        """Whether it is about a durable subscription of another user: that is by no rule."""
         name = asked.name if asked.kind == ObjectKind.QUEUE else asked.queue
         queue = self._host.topology.queues.get(name) if name else None
         if queue is None or queue.settings.subscriber is None:
@@ -423,7 +421,7 @@ class ClientAccess:
 
     def may(self, asked: Asked) -> bool:
         """Whether it may do that, for whoever has other questions, too: nobody is told."""
-        return self.permits.may(asked).allowed
+        return self.permits.may(asked).allowed and not self._is_anothers(asked)
 
     def alternate_refusal(self, exchange: str) -> Refusal | None:
         """Why it may not have its nodes send on to an exchange: it must not publish there.

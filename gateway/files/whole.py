@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import pathlib
+import select
 import stat
 from typing import Final
 
@@ -19,15 +20,16 @@ BODY_MAX: Final = 2 * 1024 * 1024 * 1024  # as the largest `limits.message_size`
 # The largest `audit.segment_size`, and the block by which a segment reaches it.
 SEGMENT_MAX: Final = 5 * 1024 * 1024 * 1024
 PIECE: Final = 1024 * 1024
+PATIENCE_S: Final = 10  # with who is to write to a pipe
 
 
 def read_whole(path: pathlib.Path, octets_max: int) -> bytes:
     """What is in it; pipes and devices are read as well, to their end.
 
     Raises:
-        OSError: it cannot be read, or is larger than `octets_max`.
+        OSError: it cannot be read, is larger than `octets_max`, or is a pipe that nobody writes to.
     """
-    return _read(path, 0, octets_max)
+    return _read(path, octets_max, regular=False)
 
 
 def read_regular(path: pathlib.Path, octets_max: int) -> bytes:
@@ -36,7 +38,7 @@ def read_regular(path: pathlib.Path, octets_max: int) -> bytes:
     Raises:
         OSError: as `read_whole`, or it is of another kind.
     """
-    return _read(path, os.O_NONBLOCK, octets_max)
+    return _read(path, octets_max, regular=True)
 
 
 def read_segment(path: pathlib.Path) -> bytes:
@@ -46,7 +48,7 @@ def read_segment(path: pathlib.Path) -> bytes:
 
 def segment_size(path: pathlib.Path) -> int:
     """Its octets, of a segment that `read_segment` would read. Raises OSError."""
-    handle, told = _opened(path, os.O_NONBLOCK, SEGMENT_MAX)
+    handle, told = _opened(path, SEGMENT_MAX, regular=True)
     os.close(handle)
     return told.st_size
 
@@ -61,10 +63,12 @@ def expanded(path: pathlib.Path) -> pathlib.Path:
     return pathlib.Path(os.path.expanduser(path))
 
 
-def _read(path: pathlib.Path, flags: int, octets_max: int) -> bytes:
-    handle, told = _opened(path, flags, octets_max)
+def _read(path: pathlib.Path, octets_max: int, *, regular: bool) -> bytes:
+    handle, told = _opened(path, octets_max, regular=regular)
     try:
         octets = _to_the_end(handle, told.st_size, octets_max)
+    except TimeoutError as error:
+        raise TimeoutError(errno.ETIMEDOUT, error.strerror, str(path)) from None
     finally:
         os.close(handle)
     if len(octets) > octets_max:
@@ -72,14 +76,14 @@ def _read(path: pathlib.Path, flags: int, octets_max: int) -> bytes:
     return octets
 
 
-def _opened(path: pathlib.Path, flags: int, octets_max: int) -> tuple[int, os.stat_result]:
-    """To be read; with O_NONBLOCK a regular file alone."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | flags)
+def _opened(path: pathlib.Path, octets_max: int, *, regular: bool) -> tuple[int, os.stat_result]:
+    """To be read, and nobody waits for it yet; `regular`: a regular file alone."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     told = os.fstat(handle)
     error: OSError | None = None
     if stat.S_ISDIR(told.st_mode):
         error = IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    elif flags and not stat.S_ISREG(told.st_mode):
+    elif regular and not stat.S_ISREG(told.st_mode):
         error = OSError(errno.EINVAL, "is no regular file", str(path))
     elif told.st_size > octets_max:  # nothing of it is read
         error = too_large(path, octets_max)
@@ -94,7 +98,15 @@ def _to_the_end(handle: int, size: int, octets_max: int) -> bytes:
     pieces: list[bytes] = []
     left = octets_max + 1
     most = max(size + 1, PIECE)  # of most files all at once
-    while left and (piece := os.read(handle, min(left, most))):
+    ready = select.poll()
+    ready.register(handle, select.POLLIN)
+    while left:
+        # A regular file is always ready; a pipe is when it has had a writer.
+        if not ready.poll(PATIENCE_S * 1000):
+            raise TimeoutError(errno.ETIMEDOUT, f"has had nothing for {PATIENCE_S} seconds")
+        piece = os.read(handle, min(left, most))
+        if not piece:
+            break
         pieces.append(piece)
         left -= len(piece)
     return b"".join(pieces)

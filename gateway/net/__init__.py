@@ -2,6 +2,7 @@
 
 pump, turns     one connection's transport; one pass over all that was readable
 silent_face     the face of a connection that says nothing
+patience        how much of the time of a handshake is its peer's
 keepalive       peers that are gone without a word
 transport       what is used of a connection's transport
 reading         how much is read of one at a time
@@ -13,11 +14,11 @@ stalls          whose work has held it
 duties          what is done each second or so
 past_mending    which exceptions end the process
 threads         those that its end does not wait for
+kept_files      files that the configuration names, as they were read last
 turn_shares     what the connections of one user, and of all, may have done in one turn
 held_back       who waits to be confirmed, and for which limit
 tls/            TLS from PEM files, opened in pieces, for what that costs
 saslprep        names and passwords in one form
 backup, unfinished  copies of store and audit log, while they are used; one not done yet
-exposed         what others on the machine can read of it
 data_directory, open_files, logs, log_queue, counts, stopping   the process
 """

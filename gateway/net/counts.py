@@ -9,8 +9,16 @@ LAG_BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0
 
 PIECES: Final = ("read", "flush", "dispatch", "commit", "deadline", "request", "other", "machine")
 REFUSALS: Final = ("limit", "address_limit", "files")
-ADMIN_REFUSALS: Final = ("no_token", "wrong_token", "throttled", "body", "amqp", "clear")
-HANDSHAKE_FAILURES: Final = ("timeout", "header", "tls", "closed", "proxy", "size")
+ADMIN_REFUSALS: Final = (
+    "no_token",
+    "wrong_token",
+    "unread_token",
+    "throttled",
+    "body",
+    "amqp",
+    "clear",
+)
+HANDSHAKE_FAILURES: Final = ("timeout", "header", "tls", "closed", "proxy", "size", "keys")
 
 
 @final
@@ -46,7 +54,8 @@ class NetCounts:
     Attributes:
         accepted, lost: connections that came, and those that are gone.
         refused: connections closed at once, by the limit that they passed.
-        handshake_failures: connections that ended before a face took them over, by reason.
+        handshake_failures: connections that ended before a face took them over, by reason; later
+            those that did nothing but renew the keys of TLS.
         octets_received, octets_sent: on all AMQP connections, inside TLS.
         turns: ends of turns.
         waiting: connections that wait until others of their address have opened.

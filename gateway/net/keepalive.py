@@ -38,6 +38,7 @@ _UNACKNOWLEDGED: Final = Struct("=3xB20xI28xI")
 # account of a socket's memory: what octets that are not read take, and how much they may. While
 # that is not half of either, the peer may send.
 _HEARD: Final = Struct("=52xI8xI")
+_LAST: Final = Struct("=44xI4xI")  # ms since octets were sent, and since some came
 _MEMORY: Final = Struct("=II")
 _SO_MEMINFO: Final = 55
 QUESTIONS: Final = 2  # of these: one may be on its way, or lost; in the end two minutes part them
@@ -99,6 +100,27 @@ def heard_ms(transport: Kept, now_ms: int, *, paused: bool) -> int | None:
         return None
     silent_ms, allowed = _HEARD.unpack(told)
     return now_ms if 2 * used >= min(most, allowed) else now_ms - int(silent_ms)
+
+
+def last_ms(transport: Kept, now_ms: int) -> tuple[int, int]:
+    """When octets were sent last, and when some came last; long ago and now, if nobody knows."""
+    transport = _tcp(transport)
+    if _INFO is None or not transport.connected:
+        return 0, now_ms
+    told = _socket(transport).getsockopt(socket.IPPROTO_TCP, _INFO, _LAST.size)
+    if len(told) < _LAST.size:
+        return 0, now_ms
+    sent_ms, came_ms = _LAST.unpack(told)
+    return now_ms - int(sent_ms), now_ms - int(came_ms)
+
+
+def is_unread(transport: Kept) -> bool:
+    """Whether the kernel has octets of the peer, as far as it tells."""
+    transport = _tcp(transport)
+    if _INFO is None or not transport.connected:
+        return False
+    memory = _socket(transport).getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMORY.size)
+    return len(memory) == _MEMORY.size and int(_MEMORY.unpack(memory)[0]) > 0
 
 
 def _tcp(transport: Kept) -> Kept:

@@ -23,7 +23,8 @@ from zope.interface import implementer
 from gateway.faces.face import Face, endpoint
 from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
-from gateway.net.keepalive import heard_ms, keep_alive
+from gateway.net.keepalive import heard_ms, is_unread, keep_alive, last_ms
+from gateway.net.patience import Patience
 from gateway.net.reading import Reading
 from gateway.net.silent_face import SilentFace
 from gateway.net.tls.files import name_in
@@ -81,6 +82,8 @@ class Pump(TwistedProtocol):
         self.turn_share: TurnShare | None = None  # its user's, once it has; its address's before
         self.early_left = 0  # octets that may come before it has
         self.entry_deadline_ms: int | None = None
+        self.patience: Patience | None = None  # until it has entered, while it is heard
+        self._not_before_ms = 0  # its time is not over, whatever its deadline
         self._held_since_ms: int | None = None
         self._closing = False
         self._lost = False
@@ -113,6 +116,7 @@ class Pump(TwistedProtocol):
         if self._closing:
             return
         if not self.entered:
+            self.on_step()
             self.early_left -= len(data)
             if self.early_left < 0:
                 self.around.counts.handshake_failures["size"] += 1
@@ -217,6 +221,23 @@ class Pump(TwistedProtocol):
         self.handshaken = True
         self.certificate_name = certificate_name(self.transport)
 
+    def on_step(self) -> None:
+        """We have got to something that the peer has sent before it has entered."""
+        if self.patience is not None and self.transport.connected:
+            now_ms = self.around.now_ms()
+            self.patience.step(now_ms, *last_ms(self.transport, now_ms))
+
+    @property
+    def steps(self) -> int:
+        """How many of these."""
+        return 0 if self.patience is None else self.patience.steps
+
+    @property
+    def behind(self) -> bool:
+        """Something has come that we have not got to."""
+        opening = self._layer is not None and self._layer.behind
+        return opening or len(self._unread) > 0 or is_unread(self.transport)
+
     def on_oversized(self) -> None:
         """The peer sent too much before TLS was up: the transport is cut off."""
         self.oversized = True
@@ -285,6 +306,7 @@ class Pump(TwistedProtocol):
         entry_ms = self._entry_ms()
         if entry_ms is not None:
             deadline_ms = entry_ms if deadline_ms is None else min(deadline_ms, entry_ms)
+            deadline_ms = max(deadline_ms, self._not_before_ms)
         self._alarm.set(deadline_ms)
 
     def hold_entry(self, held: bool) -> None:
@@ -295,6 +317,8 @@ class Pump(TwistedProtocol):
         elif self._held_since_ms is not None and not held:
             if self.entry_deadline_ms is not None:
                 self.entry_deadline_ms += now_ms - self._held_since_ms
+            if self.patience is not None:
+                self.patience.wait(now_ms - self._held_since_ms)
             self._held_since_ms = None
 
     @property
@@ -356,6 +380,8 @@ class Pump(TwistedProtocol):
         if self._closing:
             self.abort()
             return
+        if not self.entered and self._is_patient(now_ms):
+            return
         try:
             heard = heard_ms(self.transport, now_ms, paused=self._reading_paused)
             if heard is not None:
@@ -368,6 +394,19 @@ class Pump(TwistedProtocol):
         if entry_ms is not None and now_ms >= entry_ms:
             self.abort()  # its faces were patient with each of its steps
         self.around.turns.touch(self.face)
+
+    def _is_patient(self, now_ms: int) -> bool:
+        """Whether a deadline has come, but the time before it was not all the peer's."""
+        if self.patience is None or self.held or not self.transport.connected:
+            return False
+        sent_ms = last_ms(self.transport, now_ms)[0]
+        self._not_before_ms = self.patience.until(now_ms, sent_ms, behind=self.behind)
+        if self._not_before_ms <= now_ms:
+            return False
+        if self.entry_deadline_ms is not None:
+            self.entry_deadline_ms = self._not_before_ms + LINGER_MS
+        self._alarm.set(self._not_before_ms)
+        return True
 
     def _write_blocked(self, blocked: bool) -> None:
         if self._closing or self._lost:

@@ -7,12 +7,18 @@ the store's commit thread, which is none of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Thread
-from typing import Final, final
+from typing import Final, TypeVar, final
 
 from twisted.internet.base import ReactorBase
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorFromThreads
+from twisted.internet.threads import deferToThreadPool
+from twisted.python.threadpool import ThreadPool
 
 JOIN_S: Final = 0.1  # for what is nearly done
+T = TypeVar("T")
 
 
 @final
@@ -27,6 +33,29 @@ class LooseThread(Thread):
     def join(self, timeout: float | None = None) -> None:
         """Wait a moment, where nobody says for how long."""
         super().join(JOIN_S if timeout is None else timeout)
+
+
+@final
+class LoosePool:
+    """So many of them, at most; there are none while there is nothing to do."""
+
+    def __init__(self, reactor: IReactorFromThreads, most: int, name: str) -> None:
+        self._reactor = reactor
+        self._pool = ThreadPool(0, most, name)
+        self._pool.threadFactory = LooseThread
+
+    def start(self) -> None:
+        """Begin with what was asked for, too, while it had not started."""
+        self._pool.start()
+
+    def stop(self) -> None:
+        """Begin with nothing more, nor wait for what is under way; nothing if it never started."""
+        if self._pool.started:
+            self._pool.stop()
+
+    def ask(self, call: Callable[[], T]) -> Deferred[T]:
+        """The answer of `call`, in the reactor."""
+        return deferToThreadPool(self._reactor, self._pool, call)
 
 
 def loosen(reactor: ReactorBase) -> None:

@@ -12,6 +12,10 @@ from typing import Protocol
 class Layer(Protocol):
     """TLS of Twisted's, between a transport and its protocol."""
 
+    @property
+    def behind(self) -> bool:
+        """Something has come that is not opened yet."""
+
     def dataReceived(self, data: bytes) -> None:
         """IProtocol: octets that are not decrypted yet."""
 

@@ -5,16 +5,20 @@ Access rules are read by `config.access`.
 
 from __future__ import annotations
 
+import pathlib
+from collections.abc import Iterator
+
 from twisted.internet.interfaces import IOpenSSLContextFactory
 
 from gateway.config import Settings
 from gateway.config.access import access_notes, load_rules
 from gateway.errors import ConfigurationError
 from gateway.faces.access import NOBODY
+from gateway.files.whole import CERTIFICATES_MAX, SECRET_MAX
 from gateway.net.data_directory import secret
-from gateway.net.exposed import exposed
 from gateway.net.listening.passwords import Passwords
 from gateway.net.tls.files import tls_context
+from gateway.service.exposed import exposed
 
 
 def check(settings: Settings) -> list[str]:
@@ -88,6 +92,21 @@ def load_passwords(settings: Settings) -> Passwords | None:
     passwords.load()
     _refuse_names(passwords, settings)
     return passwords
+
+
+def kept(settings: Settings) -> Iterator[tuple[pathlib.Path, int]]:
+    """What a running gateway looks up again and again, and of how many octets at most."""
+    for path in (settings.admin_token_file, settings.metrics_token_file):
+        if path is not None:
+            yield path, SECRET_MAX
+    for upstream in settings.upstreams.values():
+        for path in (upstream.password_file, upstream.token_file, upstream.sas_key_file):
+            if path is not None:
+                yield path, SECRET_MAX
+        tls = upstream.tls
+        for path in () if tls is None else (tls.ca, tls.certificate, tls.key):
+            if path is not None:
+                yield path, CERTIFICATES_MAX
 
 
 def takes_certificates(settings: Settings) -> bool:

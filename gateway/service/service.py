@@ -32,11 +32,13 @@ from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
 from gateway.net.duties import Duties
-from gateway.net.exposed import exposed
 from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
 from gateway.net.held_back import HeldBack
 from gateway.net.keepalive import LOOK_S as UNANSWERED_LOOK_S
 from gateway.net.keepalive import Unanswered
+from gateway.net.kept_files import LOOK_S as FILES_LOOK_S
+from gateway.net.kept_files import THREADS as FILE_THREADS
+from gateway.net.kept_files import KeptFiles, read_all
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter, StallWatch
 from gateway.net.lag import LOOK_S as STALL_LOOK_S
 from gateway.net.listening.authenticate import Authentication
@@ -49,6 +51,7 @@ from gateway.net.listening.withdrawing import end_withdrawn
 from gateway.net.logs import NamedLogger, set_level
 from gateway.net.stalls import worked_ms
 from gateway.net.stopping import Stage, Stopping
+from gateway.net.threads import LoosePool
 from gateway.net.tls.files import within_tls
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.reload import SIGNALLED, Operator, Reloading
@@ -56,10 +59,12 @@ from gateway.net.upstreams.renewal import LOOK_S, Renewal
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of, tls_of
 from gateway.service.changes import Changes, digest
+from gateway.service.exposed import exposed
 from gateway.service.faces import face_settings
 from gateway.service.files import (
     admin_tls,
     client_tls,
+    kept,
     load_passwords,
     nobodys_names,
     takes_certificates,
@@ -110,7 +115,19 @@ class Service:
         self.threads = PasswordThreads(reactor, self.clock.now_ms)
         access = load_rules(settings)
         self._tls, self._admin_context = client_tls(settings), admin_tls(settings)
-        self.tokens = Tokens(lambda: self.reloading.settings, self.clock.now_ms, AdminCounts())
+        self.file_threads = LoosePool(reactor, FILE_THREADS, "files")
+        self.files = KeptFiles(
+            lambda: kept(self.reloading.settings),
+            in_thread=self.file_threads.ask,
+            clock=reactor,
+        )
+        self.files.keep(read_all(kept(settings)))
+        self.tokens = Tokens(
+            lambda: self.reloading.settings,
+            self.clock.now_ms,
+            AdminCounts(),
+            self.files.read,
+        )
         segments = LateSegments(
             settings.data_directory / AUDIT_FOLDER, accept_new_store=accept_new_store
         )
@@ -133,7 +150,12 @@ class Service:
             self._duties = Duties(reactor, self.turns, self.counts)
             self.faces = self._faces(access)
             self.upstreams = Upstreams(
-                settings, self.bridge, self.turns, self.faces, self.threads.derive_for
+                settings,
+                self.bridge,
+                self.turns,
+                self.faces,
+                self.threads.derive_for,
+                read=self.files.read,
             )
             recover(settings, self.bridge, self.recovered, self.upstreams, segments.flaw)
             self._keep_replies()
@@ -245,6 +267,8 @@ class Service:
         tls, admin_context = client_tls(settings), admin_tls(settings)
         passwords = load_passwords(settings)
         access = load_rules(settings)
+        warnings = exposed(settings)
+        self.reactor.callFromThread(self.files.keep, read_all(kept(settings)))
 
         def count(by: Operator) -> None:
             self.settings = settings
@@ -261,13 +285,16 @@ class Service:
             self._note_users(by)
             self.rules.adopt(access, settings, by)
             end_withdrawn(self.door)
-            self.say_exposed()
+            self._warn(warnings)
 
         return count
 
     def say_exposed(self) -> None:
         """Warn of files that others can read, or write, and are not meant to."""
-        for line in exposed(self.settings):
+        self._warn(exposed(self.settings))
+
+    def _warn(self, lines: list[str]) -> None:
+        for line in lines:
             self.log.warn("{line}", line=line)
 
     def _note_users(self, by: Operator | None = None) -> None:
@@ -309,6 +336,7 @@ class Service:
             self._finish()
             raise
         self.threads.start()
+        self.file_threads.start()
         self.upstreams.dial(
             self.reactor, self.clock.now_ms, self.turns, self.counts, self.door.next_id
         )
@@ -317,6 +345,7 @@ class Service:
         )
         every = self._duties.every
         every(LOOK_S, renewal.look)
+        every(FILES_LOOK_S, self.files.look)
         every(USERS_LOOK_S, self.authentication.refresh)
         every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
         every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
@@ -451,4 +480,5 @@ class Service:
                 unwritten=self.store.counts.unwritten(),
             )
         self.threads.stop()
+        self.file_threads.stop()
         self.on_stopped()

@@ -5,6 +5,7 @@ sqlite, memory          the durable one; one that forgets
 writes, log_rows        what a turn makes durable; a row of the log, which holds many turns
 committer, database     the commit thread; the SQLite file below it
 copying                 a copy that is made while it is used
+lock                    who has the data directory
 outside                 what one who is not its gateway can read of it
 trouble, reserve        what the disk refuses, and when it is over; room set aside for that
 slowness                a disk that does not answer

@@ -20,7 +20,8 @@ from urllib.parse import quote
 from gateway.audit.ahead import Known
 from gateway.errors import StoreError
 from gateway.store.database import damage_in, known_in, reading
-from gateway.store.sqlite import FILE_NAME, LOCK_NAME
+from gateway.store.lock import LOCK_NAME
+from gateway.store.sqlite import FILE_NAME
 
 BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 

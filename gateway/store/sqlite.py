@@ -12,15 +12,13 @@ nothing, and the next one takes its number.
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import Final, final
 
 from gateway.audit.ahead import KNOWS_NOTHING, last_sequence_in
-from gateway.errors import DecodeError, StartupError, StoreError, UnknownStoreError
+from gateway.errors import DecodeError, StoreError, UnknownStoreError
 from gateway.store.committer import Committer
 from gateway.store.copying import Copying
 from gateway.store.damage import Damage, in_short
@@ -35,6 +33,7 @@ from gateway.store.interface import (
     Recovered,
     StoreCounts,
 )
+from gateway.store.lock import lock, unlock
 from gateway.store.log_rows import check, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import Replay
@@ -44,7 +43,6 @@ from gateway.store.trouble import Trouble
 from gateway.store.unlogged import Unlogged
 
 FILE_NAME: Final = "store.sqlite"
-LOCK_NAME: Final = "lock"
 SLACK_OCTETS: Final = 16 * 1024 * 1024
 STOP_S: Final = 10.0  # a stop waits so long for an answer of the disk, the time before included
 # Message ids of different incarnations never meet: each has 2**44 of its own.
@@ -97,13 +95,13 @@ class SqliteStore:
 
     def open(self) -> Recovered:
         """See `Store.open`."""
-        self._lock_fd = _lock(self._directory)
+        self._locks = lock(self._directory)
         try:
             recovered = self._begin_somehow()
             self.unlogged.open()
             self.reserve.open()
         except BaseException:
-            os.close(self._lock_fd)
+            unlock(self._locks)
             raise
         self._thread = Thread(target=self._committer.run, name="store", daemon=True)
         self._thread.start()
@@ -148,7 +146,7 @@ class SqliteStore:
             self._database.close()
         finally:
             self.unlogged.close()
-            os.close(self._lock_fd)
+            unlock(self._locks)
         if self._committer.error is not None:
             raise self._committer.error
 
@@ -315,18 +313,3 @@ def _refusal(directory: Path, found: list[str]) -> str:
         " come again. Put a backup back; if it is meant: amqp-gateway serve"
         " --accept-damaged-store, which sets them aside, and which the audit log will record"
     )
-
-
-def _lock(directory: Path) -> int:
-    """The descriptor that holds the directory for this process alone."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise StartupError(f"cannot use data directory {directory}: {error.strerror}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        raise StartupError(f"data directory {directory} is used by another process") from error
-    return descriptor

@@ -52,6 +52,7 @@ HEADER_SEEN: Final = 40  # a header is made ready for routers and filters, besid
 CONVERSION: Final = 25  # and converted, and encoded for the other protocol
 RANGE: Final = 5  # a range of command or delivery ids is decoded, looked at, or told
 TLS_RECORD: Final = 80  # a record of TLS is opened, whatever is in it
+TLS_KEY_UPDATE: Final = 900  # and brings new keys, and is answered with ours
 TLS_STEP: Final = 400  # one of a handshake
 TLS_HANDSHAKE: Final = 25_000  # a handshake: its keys are agreed on, and our key signs
 RULE: Final = 5  # an access rule is looked at, beside what its patterns are tried with

@@ -265,6 +265,20 @@ def test_silence_beyond_the_idle_time_out_ends_the_connection():
     assert connection.next_deadline() is None
 
 
+@rule("1.0", "2.4.5", "silent-peer-is-closed")
+def test_octets_of_a_frame_that_takes_long_are_no_silence():
+    connection = opened(limits=Limits(idle_timeout_ms=1000))
+    frame = octets_of(_spec.Begin(next_outgoing_id=0, incoming_window=1, outgoing_window=1))
+    for number, octet in enumerate(frame[:-1]):
+        now_ms = T0 + 999 * (number + 1)
+        assert connection.handle_deadline(now_ms) == []
+        connection.receive_data(bytes([octet]), now_ms)
+        assert connection.account.held == number + 1
+    connection.receive_data(b"", now_ms + 500)  # nothing has come
+    assert connection.handle_deadline(now_ms + 999) == []
+    assert violation(connection.handle_deadline(now_ms + 1000)) == ("amqp:resource-limit-exceeded")
+
+
 @rule("1.0", "2.4.5", "half-the-threshold-is-told")
 def test_half_of_our_patience_is_what_open_says():
     connection = server(limits=Limits(idle_timeout_ms=60_000))

@@ -5,6 +5,7 @@
 Octets of one protocol's client go in, octets for a client of either one come out; the
 peers' own octets are made beforehand, so that only the gateway is measured. Transient messages of
 300 octets, 100 in a turn, to one consumer that gets them settled; the best of the rounds counts.
+Of these there are 5, or up to 6: then the listener's session has no room for more commands.
 With `--rules` there are access rules, 20 of them before the one that fits; the cost of asking them
 about a publish is told apart, once it has been decided and before.
 """

@@ -22,7 +22,7 @@ from support.bridge_world import World, bind
 from support.certificates import Authority
 from support.net import Loop, Net
 from support.talk_0_10 import Client, Gateway
-from support.tls_visit import Visit
+from support.tls_visit import Renewing, Visit
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
@@ -349,19 +349,27 @@ def ruled_by_keys() -> Callable[[], object]:
     return _ruled(rule, ".".join(["w"] * 20))
 
 
-def _visited(records: int) -> tuple[TlsLayer, bytes]:
-    """A client over TLS, and what it says next: tiny records, or its hello where there are none."""
+def _visit() -> Visit:
+    """A client over TLS, which has not begun."""
     with tempfile.TemporaryDirectory() as directory:
         files = Authority(pathlib.Path(directory)).issue("gateway")
         context = tls_context(*files, None, require_client_certificate=False)
-    net = Net(tls_context=context)
-    visit = Visit(net)
-    if records:
-        visit.shakes_hands()
-        visit.says(HEADER_1_0_SASL)
-        net.faces[-1].peer.entered("alice")
-        net.turn()
-    else:
+    return Visit(Net(tls_context=context))
+
+
+def _logged_in() -> Visit:
+    visit = _visit()
+    visit.shakes_hands()
+    visit.says(HEADER_1_0_SASL)
+    visit.pump.entered = True
+    visit.pump.turn_share = None
+    return visit
+
+
+def _visited(records: int) -> tuple[TlsLayer, bytes]:
+    """A client over TLS, and what it says next: tiny records, or its hello where there are none."""
+    visit = _logged_in() if records else _visit()
+    if not records:
         with suppress(SSL.WantReadError):
             visit.tls.do_handshake()
     for _ in range(records):
@@ -371,6 +379,15 @@ def _visited(records: int) -> tuple[TlsLayer, bytes]:
         while True:
             said += visit.tls.bio_read(1 << 16)
     return cast(TlsLayer, visit.pump.transport), said
+
+
+def renewed() -> Callable[[], object]:
+    """New keys 100 times, which are answered."""
+    visit = _logged_in()
+    sealer = Renewing(visit)
+    said = b"".join(sealer.key_update(asks=True) for _ in range(100)) + sealer.content(b"x")
+    layer = cast(TlsLayer, visit.pump.transport)
+    return lambda: layer.dataReceived(said)
 
 
 def opened() -> Callable[[], object]:
@@ -409,6 +426,7 @@ TRIALS: tuple[tuple[str, Trial], ...] = (
     ("CROSSING", crossed),
     ("OCTETS_COPIED", queries),
     ("TLS_RECORD", opened),
+    ("TLS_KEY_UPDATE", renewed),
     ("TLS_HANDSHAKE", shaken),
     ("ASKED", probed),
     ("RULE", ruled),

@@ -90,6 +90,53 @@ def test_the_answer_names_the_line(
     assert (code, told[: len(answer[1])]) == answer
 
 
+SUBSCRIPTION = "subscription.alice.app.s"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (f"grace consume {SUBSCRIPTION} --not-own", (1, "denied by being a durable subscript")),
+        (f"grace consume {SUBSCRIPTION} --own", (0, "allowed by line 18: ")),
+        (f"grace browse {SUBSCRIPTION}", (3, "depends on whether it is the user's own: denied ")),
+        (f"grace purge {SUBSCRIPTION} --not-own", (1, "denied by being a durable subscript")),
+        (f"grace delete {SUBSCRIPTION} --not-own", (1, "denied by being a durable subscript")),
+        (f"grace access {SUBSCRIPTION} --not-own", (1, "denied by being a durable subscript")),
+        (f"grace bind amq.topic/{SUBSCRIPTION}/k --not-own", (1, "denied by being a durable")),
+        (f"grace publish {SUBSCRIPTION}", (1, "denied by being a durable subscription, by")),
+        (f"grace consume {SUBSCRIPTION} --not-own --not-durable", (0, "allowed by line 18: ")),
+        ("grace consume subscription.alice --not-own", (0, "allowed by line 18: ")),
+        (f"grace create {SUBSCRIPTION} --durable", (0, "allowed by line 18: ")),
+        (f"hugo consume {SUBSCRIPTION} --not-own", (1, "denied by no rule fits")),
+    ],
+)
+@pytest.mark.parametrize("key", ["file", "qpidd_file"])
+def test_what_is_called_as_a_durable_subscription_is_its_users_alone(
+    files: pathlib.Path, question: str, answer: tuple[int, str], key: str
+) -> None:
+    rules = "  - {allow: all, users: grace}\n"
+    (files / "access.yaml").write_text(
+        OWN.replace(
+            "- {deny: consume, users: carol, durable: true}", "- {deny: consume, users: nobody}"
+        )
+        + rules
+    )
+    (files / "acl").write_text(
+        "acl allow grace@QPID all\nacl allow carol@QPID all\nacl deny all all\n"
+    )
+    code, told = asked(files, key, *question.split())
+    expected = answer[1]
+    if key == "qpidd_file":  # its lines have other numbers
+        expected = expected.partition(" line ")[0].partition(" no rule ")[0]
+    assert (code, told[: len(expected)]) == (answer[0], expected)
+
+
+def test_that_holds_without_rules_too() -> None:
+    question = ["check", "--may", "eve", "consume", SUBSCRIPTION, "--not-own"]
+    found = CliRunner().invoke(commands, question)
+    assert (found.exit_code, found.output[:31]) == (1, "denied by being a durable subsc")
+
+
 def test_a_queue_that_may_hide_an_exchange_is_told_of(files: pathlib.Path) -> None:
     code, told = asked(files, "file", "dave", "create", "orders/a", "--queue")
     assert code == 0

@@ -251,6 +251,10 @@ class Load:
         """All that was to be published has been, and every publish is answered."""
         return all(one.finished and not one.outstanding for one in self.publishers)
 
+    def nothing_held(self) -> bool:
+        """Consumers have accepted what they have; who is paused keeps it."""
+        return all(one.paused or not one.held for one in self.consumers)
+
 
 class At:
     """A 1.0 client at the broker itself, to fill queues and to look into them."""

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from gateway.files import whole
 from gateway.files.whole import read_regular, read_whole
 
 MAX = 100_000
@@ -46,6 +47,30 @@ def test_a_pipe_is_read_to_its_end_and_no_gateway_waits_for_one(tmp_path: pathli
     writer.start()
     assert read_whole(pipe, MAX) == b"x" * MAX
     writer.join()
+
+
+def test_nobody_waits_for_ever_for_a_pipe_that_nobody_writes_to(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(whole, "PATIENCE_S", 0)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="has had nothing for 0 seconds") as raised:
+        read_whole(pipe, MAX)
+    assert raised.value.filename == str(pipe)
+
+
+def test_who_writes_to_a_pipe_may_take_its_time(tmp_path: pathlib.Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append(read_whole(pipe, MAX)))
+    reader.start()
+    with pipe.open("wb", buffering=0) as writer:
+        for _ in range(3):
+            writer.write(b"x" * 1000)
+    reader.join()
+    assert found == [b"x" * 3000]
 
 
 @pytest.mark.parametrize("read", [read_whole, read_regular])

@@ -23,7 +23,9 @@ from gateway.net.keepalive import (
     UNANSWERED_MS,
     Unanswered,
     heard_ms,
+    is_unread,
     keep_alive,
+    last_ms,
 )
 from gateway.net.pump import Pump
 from gateway.net.tls.files import tls_context
@@ -134,7 +136,9 @@ def test_what_a_peer_sends_is_known_though_nobody_reads_it() -> None:
         assert silent is not None
         assert silent <= 10**9
         far.sendall(b"x")
-        select.select([near], [], [])
+        there = select.poll()  # which takes any number of descriptor
+        there.register(near, select.POLLIN)
+        there.poll()
         assert heard_ms(tcp, 0, paused=False) is not None
         far.setblocking(False)
         with suppress(BlockingIOError):
@@ -143,6 +147,29 @@ def test_what_a_peer_sends_is_known_though_nobody_reads_it() -> None:
         assert heard_ms(tcp, 7, paused=True) == 7  # it may not send more, as long as it lives
     tcp.connected = 0
     assert heard_ms(tcp, 7, paused=True) == 7
+
+
+def test_when_octets_were_sent_and_when_some_came_is_known() -> None:
+    tcp = Tcp()
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as far,
+        server.accept()[0] as near,
+    ):
+        tcp.handle.close()
+        tcp.handle, tcp.connected = near, 1
+        assert not is_unread(tcp)
+        far.sendall(b"x")
+        select.select([near], [], [])
+        assert is_unread(tcp)
+        near.recv(1)
+        assert not is_unread(tcp)
+        near.sendall(b"x")
+        sent_ms, came_ms = last_ms(tcp, 10**9)
+        assert came_ms <= sent_ms <= 10**9
+    tcp.connected = 0
+    assert last_ms(tcp, 7) == (0, 7)
+    assert not is_unread(tcp)
 
 
 def test_below_tls_that_was_started_it_is_the_kernel_that_is_asked(

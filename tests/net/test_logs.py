@@ -218,6 +218,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.net.duties.Duties",
         "gateway.net.held_back.HeldBack",
         "gateway.net.keepalive.Unanswered",
+        "gateway.net.kept_files.KeptFiles",
         "gateway.net.listen.Door",
         "gateway.net.listening.decisions.DecisionLog",
         "gateway.net.passwords.Passwords",

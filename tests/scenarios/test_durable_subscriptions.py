@@ -11,6 +11,7 @@ from support.whole_gateway import WholeGateway
 from support.work import units_of
 from vectors.stores import make_store
 
+from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_1_0 import _spec
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.seams import Subscriber
@@ -152,6 +153,42 @@ def test_nor_does_a_client_of_0_10(rules, explicit, user):
     assert [each.message for each in denied] == [refused[0].message] * (user == "eve")
     assert gateway.settings.counts.access_refused[Action.PUBLISH] == len(denied)
     gateway.world.check()
+
+
+NAME = "subscription.ann.app.sub"
+ASKING = [
+    spec.QueueQuery(queue=NAME),
+    spec.QueueDeclare(queue=NAME, passive=True),
+    spec.QueueDeclare(queue=NAME, durable=True),
+    spec.ExchangeBound(exchange="amq.topic", queue=NAME),
+    spec.ExchangeBound(queue=NAME, exchange="amq.topic", binding_key="news"),
+]
+
+
+@pytest.mark.parametrize("rules", [(), ("allow: all",), ("allow: all, queue: subscription.*",)])
+@pytest.mark.parametrize("command", ASKING)
+def test_nor_does_another_user_hear_of_it(rules, command):
+    gateway = Gateway()
+    subscriber = Subscriber("ann", "app", "sub")
+    host = gateway.world.host
+    queue = host.durable_subscriptions.make(NAME, subscriber, gateway.world.owner())
+    host.bindings.bind(NAME, "amq.topic", "news", {}, b"", None)
+    if rules:
+        gateway.settings.access.rules = own_rules(*rules)
+    heard = gateway.session("eve").does(command)
+    said = [each for each in heard if isinstance(each, tuple)]
+    denied = [each for each in gateway.world.blocks.records() if each.kind == Kind.ACCESS_REFUSED]
+    if rules == ("allow: all",) and isinstance(command, spec.ExchangeBound):
+        # Of the exchange it may hear.
+        (result,) = [each for each in heard if isinstance(each, spec.ExchangeBoundResult)]
+        assert result.queue_not_found and not result.exchange_not_found
+        assert denied == []
+    else:
+        assert [each[0] for each in said] == [403]
+        assert len(denied) == 1
+        assert sum(gateway.settings.counts.access_refused) == 1
+    assert queue.settings.subscriber == subscriber
+    assert not any(isinstance(each, tuple) for each in gateway.session("ann").does(command))
 
 
 def test_one_that_waits_for_much_and_comes_back_for_another_topic_is_no_long_turn(hub):

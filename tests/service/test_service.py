@@ -1,5 +1,6 @@
 """Start and stop of a whole gateway, on a reactor of memory."""
 
+import json
 import os
 import pathlib
 import threading
@@ -21,6 +22,7 @@ from gateway.metrics import METRICS, OBJECT_METRICS
 from gateway.net.admin.measures import ByQueue
 from gateway.net.listening.users import make_user, write_users
 from gateway.net.stopping import Stage
+from gateway.net.upstreams.reload import SIGNALLED
 from gateway.service.admin import site_of
 from gateway.service.form import form
 from gateway.translate.mapping_rows import ROWS
@@ -442,4 +444,69 @@ def test_our_own_clients_say_that_a_user_is_needed(tmp_path: pathlib.Path) -> No
     for connect in (whole.connect_0_10, whole.connect_1_0):
         with pytest.raises(ClientError, match=r"a user name is needed \(--user\): .*PLAIN"):
             whole.result(connect().ready())
+    whole.stop()
+
+
+def test_no_file_that_the_settings_name_is_touched_by_the_event_loop(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = tmp_path / "named"
+    named.mkdir()
+    for name in ("admin", "metrics", "password", "token", "ca.pem"):
+        (named / name).write_text("secret")
+    write_users(named / "users", {"ann": make_user("secret")})
+    (named / "profile.yaml").write_text("like: artemis\n")
+    upstreams = {
+        "a": {
+            "hosts": ["amqps://127.0.0.1:1"],
+            "username": "me",
+            "password_file": str(named / "password"),
+            "profile": str(named / "profile.yaml"),
+            "tls": {"ca": str(named / "ca.pem")},
+        },
+        "b": {"hosts": ["amqp://127.0.0.1:1"], "token_file": str(named / "token")},
+    }
+    changes = [
+        f"users_file={named}/users",
+        f"admin_token_file={named}/admin",
+        f"metrics_token_file={named}/metrics",
+        f"upstreams={json.dumps(upstreams)}",
+        'nodes=[{"queue": "far", "upstream": "a"}]',
+    ]
+    whole = WholeGateway(tmp_path / "data", *changes).start()
+    service = whole.service
+    touched: list[str] = []
+
+    def watch(name: str) -> None:
+        real = getattr(os, name)
+
+        def watched(path: Any, *arguments: Any, **more: Any) -> Any:
+            main = threading.current_thread() is threading.main_thread()
+            if main and str(path).startswith(str(named)):
+                touched.append(f"{name} {path}")
+            return real(path, *arguments, **more)
+
+        monkeypatch.setattr(os, name, watched)
+
+    watch("open")
+    watch("stat")
+    for path in ("/ctl/status", "/metrics"):
+        assert service.tokens.judge(path, b"Bearer wrong", "192.0.2.1") is not None
+        assert service.tokens.judge(path, b"Bearer secret", "192.0.2.2") is None
+    assert [each.name() for each in service.upstreams.credentials["a"].mechanisms(True)]
+    dialled = service.upstreams.dialers["a"]
+    with pytest.raises(ConfigurationError, match="no PEM certificate"):
+        dialled.endpoint_for(dialled.hosts[0])
+    whole.pass_time(10)
+    settings = service.settings
+    service.read_again = lambda: settings.model_copy(update={"switch_timeout": 1})
+    service.reload()
+    whole.run()
+    assert service.reloading.settings.switch_timeout == 1
+    node = settings.nodes[0].model_copy(update={"paused": True})
+    paused = service.settings.model_copy(update={"nodes": [node]})
+    service.reloading.change("pause", paused, SIGNALLED, configured=False)
+    whole.run()
+    assert service.reloading.settings.nodes[0].paused
+    assert touched == []
     whole.stop()

@@ -13,8 +13,9 @@ import pytest
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.errors import StoreError
 from gateway.store.database import Database
+from gateway.store.lock import LOCK_NAME
 from gateway.store.outside import damage, known
-from gateway.store.sqlite import FILE_NAME, LOCK_NAME
+from gateway.store.sqlite import FILE_NAME
 
 ENDS = LogEnds(LogEnd(1, 1, 10, "a"), LogEnd(9, 2, 20, "b"))
 

@@ -177,6 +177,8 @@ class Loop:
 class Plain:
     """In place of TLS: what comes is passed on as it is."""
 
+    behind = False
+
     def __init__(self, wrapped: object) -> None:
         self.wrapped = wrapped
 
@@ -198,8 +200,8 @@ class Wire(StringTransport):
         self.tls: list[object] = []
         self.no_delay = False
         self.kept_alive = False
-        # Linux's struct tcp_info: nothing has come for very long.
-        self.information = bytes(52) + b"\xff" * 4 + bytes(48)
+        # Linux's struct tcp_info: nothing has been sent for very long, and something came now.
+        self.information = bytes(44) + b"\xff" * 4 + bytes(56)
         self.memory = bytes(8)  # of octets that are not read, and how much there may be
         self.protocol: object = None
         self.handle: object = self

@@ -17,6 +17,7 @@ from twisted.logger import Logger
 from gateway.config import Settings
 from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.net.counts import AdminCounts
+from gateway.net.kept_files import Read
 from gateway.net.listening.throttle import Throttle
 
 BEARER: Final = b"bearer "
@@ -29,7 +30,8 @@ class Refused(NamedTuple):
     """Why a request is not answered.
 
     Attributes:
-        code: 401 (it shows no token, or a wrong one), 404 (there is no such access), 429.
+        code: 401 (it shows no token, or a wrong one), 404 (there is no such access), 429; 503
+            (nobody knows which one is right: a file cannot be read).
         wait_s: 429: when to try again.
         allow: 405: by which methods it may be asked for.
     """
@@ -42,19 +44,29 @@ class Refused(NamedTuple):
 
 @final
 class Tokens:
-    """The tokens of the settings in force; their files are read again each time."""
+    """The tokens of the settings in force.
+
+    Args:
+        read: what is in their files now, as far as is known without waiting.
+    """
 
     log = Logger()
 
     def __init__(
-        self, settings: Callable[[], Settings], now_ms: Callable[[], int], counts: AdminCounts
+        self,
+        settings: Callable[[], Settings],
+        now_ms: Callable[[], int],
+        counts: AdminCounts,
+        read: Read = read_regular,
     ) -> None:
+        self._read = read
         self._settings = settings
         self._now_ms = now_ms
         self._throttle = Throttle()
         self.counts = counts
         self._told_ms = -TOLD_EVERY_MS
         self._untold = 0
+        self._unread_ms: dict[str, int] = {}  # when that was told, by the file's key
 
     def judge(self, path: str, shown: bytes, address: str) -> Refused | None:
         """`None`: the request may go on; `shown` is its Authorization."""
@@ -84,8 +96,9 @@ class Tokens:
         now_ms = self._now_ms()
         wait_ms = self._throttle.wait_ms(address, WHO, now_ms)
         scheme, token = shown[: len(BEARER)].lower(), shown[len(BEARER) :].strip()
+        own = [self._own(key, file, now_ms) for key, file in files if file is not None]
         # All of them are compared, whichever fits.
-        fits = [self._fits(key, file, token) for key, file in files]
+        fits = [hmac.compare_digest(token, each) for each in own if each]
         right = scheme == BEARER and any(fits)
         if wait_ms and not (right and len(token) >= NOT_TO_BE_GUESSED):
             self.counts.refused["throttled"] += 1
@@ -93,20 +106,25 @@ class Tokens:
         if right:
             self._throttle.succeeded(address, WHO, now_ms)
             return None
+        if None in own:
+            self.counts.refused["unread_token"] += 1
+            if any(own):  # it may have been tried against the other one
+                self._throttle.failed(address, WHO, now_ms)
+            return Refused(503, f"{what} cannot be read now: the gateway's log says why")
         self.counts.refused["wrong_token"] += 1
         self._throttle.failed(address, WHO, now_ms)
         self._tell(address, now_ms)
         return Refused(401, f"this is not {what}")
 
-    def _fits(self, key: str, file: pathlib.Path | None, token: bytes) -> bool:
-        if file is None:
-            return False
+    def _own(self, key: str, file: pathlib.Path, now_ms: int) -> bytes | None:
+        """What is in the file; `None`: nobody knows."""
         try:
-            own = read_regular(file, SECRET_MAX).strip()
+            return self._read(file, SECRET_MAX).strip()
         except OSError as error:
-            self.log.error("{key}: {error}", key=key, error=error)
-            return False
-        return bool(own) and hmac.compare_digest(token, own)
+            if now_ms - self._unread_ms.get(key, -TOLD_EVERY_MS) >= TOLD_EVERY_MS:
+                self._unread_ms[key] = now_ms
+                self.log.error("{key}: {error}", key=key, error=error)
+            return None
 
     def _tell(self, address: str, now_ms: int) -> None:
         if now_ms - self._told_ms < TOLD_EVERY_MS:

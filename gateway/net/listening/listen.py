@@ -24,6 +24,7 @@ from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, As
 from gateway.net.listening.proxy_header import shown
 from gateway.net.listening.turned_away import TurnedAway
 from gateway.net.logs import NamedLogger
+from gateway.net.patience import Patience
 from gateway.net.pump import LINGER_MS, Pump
 from gateway.net.tls.files import Doubt, channel_bindings, client_doubt
 from gateway.net.tls.layer import Terms, begin_tls
@@ -32,6 +33,7 @@ from gateway.net.turns import TurnLoop
 from gateway.wire.accounts import Account
 
 SILENCE_S: Final = 0.25  # of a connection that has not opened, while others of its address wait
+LATE: Final = 10  # times as much more, as we are late ourselves: the peer may have as little CPU
 
 
 class FaceMaker(Protocol):
@@ -178,6 +180,8 @@ class Door:
             share=lambda pump: pump.turn_share,
             who=lambda pump: pump.who(),
             too_large=lambda pump: pump.on_oversized(),
+            restless=lambda pump: self._on_restless(pump),
+            stepped=lambda pump: pump.on_step(),
         )
         self.layer: Callable[[Pump, IOpenSSLContextFactory], Layer] = lambda pump, context: (
             begin_tls(pump, context, terms)
@@ -196,8 +200,9 @@ class Door:
         self.on_doubted: Callable[[Peer, Doubt, int], None] | None = None
         self._passed_on: set[int] = set()  # those whose proxy has not said from where they are
         self._last_id = 0
-        self._heard: dict[int, int] = {}  # octets of those that are heard, at the last look
+        self._heard: dict[int, tuple[int, int]] = {}  # since when those heard are at which step
         self._looking = False
+        self._look_ms = 0  # when we are to look next
 
     def admit(
         self, address: str, *, tls_first: bool, passed_on: bool = False, port: int = 0
@@ -256,7 +261,7 @@ class Door:
             self.turned_away.tell(pump.address, "proxy", problem or "it said nothing")
 
         told = PassedOn(
-            self.now_ms() + self.handshake_timeout_ms,
+            self._begin_waiting(pump),
             lambda address, port, rest: self._on_passed_on(pump, address, port, rest),
             failed,
         )
@@ -289,25 +294,32 @@ class Door:
             self._hear(pump, rest)
         else:
             pump.entry_deadline_ms = None
+            pump.patience = None
             pump.become(unheard, rest)
             self._look_later()
 
     def _look_later(self) -> None:
         if not self._looking:
             self._looking = True
+            self._look_ms = self.now_ms() + int(1000 * SILENCE_S)
             self.later.callLater(SILENCE_S, self._look)
 
     def _look(self) -> None:
-        """Others wait: who has said nothing since the last look, and not for us, is silent."""
+        """Others wait: who has said nothing for so long, and does not wait for us, is silent."""
         self._looking = False
+        now_ms = self.now_ms()
+        long_ms = int(1000 * SILENCE_S) + LATE * max(0, now_ms - self._look_ms)
         before, self._heard = self._heard, {}
         if not self.counts.waiting:
             return
 
         def silent(number: int) -> bool:
             pump = self.pumps[number]
-            self._heard[number] = pump.octets_received
-            return pump.octets_received == before.get(number, -1) and not pump.held
+            step, since_ms = before.get(number, (-1, now_ms))
+            if step != pump.steps or pump.held or pump.behind:
+                since_ms = now_ms
+            self._heard[number] = pump.steps, since_ms
+            return now_ms - since_ms >= long_ms
 
         self._admission.lend_on(silent)
         self._look_later()
@@ -318,18 +330,26 @@ class Door:
 
     def _hear(self, pump: Pump, rest: bytes) -> None:
         """Every connection begins by saying which protocol it speaks, perhaps inside TLS."""
-        deadline_ms = self.now_ms() + self.handshake_timeout_ms
-        # In order its face ends it: this is for who is slow with each step anew.
-        pump.entry_deadline_ms = deadline_ms + LINGER_MS
+        deadline_ms = self._begin_waiting(pump)
         context = pump.tls_context
         pump.become(Threshold(self, pump, deadline_ms), rest if context is None else b"")
         if context is not None:
             pump.begin_tls(self.layer(pump, context), rest)
 
+    def _begin_waiting(self, pump: Pump) -> int:
+        """We wait for what a peer says, until then if we get to it at once."""
+        now_ms = self.now_ms()
+        deadline_ms = now_ms + self.handshake_timeout_ms
+        # In order its face ends it: this is for who is slow with each step anew.
+        pump.entry_deadline_ms = deadline_ms + LINGER_MS
+        pump.patience = Patience(now_ms, self.handshake_timeout_ms)
+        return deadline_ms
+
     def _on_entered(self, pump: Pump, user: str) -> None:
         """A connection has opened: the next of its address may be heard."""
         if not pump.entered:
             pump.entered = True
+            pump.patience = None
             pump.turn_share = self.turns.shares.of(user)
             self._admission.entered(pump.address, pump.connection_id)
 
@@ -340,6 +360,11 @@ class Door:
         pump.transport.write(HEADER_1_0_TLS)
         pump.become(Threshold(self, pump, deadline_ms), b"")
         pump.begin_tls(self.layer(pump, self.tls_context), rest)
+
+    def _on_restless(self, pump: Pump) -> None:
+        """It renews its keys without end, which is work, and is cut off."""
+        self.counts.handshake_failures["keys"] += 1
+        self.turned_away.tell(pump.address, "keys")
 
     def on_tls_failed(self, pump: Pump) -> None:
         """It is gone; if that is for its certificate, it is told."""

@@ -35,6 +35,7 @@ from zope.interface import implementer
 
 from gateway.errors import ConfigurationError
 from gateway.files.whole import CERTIFICATES_MAX, read_regular
+from gateway.net.kept_files import Read
 from gateway.net.tls.layer import Terms, TlsFactory, TlsLayer
 
 COMMON_NAME: Final = b"CN"
@@ -204,15 +205,17 @@ def within_tls(
     return cast(ServerFactory[Any], within)
 
 
-def _with_key(certificate: Certificate, key: pathlib.Path) -> PrivateCertificate:
-    octets = read_regular(key, CERTIFICATES_MAX)
+def _with_key(
+    certificate: Certificate, key: pathlib.Path, read: Read = read_regular
+) -> PrivateCertificate:
+    octets = read(key, CERTIFICATES_MAX)
     pem = certificate.dumpPEM() + b"\n" + octets
     return cast(PrivateCertificate, PrivateCertificate.loadPEM(pem))
 
 
-def _certificates(path: pathlib.Path) -> list[Certificate]:
+def _certificates(path: pathlib.Path, read: Read = read_regular) -> list[Certificate]:
     mark = b"-----END CERTIFICATE-----"
-    parts = read_regular(path, CERTIFICATES_MAX).split(mark)
+    parts = read(path, CERTIFICATES_MAX).split(mark)
     if len(parts) == 1:
         raise ValueError("there is no PEM certificate in it")
     return [Certificate.loadPEM(part + mark) for part in parts[:-1]]
@@ -342,6 +345,7 @@ def upstream_tls(
     certificate: pathlib.Path | None = None,
     key: pathlib.Path | None = None,
     verify: bool = True,
+    read: Read = read_regular,
 ) -> IOpenSSLClientConnectionCreator:
     """TLS 1.2 and later towards an upstream whose certificate must be for `host`.
 
@@ -355,11 +359,11 @@ def upstream_tls(
     blame, key_path = certificate, "tls.certificate"
     try:
         if certificate is not None and key is not None:
-            chain = _certificates(certificate)
+            chain = _certificates(certificate, read)
             blame, key_path = key, "tls.key"
-            own = _with_key(chain[0], key)
+            own = _with_key(chain[0], key, read)
         blame, key_path = ca, "tls.ca"
-        trusted = None if ca is None else trustRootFromCertificates(_certificates(ca))
+        trusted = None if ca is None else trustRootFromCertificates(_certificates(ca, read))
     except OSError as error:
         raise ConfigurationError([(key_path, f"cannot read {blame}: {error.strerror}")]) from None
     except (SSL.Error, crypto.Error, ValueError) as error:

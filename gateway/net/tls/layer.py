@@ -6,7 +6,8 @@ thousands. Here a connection may open so much in one turn, by the price of its r
 waits for the next turn, and meanwhile nothing is read. What a piece held is passed on as one.
 
 Before the handshake is over a peer may send so many octets, and no message may say that it will be
-larger; what TLS keeps of a connection is on everybody's account as long as it stands.
+larger; what TLS keeps of a connection is on everybody's account as long as it stands. Afterwards it
+may renew its keys (KeyUpdate of TLS 1.3), which costs what it costs, but not without end.
 """
 
 # Twisted's transport of TLS has no annotations.
@@ -40,19 +41,21 @@ from gateway.net.tls.records import (
     HANDSHAKE,
     HELLO_MAX,
     ClearMessages,
+    Piece,
     Records,
     is_record,
 )
 from gateway.net.turn_shares import TurnShare
 from gateway.net.turns import TurnLoop
 from gateway.wire.accounts import Account
-from gateway.wire.work import SHARE, TLS_HANDSHAKE, TLS_STEP, WORK
+from gateway.wire.work import SHARE, TLS_HANDSHAKE, TLS_KEY_UPDATE, TLS_STEP, WORK
 
 PIECE: Final = SHARE // 4  # units; whoever is out of luck waits for so much of each of the others
 MOST: Final = 2 * SHARE  # units of one connection in one turn
 CONTENT_MAX: Final = 1 << 14  # octets of a record
 KEPT: Final = 40 * 1024  # octets of memory, about, that OpenSSL and Twisted keep of a connection
 OCTETS_LEAST: Final = 2 * HELLO_MAX  # of a handshake, whatever the limit
+RENEWALS_MAX: Final = 32  # of keys, without any content between them
 TLS_1_3: Final = "TLSv1.3"
 
 
@@ -65,6 +68,8 @@ class Terms(NamedTuple):
         share: whose share of a turn it is; `None`: nobody's.
         who: whose connection it is, for people.
         too_large: tells the protocol that its peer has sent too many.
+        restless: tells it that its peer does nothing but renew its keys.
+        stepped: tells it that a record of the handshake is opened now.
     """
 
     turns: TurnLoop
@@ -74,6 +79,8 @@ class Terms(NamedTuple):
     share: Callable[[Any], TurnShare | None]
     who: Callable[[Any], str]
     too_large: Callable[[Any], None] = lambda _protocol: None
+    restless: Callable[[Any], None] = lambda _protocol: None
+    stepped: Callable[[Any], None] = lambda _protocol: None
 
 
 class TlsLayer(BufferingTLSTransport):
@@ -97,6 +104,8 @@ class TlsLayer(BufferingTLSTransport):
         self._kept = 0
         self._turn = -1
         self._used = 0  # units, in that turn
+        self._content = 0  # octets, of the last piece
+        self._renewals = 0  # since there was content
         self._began_ms = 0
 
     # What Twisted calls.
@@ -162,6 +171,11 @@ class TlsLayer(BufferingTLSTransport):
         self._pass_on(opened)
         self._flushSendBIO()
 
+    @property
+    def behind(self) -> bool:
+        """Something has come that waits to be opened."""
+        return self._waits
+
     # What the turn calls.
 
     def who(self) -> str:
@@ -202,9 +216,11 @@ class TlsLayer(BufferingTLSTransport):
             if self._has_had_enough():
                 break
             if self._handshakeDone:
-                piece, units = self._records.piece(PIECE)
-                self._has_cost(units)
-                super().dataReceived(piece)
+                piece = self._records.piece(PIECE)
+                self._has_cost(piece.units)
+                self._content = 0
+                super().dataReceived(piece.data)
+                self._look_for_renewals(piece)
             else:
                 self._shake_hands(self._records.whole())
         self.terms.turns.stalls.over(self._began_ms, "read", self)
@@ -223,6 +239,7 @@ class TlsLayer(BufferingTLSTransport):
         """One record of a handshake, or what is none."""
         self._has_cost(TLS_STEP if self._begun else TLS_HANDSHAKE)
         self._begun = True
+        self.terms.stepped(self.wrappedProtocol)
         self._octets_left -= len(record)
         if self._octets_left < 0 or self._says_too_much(record):
             self.terms.too_large(self.wrappedProtocol)
@@ -231,6 +248,21 @@ class TlsLayer(BufferingTLSTransport):
         super().dataReceived(record)
         if not is_record(record) and not self._lostTLSConnection:
             self.abortConnection()  # a hello of SSL 2, which OpenSSL takes, and nobody sends
+
+    def _look_for_renewals(self, piece: Piece) -> None:
+        """Of keys, in what was opened: they are told by what there was no content of."""
+        if self._content:
+            self._renewals = 0
+        renewals = piece.key_updates(self._content)
+        if renewals == 0 or self._tlsConnection.get_protocol_version_name() != TLS_1_3:
+            return
+        self._has_cost(TLS_KEY_UPDATE * renewals)
+        if self._content:
+            return
+        self._renewals += renewals
+        if self._renewals > RENEWALS_MAX and not (self._aborted or self._lostTLSConnection):
+            self.terms.restless(self.wrappedProtocol)
+            self.abortConnection()
 
     def _says_too_much(self, record: bytes) -> bool:
         """Whether a message in clear says that it will be larger than any is."""
@@ -247,6 +279,7 @@ class TlsLayer(BufferingTLSTransport):
         if opened and not self._aborted:
             self.terms.turns.stalls.over(self._began_ms, "read", self)
             content = opened[0] if len(opened) == 1 else b"".join(opened)
+            self._content = len(content)
             ProtocolWrapper.dataReceived(self, content)
             self._began_ms = self.terms.now_ms()
 

@@ -5,12 +5,15 @@ has a price, and octets have another (`wire.work`). Until the handshake is over 
 one by one, each when it is whole, and its messages that are in clear are looked at: OpenSSL makes
 room for as much as a message says that it will be, and a hello may say 128 KiB.
 
-RFC 8446, 5.1 (records), 4 (messages of the handshake); RFC 5246, 6.2.1 and 7.4.
+Afterwards a record of TLS 1.3 may bring new keys in the place of content (KeyUpdate): that is as
+much work as ten records, and nothing of its outside says so. But what it held cannot be content.
+
+RFC 8446, 5 (records), 4 (messages of the handshake), 4.6.3 (KeyUpdate); RFC 5246, 6.2.1 and 7.4.
 """
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 from gateway.wire.work import OCTETS_OPENED, TLS_RECORD
 
@@ -22,16 +25,39 @@ APPLICATION_DATA: Final = 23
 MAJOR: Final = 3
 MESSAGE_HEAD: Final = 4  # octets: type, length
 CLIENT_HELLO: Final = 1
+SEALED: Final = 17  # octets of a record of TLS 1.3 beside its content: its type, and the seal
+KEY_UPDATE_OCTETS: Final = 5  # the message, which has a record of its own, or ends one
 HELLO_MAX: Final = 16 * 1024  # octets: what OpenSSL has for it in any case; most have 500 to 2,000
+
+
+class Piece(NamedTuple):
+    """Some records.
+
+    Attributes:
+        data: the records; the last may not be whole.
+        units: what they cost, if all they hold is content.
+        whole: how many of them are whole with this.
+        content_most: octets that those have, at most, in TLS 1.3.
+    """
+
+    data: bytes
+    units: int
+    whole: int
+    content_most: int
+
+    def key_updates(self, content: int) -> int:
+        """How many there are at most, if they had so much content."""
+        return min(self.whole, max(0, self.content_most - content) // KEY_UPDATE_OCTETS)
 
 
 @final
 class Records:
     """What has come of one connection and is not opened."""
 
-    __slots__ = ("_at", "_data", "_next")
+    __slots__ = ("_at", "_begun", "_data", "_next")
 
     def __init__(self) -> None:
+        self._begun = -1  # octets that the record has of which the rest has not come
         self._data = b""
         self._at = 0  # what is before it has been opened
         self._next = 0  # where the next record begins, which may not have come
@@ -59,19 +85,30 @@ class Records:
         """Nobody wants them."""
         self._data = b""
         self._at = self._next = 0
+        self._begun = -1
 
-    def piece(self, units: int) -> tuple[bytes, int]:
-        """Records until they cost `units`, the last may not be whole; and what they cost."""
+    def piece(self, units: int) -> Piece:
+        """Records until they cost `units`."""
         data = self._data
         came = len(data)
         following = self._next
-        cost = 0
-        while following + HEAD <= came and cost < units:
+        cost = whole = most = 0
+        begun, self._begun = self._begun, -1
+        while True:
+            if begun >= 0:
+                if following > came:
+                    self._begun = begun
+                    break
+                whole += 1
+                most += begun - SEALED
+            if following + HEAD > came or cost >= units:
+                break
             cost += TLS_RECORD
-            following += HEAD + (data[following + 3] << 8 | data[following + 4])
+            begun = data[following + 3] << 8 | data[following + 4]
+            following += HEAD + begun
         piece = self._take(min(following, came))
         self._next += following - min(following, came)
-        return piece, cost + len(piece) // OCTETS_OPENED
+        return Piece(piece, cost + len(piece) // OCTETS_OPENED, whole, most)
 
     @property
     def has_whole(self) -> bool:

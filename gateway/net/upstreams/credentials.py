@@ -1,6 +1,6 @@
 """Who the gateway is at an upstream: SASL mechanisms from what the configuration names.
 
-Secrets are read anew for each connection, so that a file that was replaced counts at the next one.
+A file that was replaced counts at the next connection, once that has been seen (`kept_files`).
 What tells that a token was replaced before is `renewal`.
 """
 
@@ -16,9 +16,9 @@ from urllib.parse import quote
 from gateway.config.upstreams import UpstreamSection
 from gateway.faces.upstream_1_0.settings import CbsToken, Tokens
 from gateway.files.whole import SECRET_MAX, read_regular
+from gateway.net.kept_files import Read
 from gateway.net.logs import NamedLogger
 from gateway.net.saslprep import saslprep
-from gateway.translate.profiles.loading import load_profile
 from gateway.wire.bearer import oauthbearer, xoauth2
 from gateway.wire.sasl import ClientMechanism, anonymous, external, plain
 from gateway.wire.scram import ScramClient
@@ -33,16 +33,22 @@ SAS_LIFETIME_S = 3600
 class UpstreamCredentials:
     """Those of one upstream.
 
+    Args:
+        read: what is in their files now, as far as is known without waiting.
+
     Attributes:
         shown: the token that the last connection had for its login; "": it had none.
     """
 
     log = NamedLogger("gateway.net.credentials.UpstreamCredentials")
 
-    def __init__(self, name: str, section: UpstreamSection) -> None:
+    def __init__(
+        self, name: str, section: UpstreamSection, *, cbs: bool, read: Read = read_regular
+    ) -> None:
         self._name = name
         self._section = section
-        self._cbs = load_profile(section.profile).cbs
+        self._cbs = cbs
+        self._read = read
         self._shows_token = section.shows_token(cbs=self._cbs)
         self.shown = ""
 
@@ -103,7 +109,7 @@ class UpstreamCredentials:
     def _password(self) -> str:
         section = self._section
         if section.password_file is not None:
-            text = read_regular(section.password_file, SECRET_MAX).decode("utf-8")
+            text = self._read(section.password_file, SECRET_MAX).decode("utf-8")
             return text.removesuffix("\n").removesuffix("\r")
         return os.environ[section.password_env or ""]
 
@@ -114,7 +120,7 @@ class UpstreamCredentials:
     def _token(self) -> str:
         file = self._section.token_file
         assert file is not None
-        token = read_regular(file, SECRET_MAX).decode("ascii").strip()
+        token = self._read(file, SECRET_MAX).decode("ascii").strip()
         if not token:
             raise ValueError(f"{file} is empty")
         return token
@@ -126,7 +132,7 @@ class UpstreamCredentials:
             if section.sas_key_file is None:
                 text = self._token()
                 return CbsToken(JWT, text, expires_ms=expiry_ms(text))
-            key = read_regular(section.sas_key_file, SECRET_MAX).decode("utf-8")
+            key = self._read(section.sas_key_file, SECRET_MAX).decode("utf-8")
         except (OSError, ValueError) as error:
             return CbsToken(problem=str(error))
         expires_s = now_ms // 1000 + SAS_LIFETIME_S

@@ -20,6 +20,7 @@ from twisted.python.failure import Failure
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.remote.moving import Moving
 from gateway.config import Settings
+from gateway.config.load import rules
 from gateway.config.section import Section
 from gateway.errors import ConfigurationError, GatewayError
 from gateway.net.alarm import Later
@@ -27,7 +28,8 @@ from gateway.net.counts import NetCounts
 from gateway.net.logs import NamedLogger
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.inquiry import Arrival, Inquiry, arrivals
-from gateway.net.upstreams.upstreams import Estate, Upstreams
+from gateway.net.upstreams.upstreams import Estate, Upstreams, profiles_of
+from gateway.translate.profiles.profile import Profile
 
 # What counts without a restart; all other keys must stay as they are.
 RELOADABLE: Final = (
@@ -65,6 +67,14 @@ class Operator(NamedTuple):
 
 SIGNALLED: Final = Operator("SIGHUP")
 Count = Callable[[Operator], None]  # makes what was read count
+
+
+class Reading(NamedTuple):
+    """What was read of settings, and makes them count."""
+
+    settings: Settings
+    profiles: dict[str, Profile]
+    begin: Count
 
 
 class BusyError(GatewayError):
@@ -151,7 +161,7 @@ class Reloading:
         Raises:
             BusyError: something else is being done.
         """
-        return self._begin(what, lambda: settings, by, configured=configured)
+        return self._begin(what, partial(_checked, settings), by, configured=configured)
 
     def _begin(
         self, what: str, read: Callable[[], Settings], by: Operator, *, configured: bool
@@ -169,11 +179,11 @@ class Reloading:
             if late.active():
                 late.cancel()
 
-        def is_read(read: tuple[Settings, Count]) -> Deferred[str]:
+        def is_read(read: Reading) -> Deferred[str]:
             ended()
             if self._stopped:
                 raise BusyError("the gateway stops")
-            return self._change(*read, by, configured=configured)
+            return self._change(read, by, configured=configured)
 
         def fail(failure: Failure) -> Failure:
             ended()
@@ -191,13 +201,13 @@ class Reloading:
             seconds=READING_S,
         )
 
-    def _read(self, read: Callable[[], Settings]) -> tuple[Settings, Count]:
+    def _read(self, read: Callable[[], Settings]) -> Reading:
         """In a thread."""
         settings = read()
         problems = list(fixed(self.settings, settings))
         if problems:
             raise ConfigurationError(problems)
-        return settings, self._check(settings)
+        return Reading(settings, profiles_of(settings), self._check(settings))
 
     def _done(self, told: str) -> str:
         self._counts.changes["done"] += 1
@@ -211,10 +221,9 @@ class Reloading:
     def _count_paused(self) -> None:
         self._counts.paused_rules = sum(node.paused for node in self.settings.nodes)
 
-    def _change(
-        self, settings: Settings, count: Count, by: Operator, *, configured: bool
-    ) -> Deferred[str]:
-        estate = self._upstreams.prepare(settings)
+    def _change(self, read: Reading, by: Operator, *, configured: bool) -> Deferred[str]:
+        settings = read.settings
+        estate = self._upstreams.prepare(settings, read.profiles)
         moving = Moving(self._bridge, estate.placements, [*estate.upstreams.values()])
         self._look_for_problems(moving)
         coming = arrivals(self._bridge, self._upstreams.placements, estate.placements)
@@ -224,7 +233,7 @@ class Reloading:
             self.settings = settings
             if configured:
                 self.configured = settings
-            count(by)
+            read.begin(by)
             return answer
 
         done.addCallback(finish)
@@ -317,6 +326,14 @@ class Reloading:
         self.under_way = ""
         self._turns.schedule()
         done.errback(why)
+
+
+def _checked(settings: Settings) -> Settings:
+    """The same, if its keys fit each other and the files that they name; in a thread."""
+    problems = [(reads[0], text) for reads, text in rules(settings)]
+    if problems:
+        raise ConfigurationError(problems)
+    return settings
 
 
 def fixed(before: Settings, after: Settings) -> Iterator[tuple[str, str]]:

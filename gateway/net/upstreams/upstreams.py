@@ -26,7 +26,9 @@ from gateway.faces.face import FaceSettings
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.settings import Derive, UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
+from gateway.files.whole import read_regular
 from gateway.net.counts import NetCounts
+from gateway.net.kept_files import Read
 from gateway.net.pump import Pump
 from gateway.net.tls.files import upstream_tls
 from gateway.net.tls.layer import Terms, WithinTls
@@ -112,7 +114,10 @@ class Upstreams:
         turns: TurnLoop,
         faces: FaceSettings,
         derive_for: Callable[[str], Derive],
+        *,
+        read: Read = read_regular,
     ) -> None:
+        self._read = read
         self._derive_for = derive_for
         self._bridge = bridge
         self._turns = turns
@@ -122,7 +127,7 @@ class Upstreams:
         self.credentials: dict[str, UpstreamCredentials] = {}
         self._dial: Callable[[str], Dialer] | None = None
         self.settings = settings.model_copy(update={"upstreams": {}})
-        estate = self.prepare(settings)
+        estate = self.prepare(settings, profiles_of(settings))
         self.settings = settings
         self.placements = estate.placements
         self.credentials = estate.credentials
@@ -136,18 +141,17 @@ class Upstreams:
                 for digest in found:
                     upstream.context.seen_before.add(digest)
 
-    def prepare(self, settings: Settings) -> Estate:
+    def prepare(self, settings: Settings, profiles: dict[str, Profile]) -> Estate:
         """What other settings would come to; upstreams that they leave alone are kept."""
-        profiles = {
-            name: load_profile(section.profile) for name, section in settings.upstreams.items()
-        }
         rules = rules_of(settings.nodes, profiles)
         upstreams: dict[str, Upstream] = {}
         credentials: dict[str, UpstreamCredentials] = {}
         for name, section in settings.upstreams.items():
             kept = self._kept(name, section, profiles[name])
             if kept is None:
-                credentials[name] = UpstreamCredentials(name, section)
+                credentials[name] = UpstreamCredentials(
+                    name, section, cbs=profiles[name].cbs, read=self._read
+                )
                 derive = self._derive_for(name)
                 of_it = _settings_of(settings, name, rules, credentials[name], derive)
                 upstreams[name] = self._made(of_it, profiles[name])
@@ -205,7 +209,13 @@ class Upstreams:
                 counts,
                 self.upstreams[name],
                 list(section.hosts),
-                endpoint_for=endpoint_for(reactor, section, terms),
+                endpoint_for=endpoint_for(
+                    reactor,
+                    section,
+                    terms,
+                    cbs=self.upstreams[name].context.profile.cbs,
+                    read=self._read,
+                ),
                 hostname=section.hostname or "",
                 back_off=BackOff(
                     back_off.initial / 1000,
@@ -268,6 +278,11 @@ class Upstreams:
         return DeferredList([dialer.stop() for dialer in self.dialers.values()])
 
 
+def profiles_of(settings: Settings) -> dict[str, Profile]:
+    """Those of all upstreams, by the names of these; their files are read."""
+    return {name: load_profile(section.profile) for name, section in settings.upstreams.items()}
+
+
 def same_profile(one: Profile, other: Profile) -> bool:
     """Whether two profiles say the same."""
     if one.name != other.name:
@@ -322,14 +337,22 @@ def _settings_of(
 
 
 def endpoint_for(
-    reactor: PosixReactorBase, section: UpstreamSection, terms: Terms | None = None
+    reactor: PosixReactorBase,
+    section: UpstreamSection,
+    terms: Terms | None = None,
+    *,
+    cbs: bool,
+    read: Read = read_regular,
 ) -> EndpointFor:
     """How to connect to a host; the files of TLS are read anew each time.
 
-    `terms`: those of a gateway, which opens what comes in turns.
+    Args:
+        terms: those of a gateway, which opens what comes in turns.
+        cbs: whether the upstream's profile has tokens for nodes.
+        read: what is in files.
     """
     tls = section.tls or UpstreamTls()
-    secret = section.shows_secrets(cbs=load_profile(section.profile).cbs)
+    secret = section.shows_secrets(cbs=cbs)
 
     def endpoint_to(host: Host, server_name: str = "") -> IStreamClientEndpoint:
         if secret and not host.private:  # a redirect: configured hosts were checked
@@ -345,6 +368,7 @@ def endpoint_for(
             certificate=tls.certificate,
             key=tls.key,
             verify=tls.verify,
+            read=read,
         )
         if terms is None:
             return wrapClientTLS(creator, plain)

@@ -6,6 +6,7 @@ administration. Everything listens on free loopback ports, which stay the same o
 
 import contextlib
 import os
+import random
 import re
 import signal
 import socket
@@ -18,6 +19,8 @@ from typing import ClassVar, Self
 
 _STARTS_WITHIN_S = 120
 _STOPS_WITHIN_S = 120
+_LEAST_PORT = 10_000
+_CLIENTS_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 class Broker:
@@ -199,12 +202,19 @@ class Broker:
 
 
 def free_ports(count: int) -> list[int]:
-    """Different loopback ports that nobody listens on."""
+    """Different loopback ports that nobody listens on.
+
+    None that the system gives to clients by itself: it may do so before the broker has it.
+    """
+    tried = random.Random(time.time_ns() ^ os.getpid())
     with contextlib.ExitStack() as stack:
-        sockets = [
-            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
-        ]
-        return [listening.getsockname()[1] for listening in sockets]
+        ports: list[int] = []
+        while len(ports) < count:
+            port = tried.randrange(_LEAST_PORT, int(_CLIENTS_PORTS.read_text().split()[0]))
+            with contextlib.suppress(OSError):
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+                ports.append(port)
+        return ports
 
 
 def java(heap: str, properties: Mapping[str, object]) -> list[str]:

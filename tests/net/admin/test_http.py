@@ -554,7 +554,12 @@ def test_nobody_waits_for_a_token_file_that_is_none(kind: str, tmp_path: pathlib
     elif kind == "large":
         token.write_text("x" * 100_000)
     shown = "Authorization: Bearer secret"
-    assert get(made, "/ctl/status", "GET", shown)[0] == 401
+    with capturedLogs() as captured:
+        for _ in range(10):  # which token is right nobody knows: none is a wrong one
+            assert get(made, "/ctl/status", "GET", shown)[0] == 503
+    assert len(captured) == 1
+    assert (made.counts.refused["unread_token"], made.counts.refused["wrong_token"]) == (10, 0)
+    assert get(made, "/ctl/status")[0] == 401
     token.unlink(missing_ok=True)
     token.write_text("secret\n")
     assert get(made, "/ctl/nothing", "POST", shown) == (200, "0")

@@ -1,5 +1,7 @@
 """The first octets select the face; limits are kept; who says nothing is sent away."""
 
+import struct
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
@@ -113,6 +115,52 @@ def test_who_waits_for_us_is_not_cut_off_for_that() -> None:
     assert not wire.aborted
     net.clock.advance(10)
     assert wire.aborted
+
+
+def test_who_has_said_what_we_have_not_read_is_not_cut_off_for_that() -> None:
+    net = Net()
+    pump, wire = net.connect()
+    net.turn()
+    wire.memory = struct.pack("=II", 100, 8000)
+    for _ in range(50):
+        net.clock.advance(1)
+    assert not wire.half_closed
+    wire.memory = bytes(8)
+    wire.information = struct.pack("=44xI4xI", 50_000, 49_000) + bytes(48)
+    pump.dataReceived(HEADER_0_10[:4])
+    net.turn()
+    for _ in range(10):
+        net.clock.advance(1)
+    net.turn()
+    assert wire.half_closed
+    assert net.counts.handshake_failures["timeout"] == 1
+
+
+def test_what_waits_for_us_is_waited_for_in_all_of_a_handshake() -> None:
+    net = Net()
+    pump, wire = net.connect()
+    net.clock.advance(8)
+    wire.information = struct.pack("=44xI4xI", 8000, 7000) + bytes(48)
+    pump.dataReceived(HEADER_0_10[:4])  # which waited for 7 s
+    net.turn()
+    net.clock.advance(8)
+    wire.information = struct.pack("=44xI4xI", 16_000, 8000) + bytes(48)
+    net.turn()
+    assert not wire.half_closed
+    net.clock.advance(1.1)
+    net.turn()
+    assert wire.half_closed
+
+
+def test_nobody_is_waited_for_for_ever() -> None:
+    net = Net()
+    _, wire = net.connect()
+    net.turn()
+    wire.memory = struct.pack("=II", 100, 8000)
+    for _ in range(61):
+        net.clock.advance(1)
+    net.turn()
+    assert wire.half_closed
 
 
 def test_who_leaves_before_saying_anything_is_counted() -> None:
@@ -245,6 +293,29 @@ def test_silent_connections_do_not_keep_one_of_their_own_address_waiting() -> No
     assert [face.received for face in net.faces] == [HEADER_1_0_SASL]
     silent[0][0].dataReceived(HEADER_1_0_SASL[4:])  # it is heard all the same
     assert len(net.faces) == 2
+    assert net.counts.waiting == 0
+
+
+def test_while_we_are_late_nobody_is_silent_so_soon() -> None:
+    net = Net(entering_per_address_max=1)
+    net.connect()
+    net.connect()
+    net.clock.advance(SILENCE_S + 1)
+    for _ in range(6):
+        net.clock.advance(1)
+    assert net.counts.waiting == 1
+
+
+def test_whose_octets_we_have_not_read_is_not_silent() -> None:
+    net = Net(entering_per_address_max=1)
+    _, wire = net.connect()
+    net.connect()
+    wire.memory = struct.pack("=II", 100, 8000)
+    for _ in range(8):
+        net.clock.advance(SILENCE_S)
+    assert net.counts.waiting == 1
+    wire.memory = bytes(8)
+    net.clock.pump([SILENCE_S, SILENCE_S])
     assert net.counts.waiting == 0
 
 

@@ -8,7 +8,7 @@ import pytest
 from OpenSSL import SSL
 from support.certificates import Authority
 from support.net import Net, Wire
-from support.tls_visit import Visit
+from support.tls_visit import Renewing, Visit
 from support.work import units_of
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.protocol import Factory, Protocol
@@ -19,13 +19,14 @@ from gateway.net.tls.layer import (
     KEPT,
     MOST,
     PIECE,
+    RENEWALS_MAX,
     Terms,
     TlsFactory,
     TlsLayer,
     WithinTls,
 )
 from gateway.net.tls.records import HELLO_MAX
-from gateway.wire.work import STRANGERS, TLS_HANDSHAKE, TLS_RECORD, USER
+from gateway.wire.work import STRANGERS, TLS_HANDSHAKE, TLS_KEY_UPDATE, TLS_RECORD, USER
 
 
 @pytest.fixture
@@ -123,6 +124,22 @@ def test_a_handshake_is_as_much_as_it_is(net: Net) -> None:
         net.turn()
         for each in visits:
             each.goes_on()
+
+
+def test_a_hello_that_waits_for_its_turn_is_not_its_peers_time(net: Net) -> None:
+    visits = [Visit(net) for _ in range(STRANGERS // TLS_HANDSHAKE + 1)]
+    hellos = []
+    for each in visits:
+        with suppress(SSL.WantReadError):
+            each.tls.do_handshake()
+        hellos.append((layer_of(each), each.tls.bio_read(1 << 16)))
+    for layer, data in hellos:
+        layer.dataReceived(data)
+    assert [each.pump.behind for each in visits] == [False] * (len(visits) - 1) + [True]
+    assert [each.pump.steps for each in visits] == [1] * (len(visits) - 1) + [0]
+    net.turn()
+    assert not visits[-1].pump.behind
+    assert visits[-1].pump.steps == 1
 
 
 def test_while_something_waits_nothing_is_read(net: Net) -> None:
@@ -249,6 +266,62 @@ def test_a_stall_is_of_that_connection(net: Net) -> None:
     layer = layer_of(visit)
     visit.goes()
     assert layer.who() == "TLS of one that is over"
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_new_keys_are_as_much_work_as_they_are(net: Net, asks: bool) -> None:
+    visit = client(net)
+    sealer = Renewing(visit)
+    said = b"".join(sealer.key_update(asks=asks) for _ in range(RENEWALS_MAX))
+    units = units_of(lambda: layer_of(visit).dataReceived(said))
+    assert units >= RENEWALS_MAX * (TLS_RECORD + TLS_KEY_UPDATE)
+    layer_of(visit).dataReceived(sealer.content(b"x"))
+    assert came(net) == 1
+
+
+def test_who_renews_its_keys_again_and_again_and_says_nothing_is_cut_off(net: Net) -> None:
+    visit = client(net)
+    layer = layer_of(visit)
+    sealer = Renewing(visit)
+    for _ in range(RENEWALS_MAX):
+        layer.dataReceived(sealer.key_update())
+        net.turn()
+    layer.dataReceived(sealer.content(b"x"))
+    for _ in range(RENEWALS_MAX):
+        layer.dataReceived(sealer.key_update())
+        net.turn()
+    assert not visit.server._aborting
+    layer.dataReceived(sealer.key_update())
+    assert visit.server._aborting
+    assert net.counts.handshake_failures["keys"] == 1
+    visit.goes()
+    assert net.account.held == 0
+
+
+def test_who_says_a_little_between_new_keys_has_its_share_of_a_turn(net: Net) -> None:
+    visit = client(net)
+    sealer = Renewing(visit)
+    rounds = 3 * MOST // TLS_KEY_UPDATE
+    said = b"".join(sealer.key_update() + sealer.content(b"x") for _ in range(rounds))
+    piece = PIECE // TLS_RECORD * (TLS_RECORD + TLS_KEY_UPDATE)
+    assert units_of(lambda: layer_of(visit).dataReceived(said)) < MOST + piece
+    assert came(net) < rounds
+    for _ in range(5):
+        net.turn()
+    assert came(net) == rounds
+
+
+def test_content_is_no_new_keys_however_it_comes(net: Net) -> None:
+    visit = client(net)
+    sealer = Renewing(visit)
+    said = b"".join(sealer.content(bytes(size)) for size in (1, 3000, 0, 16_000, 5))
+    layer = layer_of(visit)
+
+    def says() -> None:
+        for at in range(0, len(said), 700):
+            layer.dataReceived(said[at : at + 700])
+
+    assert units_of(says) < TLS_KEY_UPDATE
 
 
 class Road:

@@ -19,7 +19,7 @@ def hello(says: int, body: bytes = b"") -> bytes:
 def test_a_record_of_one_octet_costs_as_much_as_any() -> None:
     records = Records()
     records.add(record(b"x") * 1000)
-    piece, units = records.piece(10 * TLS_RECORD)
+    piece, units, *_ = records.piece(10 * TLS_RECORD)
     assert piece == record(b"x") * 10
     assert units == 10 * TLS_RECORD + len(piece) // OCTETS_OPENED
     assert records.octets == 990 * 6
@@ -29,7 +29,7 @@ def test_large_records_are_one_piece() -> None:
     records = Records()
     came = record(bytes(16_000)) * 4
     records.add(came)
-    assert records.piece(10 * TLS_RECORD) == (came, 4 * TLS_RECORD + len(came) // OCTETS_OPENED)
+    assert records.piece(10 * TLS_RECORD)[:2] == (came, 4 * TLS_RECORD + len(came) // OCTETS_OPENED)
     assert not records.ready
     assert records.octets == 0
 
@@ -68,7 +68,7 @@ def test_however_it_comes_every_octet_is_given_once_and_each_record_is_charged(
         records.add(came[at : at + step])
         at += step
         while records.ready:
-            piece, cost = records.piece(limit)
+            piece, cost, *_ = records.piece(limit)
             assert piece
             given_out += piece
             units += cost
@@ -112,3 +112,18 @@ def test_other_messages_may_be_larger() -> None:
     said = b"\x0b" + (HELLO_MAX + 1).to_bytes(3)
     assert not ClearMessages(2 * HELLO_MAX).too_large(record(said, 22))
     assert ClearMessages(HELLO_MAX).too_large(record(said, 22))
+
+
+@pytest.mark.parametrize("cut", [3, 20, 27, 40])
+def test_what_a_piece_held_beside_its_content_may_be_new_keys(cut: int) -> None:
+    came = record(bytes(4 + 17)) + record(bytes(5 + 17)) + record(bytes(100 + 17))
+    records = Records()
+    pieces = []
+    for part in (came[:cut], came[cut:]):
+        records.add(part)
+        while records.ready:
+            pieces.append(records.piece(10 * TLS_RECORD))
+    assert sum(piece.whole for piece in pieces) == 3
+    assert sum(piece.content_most for piece in pieces) == 109
+    assert pieces[-1].key_updates(pieces[-1].content_most - 4) == 0
+    assert pieces[-1].key_updates(pieces[-1].content_most - 5) == 1

@@ -19,6 +19,7 @@ from gateway.net.upstreams.credentials import (
     expiry_ms,
     shared_access_signature,
 )
+from gateway.translate.profiles.loading import load_profile
 
 NOW_MS = 1_790_000_000_123
 AUDIENCE = "sb://name.servicebus.windows.net/orders"
@@ -27,7 +28,8 @@ AUDIENCE = "sb://name.servicebus.windows.net/orders"
 def credentials(**keys: object) -> UpstreamCredentials:
     given = {"hosts": ["amqps://name.servicebus.windows.net"], **keys}
     text = "upstreams.up=" + yaml.safe_dump(given, default_flow_style=True)
-    return UpstreamCredentials("up", load(None, [text]).upstreams["up"])
+    section = load(None, [text]).upstreams["up"]
+    return UpstreamCredentials("up", section, cbs=load_profile(section.profile).cbs)
 
 
 def web_token(claims: object) -> str:

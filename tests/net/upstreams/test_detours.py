@@ -269,10 +269,10 @@ def test_secrets_are_not_shown_to_a_host_where_anybody_may_read_along(tmp_path):
     secret.write_text("x")
     given = {"hosts": ["amqp://localhost"], "username": "me", "password_file": str(secret)}
     reactor = MemoryReactorClock()
-    endpoint_to = endpoint_for(reactor, UpstreamSection.model_validate(given))
+    endpoint_to = endpoint_for(reactor, UpstreamSection.model_validate(given), cbs=False)
     endpoint_to(Host(False, "localhost", 5672))
     endpoint_to(Host(True, OTHER, 5671))
     with pytest.raises(BareError):
         endpoint_to(Host(False, OTHER, 5672))
     allowed = UpstreamSection.model_validate(given | {"allow_plain_without_tls": True})
-    endpoint_for(reactor, allowed)(Host(False, OTHER, 5672))
+    endpoint_for(reactor, allowed, cbs=False)(Host(False, OTHER, 5672))

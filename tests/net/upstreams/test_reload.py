@@ -26,8 +26,10 @@ from gateway.message import Refusal
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.control import Control
 from gateway.net.admin.pieces import Pieces
+from gateway.net.kept_files import read_all
 from gateway.net.listening.users import make_user, write_users
 from gateway.net.upstreams.reload import READING_S, SIGNALLED, BusyError, fixed
+from gateway.service.files import kept
 from gateway.wire.accounts import Account
 
 UPSTREAMS = {name: {"hosts": [f"amqp://127.0.0.1:{port}"]} for name, port in [("a", 1), ("b", 2)]}
@@ -71,6 +73,10 @@ class Stay:
     def read(self) -> Settings:
         self.file.write_text(yaml.safe_dump(self.raw))
         return load(self.file)
+
+    def files_are_read(self) -> None:
+        service = self.whole.service
+        service.files.keep(read_all(kept(service.reloading.settings)))
 
     def reload(self) -> str:
         change = self.whole.service.reloading.change
@@ -201,12 +207,16 @@ def test_ctl_wants_the_token_and_is_not_there_without_one(stay: Stay) -> None:
     assert stay.ask("nothing", {})[0] == 404
     assert stay.ask("reload")[0] == stay.ask("status", {})[0] == 405
     stay.token.write_text("other")
+    stay.files_are_read()
     assert stay.ask("status")[0] == 401
     assert stay.ask("status", token="other")[0] == 200
     stay.token.write_text("")
+    stay.files_are_read()
     assert stay.ask("status", token="")[0] == 401
-    stay.token.unlink()
     assert stay.ask("status")[0] == 401
+    stay.token.unlink()
+    stay.files_are_read()
+    assert stay.ask("status")[0] == 503
     stay.token.write_text("x")
     del stay.raw["admin_token_file"]
     stay.reload()

@@ -11,7 +11,9 @@ from support.whole_gateway import START_S, WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
 from gateway.faces.upstream_1_0.health import UpstreamState
+from gateway.net.kept_files import read_all
 from gateway.net.upstreams.renewal import Renewal
+from gateway.service.files import kept
 
 
 class FakePump:
@@ -73,8 +75,18 @@ class Stand:
         self.queue = queue
         self.connect()
 
+    def look(self) -> None:
+        """When the files have been read again."""
+        self.read()
+        self.renewal.look()
+
+    def read(self) -> None:
+        service = self.whole.service
+        service.files.keep(read_all(kept(service.reloading.settings)))
+
     def connect(self, state: UpstreamState = UpstreamState.UP) -> None:
         """What is shown is what is in the file now."""
+        self.read()
         upstreams = self.whole.service.upstreams
         upstreams.credentials["a"].mechanisms(True)
         health = upstreams.upstreams["a"].health
@@ -91,20 +103,20 @@ def test_a_new_token_is_shown_when_what_is_in_flight_has_settled(
     tmp_path: pathlib.Path, keys: dict[str, object]
 ) -> None:
     stand = Stand(tmp_path, **keys)
-    stand.renewal.look()
+    stand.look()
     assert not stand.rests()
     stand.queue.unsettled = 1
     stand.file.write_text("two")
-    stand.renewal.look()
+    stand.look()
     assert stand.rests() and stand.whole.service.reloading.under_way
-    stand.renewal.look()
+    stand.look()
     assert stand.dialer.redialled == 0
     stand.queue.unsettled = 0
-    stand.renewal.look()
+    stand.look()
     assert (stand.dialer.redialled, stand.rests()) == (1, False)
     assert stand.whole.service.reloading.under_way == ""
-    stand.renewal.look()
-    stand.renewal.look()
+    stand.look()
+    stand.look()
     assert stand.dialer.redialled == 1
 
 
@@ -112,9 +124,9 @@ def test_what_does_not_settle_holds_a_new_token_up_for_a_while_only(tmp_path: pa
     stand = Stand(tmp_path)
     stand.queue.unsettled = 1
     stand.file.write_text("two")
-    stand.renewal.look()
+    stand.look()
     stand.whole.pass_time(6)
-    stand.renewal.look()
+    stand.look()
     assert stand.dialer.redialled == 1
     stand.queue.unsettled = 0
 
@@ -125,12 +137,12 @@ def test_nor_does_it_hold_it_up_until_the_old_token_expires(tmp_path: pathlib.Pa
     stand.connect()
     stand.queue.unsettled = 1
     stand.file.write_text(jwt(START_S + 600))
-    stand.renewal.look()
+    stand.look()
     stand.whole.pass_time(2)
-    stand.renewal.look()
+    stand.look()
     assert stand.dialer.redialled == 0
     stand.whole.pass_time(1)
-    stand.renewal.look()
+    stand.look()
     assert stand.dialer.redialled == 1
     stand.queue.unsettled = 0
 
@@ -139,10 +151,10 @@ def test_a_connection_that_ended_meanwhile_needs_no_other_end(tmp_path: pathlib.
     stand = Stand(tmp_path)
     stand.queue.unsettled = 1
     stand.file.write_text("two")
-    stand.renewal.look()
+    stand.look()
     stand.dialer.pump = FakePump()
     stand.connect()
-    stand.renewal.look()
+    stand.look()
     assert (stand.dialer.redialled, stand.rests()) == (0, False)
     assert stand.whole.service.reloading.under_way == ""
     stand.queue.unsettled = 0
@@ -153,8 +165,8 @@ def test_a_token_that_was_replaced_right_after_it_was_shown_is_not_taken_for_the
 ) -> None:
     stand = Stand(tmp_path)
     stand.file.write_text("two")  # before anybody has looked
-    stand.renewal.look()
-    stand.renewal.look()
+    stand.look()
+    stand.look()
     assert stand.dialer.redialled == 1
 
 
@@ -162,52 +174,52 @@ def test_a_token_that_a_detour_has_shown_is_new_to_the_upstream_itself(
     tmp_path: pathlib.Path,
 ) -> None:
     stand = Stand(tmp_path)
-    stand.renewal.look()
+    stand.look()
     stand.file.write_text("two")
     stand.connect()  # not to the upstream itself
-    stand.renewal.look()
-    stand.renewal.look()
+    stand.look()
+    stand.look()
     assert stand.dialer.redialled == 1
-    stand.renewal.look()
+    stand.look()
     assert (stand.dialer.redialled, stand.rests()) == (1, False)
 
 
 def test_a_token_that_a_new_connection_has_shown_is_not_new(tmp_path: pathlib.Path) -> None:
     stand = Stand(tmp_path)
-    stand.renewal.look()
+    stand.look()
     stand.file.write_text("two")
     stand.dialer.pump = FakePump()
     stand.connect()
-    stand.renewal.look()
-    stand.renewal.look()
+    stand.look()
+    stand.look()
     assert (stand.dialer.redialled, stand.rests()) == (0, False)
 
 
 def test_a_new_token_ends_the_wait_for_the_next_try_once(tmp_path: pathlib.Path) -> None:
     stand = Stand(tmp_path)
     stand.connect(UpstreamState.DOWN)
-    stand.renewal.look()
+    stand.look()
     assert stand.dialer.hastened == 0
     stand.file.write_text("two")
-    stand.renewal.look()
-    stand.renewal.look()
+    stand.look()
+    stand.look()
     assert (stand.dialer.hastened, stand.dialer.redialled, stand.rests()) == (1, 0, False)
 
 
 def test_a_token_file_that_is_empty_or_gone_changes_nothing(tmp_path: pathlib.Path) -> None:
     stand = Stand(tmp_path)
     stand.file.write_text("")
-    stand.renewal.look()
+    stand.look()
     stand.file.unlink()
-    stand.renewal.look()
+    stand.look()
     assert (stand.dialer.redialled, stand.rests()) == (0, False)
 
 
 def test_a_token_for_single_nodes_needs_no_new_connection(tmp_path: pathlib.Path) -> None:
     stand = Stand(tmp_path, "azure-service-bus")
     stand.file.write_text("two")
-    stand.renewal.look()
-    stand.renewal.look()
+    stand.look()
+    stand.look()
     assert (stand.dialer.redialled, stand.rests()) == (0, False)
 
 
@@ -216,11 +228,11 @@ def test_a_token_without_successor_is_told_of_once(tmp_path: pathlib.Path) -> No
     stand.file.write_text(jwt(START_S + 90))
     stand.connect()
     with capturedLogs() as logs:
-        stand.renewal.look()
+        stand.look()
         assert logs == []
         stand.whole.pass_time(40)
-        stand.renewal.look()
-        stand.renewal.look()
+        stand.look()
+        stand.look()
     told = [formatEvent(each) for each in logs if each["log_source"] is stand.renewal]
     assert told == ["upstream a: its token expires in 50 s, and token_file has no other"]
 
@@ -230,7 +242,7 @@ def test_a_token_that_has_expired_is_told_of_too(tmp_path: pathlib.Path) -> None
     stand.file.write_text(jwt(START_S - 1))
     stand.connect(UpstreamState.DOWN)
     with capturedLogs() as logs:
-        stand.renewal.look()
-        stand.renewal.look()
+        stand.look()
+        stand.look()
     told = [formatEvent(each) for each in logs if each["log_source"] is stand.renewal]
     assert told == ["upstream a: its token has expired, and token_file has no other"]

@@ -3,7 +3,7 @@
 import pathlib
 
 from gateway.config import load
-from gateway.net.exposed import exposed
+from gateway.service.exposed import exposed
 
 
 def test_each_secret_that_others_can_read_is_named(tmp_path: pathlib.Path) -> None:
