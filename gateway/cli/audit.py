@@ -38,7 +38,7 @@ NOT_COMPARED: Final = 3
 
 @final
 class Reading:
-    """The records of segments, those behind damage too; `broken`: there was some, and it is told."""
+    """The records of segments, behind damage too; `broken`: there was some, and was told of."""
 
     def __init__(self, files: list[pathlib.Path]) -> None:
         self.broken = False

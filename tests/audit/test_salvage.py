@@ -62,7 +62,7 @@ def test_octets_that_are_gone_or_too_many_cost_the_blocks_that_they_touch(data: 
     end = data.draw(st.integers(start, min(len(WHOLE), start + 2000)))
     other = data.draw(st.binary(max_size=50))
     octets = WHOLE[:start] + other + WHOLE[end:]
-    salvage, found = salvaged(octets)
+    _salvage, found = salvaged(octets)
     touched = [block for block in BLOCKS if block.offset < end and start < block.end]
     lost = {number for block in touched for number in numbers(block)}
     # What begins or ends where octets were put in may be read or not; nothing is made up.
