@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.breaks import BreakClass, as_breaks
@@ -25,21 +25,31 @@ def with_previous(segments: DataFrame) -> DataFrame:
 def gaps_inside(segments: DataFrame) -> DataFrame:
     """Damaged blocks and sequence gaps, with their places."""
     found = segments.select("segment", "incarnation", F.inline("findings")).where("problem <> ''")
-    detail = F.concat(
-        F.col("problem"),
-        F.when(
-            F.col("expected").isNotNull(),
-            F.format_string(" (expected sequence %d, found %d)", "expected", "found"),
-        ).otherwise(""),
-    )
+    detail = F.concat(F.col("problem"), _numbers(F.col("expected"), F.col("found")))
     return as_breaks(found.withColumn("sequence", F.col("expected")), BreakClass.LOG_GAP, detail)
+
+
+def _numbers(expected: Column, found: Column) -> Column:
+    """What a finding says of sequence numbers, as `reader.numbers_in_words`."""
+    last = found - 1
+    return (
+        F.when(expected.isNull() | (found == expected), "")
+        .when(found.isNull(), F.format_string(" (record %d and all behind it are missing)", expected))
+        .when(last == expected, F.format_string(" (record %d is missing)", expected))
+        .when(last > expected, F.format_string(" (records %d to %d are missing)", expected, last))
+        .otherwise(F.format_string(" (expected record %d, found %d)", expected, found))
+    )
 
 
 def gaps_between(paired: DataFrame) -> DataFrame:
     """Segments missing, changed or out of place; `paired` by `with_previous`."""
     missing = F.coalesce(F.col("before_number"), F.lit(0)) + 1 != F.col("number")
     changed = F.col("before_sha256") != F.col("previous_sha256")
-    jump = F.col("before_last_sequence") + 1 != F.col("first_sequence")
+    # What is missing with a damaged block that a segment begins with is told with that.
+    told = F.exists(
+        "findings", lambda one: (one.found == F.col("first_sequence")) & one.expected.isNull()
+    )
+    jump = (F.col("before_last_sequence") + 1 != F.col("first_sequence")) & ~told
     late = F.col("before_segment").isNull() & (F.col("first_sequence") != 1)
     detail = (
         F.when(

@@ -203,7 +203,7 @@ def numbers_in_words(expected: int, found: int) -> str:
 
     `found` 0: nothing came behind it.
     """
-    if not expected:
+    if not expected or found == expected:
         return ""
     if not found:
         return f" (record {expected} and all behind it are missing)"

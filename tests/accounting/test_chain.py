@@ -122,7 +122,7 @@ def test_damage_is_told_once_and_where_it_is(paired):
 def test_a_sequence_gap_says_what_was_expected(paired):
     gap = FIRST | {"findings": [(0, 100, "sequence gap", 3, 5, None)]}
     assert details(chain.gaps_inside(paired(gap))) == [
-        ("one", "sequence gap (expected sequence 3, found 5)")
+        ("one", "sequence gap (records 3 to 4 are missing)")
     ]
 
 
