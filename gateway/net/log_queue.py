@@ -43,6 +43,7 @@ class LogQueue:
         self._octets_max = octets_max
         self._lines: deque[bytes] = deque()
         self._octets = 0  # with those that are being written
+        self._busy = False  # its thread has something in hand
         self._full = False
         self._untold = 0
         self._torn = False  # the last line that was written was cut
@@ -73,7 +74,7 @@ class LogQueue:
         """Wait until all of it is written, `FLUSH_S` at most; nobody waits a second time."""
         with self._changed:
             patience_s = 0 if self._hung else FLUSH_S
-            self._hung = not self._changed.wait_for(lambda: self._octets == 0, patience_s)
+            self._hung = not self._changed.wait_for(self._is_done, patience_s)
 
     def _run(self) -> None:
         """In its thread."""
@@ -83,14 +84,19 @@ class LogQueue:
             with self._changed:
                 self._drop(lost)
                 untold = self._untold if not self._lines and not lost else 0
+                self._octets -= sum(map(len, lines)) + LINE_OCTETS * len(lines)
                 if not self._lines:
                     self._full = False
-            # It stands before whatever is put from now on.
+            # It stands before whatever is put from now on; for that there is room again, or a gap
+            # would end with one more that nothing tells of.
             told = untold > 0 and self._write([self._gap(untold)]) == 0
             with self._changed:
                 self._untold -= untold if told else 0
-                self._octets -= sum(map(len, lines)) + LINE_OCTETS * len(lines)
+                self._busy = False
                 self._changed.notify_all()
+
+    def _is_done(self) -> bool:
+        return not self._lines and not self._busy
 
     def _drop(self, count: int) -> None:
         self.dropped += count
@@ -100,6 +106,7 @@ class LogQueue:
         """Wait for a line; with it come as many as a pipe takes in one piece, or not at all."""
         with self._changed:
             self._changed.wait_for(lambda: self._lines)
+            self._busy = True
             lines = [self._lines.popleft()]
             room = select.PIPE_BUF - len(lines[0])
             while self._lines and len(self._lines[0]) <= room:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -75,11 +76,17 @@ def module_problem(name: str) -> str:
     return ""
 
 
+@cache
+def paths() -> list[str]:
+    """Of the keys of the configuration."""
+    return [key.path for key in keys()]
+
+
 def is_key(text: str) -> bool:
     """Whether it is a key of the configuration, or a section; `*` and NAME are any name."""
     wanted = text.removesuffix(".*").replace("*", "NAME")
-    paths = [key.path for key in keys()]
-    return any(path == wanted or path.startswith((wanted + ".", wanted + "[")) for path in paths)
+    inside = (wanted + ".", wanted + "[")
+    return any(path == wanted or path.startswith(inside) for path in paths())
 
 
 def is_value(text: str) -> bool:
@@ -159,7 +166,7 @@ def test_every_metric_that_is_named_is_there(page: Path) -> None:
 
 @each_page
 def test_every_key_of_the_configuration_that_is_named_is_there(page: Path) -> None:
-    sections = {key.path.partition(".")[0] for key in keys() if "." in key.path}
+    sections = {path.partition(".")[0] for path in paths() if "." in path}
     for text in quoted(page):
         first, dot, _ = text.partition(".")
         if dot and first in sections - PACKAGES and re.fullmatch(r"[A-Za-z_][\w.*]*", text):

@@ -83,6 +83,6 @@ def test_what_a_virtual_host_holds_that_is_not_configured_is_accounted_for(
             assert depth(Lines(gateway.amqp_port, login), "q") == COPIES
         gateway.kill()
     gateway.start()
-    assert "'two' is not configured; what it holds is kept" in gateway.log()
+    assert gateway.said("'two' is not configured; what it holds is kept")
     assert gateway.stop() == 0
     reconcile(gateway.audit)

@@ -95,5 +95,5 @@ def test_a_reload_ends_what_is_no_longer_allowed(proton: Client, ruled: Ruled) -
     ruled.file.write_text("rules: [{allow: connect}]")
     ruled.gateway.signal(signal.SIGHUP)
     assert "amqp:unauthorized-access" in str(waiting.finish().errors)
-    assert "denied by no rule fits" in ruled.gateway.log()
+    assert ruled.gateway.said("denied by no rule fits")
     assert ruled.gateway.metrics()['gateway_access_refused_total{action="consume"}'] == 1

@@ -65,6 +65,21 @@ def test_what_nobody_reads_fills_the_queue_and_then_is_dropped(pipe: tuple[int, 
     assert told(reader, b"goes\n") == [b"on it goes\n"]
 
 
+def test_whoever_has_read_of_a_gap_finds_room_behind_it(pipe: tuple[int, int]) -> None:
+    reader, writer = pipe
+
+    def gap_and_more(count: int) -> bytes:
+        queue.put(b"on it goes\n")  # as somebody does before its line is out
+        return gap(count)
+
+    queue = LogQueue(writer, gap_and_more, octets_max=ROOM)
+    queue.start()
+    for _ in range(30):
+        queue.put(LINE)
+    assert told(reader, b"goes\n") == [LINE] * 20 + [gap(10), b"on it goes\n"]
+    assert queue.dropped == 10
+
+
 def test_one_gap_is_told_where_it_is_however_slowly_it_flows_again(pipe: tuple[int, int]) -> None:
     reader, writer = pipe
     queue = queue_on(writer)

@@ -107,13 +107,18 @@ class LedgerCheck:
     def __init__(self, records: list[Record]) -> None:
         self.problems: list[str] = []
         self.kinds: Counter[Kind] = Counter()
-        self.held: dict[Copy, tuple[int, bool]] = {}
-        self.open: dict[tuple[str, int, int, int], bool] = {}
+        self.held: dict[Copy, bool] = {}  # whether it is durable
+        self.depths: Counter[str] = Counter()
+        self.checksums: Counter[str] = Counter()
+        self.open: dict[tuple[str, int, int, int], bool] = {}  # whether it is browsed
+        self.taken: set[Copy] = set()
+        self.unsettled: Counter[str] = Counter()  # of a node, without those that are browsed
+        self.unsettled_of: Counter[int] = Counter()  # of a link
         self.routes: dict[tuple[str, int], int] = {}
         self.routed: Counter[str] = Counter()
         self.received: Counter[int] = Counter()
         self.ended: Counter[int] = Counter()
-        self.durable: dict[Copy, int] = {}
+        self.durable: set[Copy] = set()
         for record in records:
             self.kinds[record.kind] += 1
             self._step(record)
@@ -142,12 +147,12 @@ class LedgerCheck:
             self._open_route(record, -1)
             self._need(record, copy not in self.held, "entered twice")
             durable = bool(record.flags & Flag.DURABLE)
-            self.held[copy] = (record.message, durable)
+            self._hold(copy, durable)
             if durable:
-                self.durable[copy] = record.message
+                self.durable.add(copy)
         elif kind == Kind.RECOVERED:
-            self._need(record, self.durable.get(copy) == record.message, "recovered from nowhere")
-            self.held[copy] = (record.message, True)
+            self._need(record, copy in self.durable, "recovered from nowhere")
+            self._hold(copy, durable=True)
         elif kind in REMOVALS:
             self._remove(record)
         elif kind == Kind.SENT:
@@ -157,7 +162,7 @@ class LedgerCheck:
         elif kind == Kind.QUEUE_CHECKPOINT:
             self._checkpoint(record)
         elif kind == Kind.OUTLET_CHECKPOINT:
-            unsettled = sum(1 for _, _, _, link in self.open if link == record.link)
+            unsettled = self.unsettled_of[record.link]
             self._need(record, unsettled == record.copies, f"{unsettled} unsettled")
         elif kind == Kind.ROUTE_CHECKPOINT:
             routed = self.routed[record.exchange]
@@ -168,11 +173,16 @@ class LedgerCheck:
             self._need(record, pending == record.copies, f"{pending} pending")
 
     def _start(self) -> None:
-        lost = set(self.durable) - {copy for copy, (_, durable) in self.held.items() if durable}
+        lost = self.durable - {copy for copy, durable in self.held.items() if durable}
         if lost:
             self.problems.append(f"durable copies that no record ended: {lost}")
         self.held.clear()
+        self.depths.clear()
+        self.checksums.clear()
         self.open.clear()
+        self.taken.clear()
+        self.unsettled.clear()
+        self.unsettled_of.clear()
         self.routed.clear()
         self.routes.clear()  # what transactions held is gone
 
@@ -186,23 +196,29 @@ class LedgerCheck:
         self._need(record, left >= 0, "ends a copy that no route made")
         self.routes[route] = left
 
+    def _hold(self, copy: Copy, durable: bool) -> None:
+        node, position, message = copy
+        if copy not in self.held:
+            self.depths[node] += 1
+            self.checksums[node] ^= entry_mix(message, position)
+        self.held[copy] = durable
+
     def _remove(self, record: Record) -> None:
         copy = (record.node, record.position, record.message)
         held = self.held.pop(copy, None)
-        self.durable.pop(copy, None)
+        if held is not None:
+            self.depths[record.node] -= 1
+            self.checksums[record.node] ^= entry_mix(record.message, record.position)
+        self.durable.discard(copy)
         self.ended[record.message] += 1
-        self._need(record, held is not None and held[0] == record.message, "not in the queue")
+        self._need(record, held is not None, "not in the queue")
 
     def _sent(self, record: Record) -> None:
         copy = (record.node, record.position, record.message)
         browsed = bool(record.flags & Flag.COPY)
         self._need(record, copy in self.held, "sent, but not in the queue")
         if not browsed:
-            taken = any(
-                (node, position, message) == copy and not browsing
-                for (node, position, message, _), browsing in self.open.items()
-            )
-            self._need(record, not taken, "sent to two at once")
+            self._need(record, copy not in self.taken, "sent to two at once")
         if record.flags & Flag.SETTLED:
             if not browsed:
                 self._remove(record)
@@ -210,25 +226,29 @@ class LedgerCheck:
         delivery = (record.node, record.position, record.message, record.link)
         self._need(record, delivery not in self.open, "sent twice to one outlet")
         self.open[delivery] = browsed
+        self.unsettled_of[record.link] += 1
+        if not browsed:
+            self.taken.add(copy)
+            self.unsettled[record.node] += 1
 
     def _settled(self, record: Record) -> None:
         delivery = (record.node, record.position, record.message, record.link)
         browsed = self.open.pop(delivery, None)
         self._need(record, browsed is not None, "settled, but not sent")
+        if browsed is not None:
+            self.unsettled_of[record.link] -= 1
+        if browsed is False:
+            self.taken.discard((record.node, record.position, record.message))
+            self.unsettled[record.node] -= 1
         self._need(record, browsed == bool(record.flags & Flag.COPY), "COPY does not agree")
         if record.flags & Flag.REMOVED:
             self._need(record, not browsed, "a browsed copy was removed")
             self._remove(record)
 
     def _checkpoint(self, record: Record) -> None:
-        checksum = depth = unsettled = 0
-        for (node, position, _), (message, _) in self.held.items():
-            if node == record.node:
-                depth += 1
-                checksum ^= entry_mix(message, position)
-        for (node, _, _, _), browsed in self.open.items():
-            if node == record.node and not browsed:
-                unsettled += 1
+        depth = self.depths[record.node]
+        checksum = self.checksums[record.node]
+        unsettled = self.unsettled[record.node]
         self._need(record, depth == record.position, f"depth is {depth}")
         self._need(record, checksum == record.id_digest, f"checksum is {checksum}")
         self._need(record, unsettled == record.copies, f"{unsettled} unsettled")

@@ -23,7 +23,7 @@ def garbage_of(do: Callable[[], object]) -> list[str]:
     """
     while gc.collect():
         pass
-    gc.freeze()  # what there is by now is not looked at
+    gc.freeze()  # what there is by now is not looked at, neither here nor by any later test
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
         do()
@@ -33,4 +33,3 @@ def garbage_of(do: Callable[[], object]) -> list[str]:
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
-        gc.unfreeze()

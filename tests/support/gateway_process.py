@@ -19,6 +19,7 @@ import yaml
 STARTS_WITHIN_S = 60
 STOPS_WITHIN_S = 60
 ENDS_WITHIN_S = 60
+SAID_WITHIN_S = 60
 LOOKS_EVERY_S = 0.02
 _READY = re.compile(r"is ready: (.*), data in .*\((\d+) messages recovered\)")
 _PORT = re.compile(r"([A-Za-z ]+) \S*:(\d+)")
@@ -113,8 +114,18 @@ class GatewayProcess:
         return self.ports["admin"]
 
     def log(self) -> str:
-        """What it has written to standard output and error, in all its lives."""
+        """What it has written to standard output and error, in all its lives.
+
+        A thread writes its lines: what has happened may not be there yet, unless it has ended.
+        """
         return self._log.read_text() if self._log.exists() else ""
+
+    def said(self, words: str, times: int = 1) -> bool:
+        """Whether its log has these words so often, or soon gets them."""
+        deadline = time.monotonic() + SAID_WITHIN_S
+        while self.log().count(words) < times and time.monotonic() < deadline:
+            time.sleep(LOOKS_EVERY_S)
+        return self.log().count(words) >= times
 
     def signal(self, sig: signal.Signals) -> None:
         """Send it a signal."""

@@ -1,6 +1,5 @@
 """Who the gateway is at an upstream: each mechanism against a server that really asks."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ from interop.brokers.broker_j import BrokerJ
 from support.certificates import Authority
 from support.gateway_process import GatewayProcess
 
-PATIENCE_S = 60
 LETTERS = ("--count", "2", "--body", "letter {n}")
 
 
@@ -27,14 +25,6 @@ def goes_through(gateway: GatewayProcess) -> None:
     received = gateway.tool("receive", *to, "--from", "orders", "--count", "2")
     assert "letter 1" in received.stdout, received.stderr + gateway.log()
     assert "letter 2" in received.stdout
-
-
-def said(gateway: GatewayProcess, words: str) -> bool:
-    """Whether its log has these words, or soon gets them."""
-    deadline = time.monotonic() + PATIENCE_S
-    while words not in gateway.log() and time.monotonic() < deadline:
-        gateway.get("/healthz")
-    return words in gateway.log()
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "PLAIN"])
@@ -64,7 +54,7 @@ def test_a_wrong_password_that_is_proved_by_scram_is_refused_and_said(
         "mechanisms": ["SCRAM-SHA-256"],
     }
     with behind(tmp_path / "gateway", upstream) as gateway:
-        assert said(gateway, "refused our credentials"), gateway.log()
+        assert gateway.said("refused our credentials"), gateway.log()
 
 
 def test_a_certificate_is_who_we_are(tmp_path: Path) -> None:
@@ -90,7 +80,7 @@ def test_a_certificate_is_who_we_are(tmp_path: Path) -> None:
             "tls": {"ca": str(authority.ca), "certificate": str(own), "key": str(own_key)},
         }
         with behind(tmp_path / "near", upstream) as near:
-            assert said(near, "upstream main: connected"), near.log()
+            assert near.said("upstream main: connected"), near.log()
         accepted = 'gateway_authentications_total{mechanism="EXTERNAL",outcome="accepted"}'
         assert far.metrics()[accepted] >= 1
 
@@ -110,7 +100,7 @@ def test_a_gateway_behind_a_gateway_proves_its_password(tmp_path: Path, mechanis
             "mechanisms": [mechanism],
         }
         with behind(tmp_path / "near", upstream) as near:
-            assert said(near, "upstream main: connected"), near.log()
+            assert near.said("upstream main: connected"), near.log()
             checked = near.tool(
                 "check", "--config", str(tmp_path / "near/gateway.yaml"), "--connect"
             )

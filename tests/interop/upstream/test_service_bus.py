@@ -157,7 +157,7 @@ def test_a_token_that_is_not_taken_is_said_in_the_log_and_to_the_client(
             talk.subscribes(ENTITY)
         assert refused.value.code == 403
         talk.hang_up()
-        assert f"token for {ENTITY}: 401 InvalidSignature" in gateway.log()
+        assert gateway.said(f"token for {ENTITY}: 401 InvalidSignature")
         assert KEY not in gateway.log()
 
 
