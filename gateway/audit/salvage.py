@@ -4,8 +4,8 @@ Behind damage it goes on with the next block whose checksum is right and whose r
 one behind the other. Which numbers are missing is told with the damage, so that whoever judges what
 is left knows what it cannot prove. A header that cannot be read is made up for by the file's name.
 
-A last block that is half written is no damage yet: a gateway may be writing it. Standard library
-only, as in `reader`.
+A last block that is half written is no damage yet: a gateway may be writing it, unless it has said
+before that it stops. Standard library only, as in `reader`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ from gateway.audit.reader import (
 )
 from gateway.audit.schema import (
     BLOCK_HEADER,
+    FIELD_NAMES,
+    FIELDS,
     LAYOUTS,
     NAME_ENTRY,
     BlockKind,
+    Kind,
     segment_numbers,
 )
 
@@ -43,6 +46,7 @@ _MAY_BEGIN: Final = {
     for version in LAYOUTS
 }
 _KIND_AT: Final = 8  # in a block's header
+_RECORD_KIND_AT: Final = FIELDS[FIELD_NAMES.index("kind")].offset  # of a record of any version
 CHECKED: Final = 4  # octets that are summed up in search of blocks, in segments: false ones cost
 
 
@@ -69,6 +73,7 @@ class Salvage:
         self.damages: list[Damage] = []
         self.unfinished: Damage | None = None
         self._last = max(last, 0)  # sequence number of the last good record
+        self._stopped = False  # the last good record says that the gateway stops
         self._open: Damage | None = None  # the last damage, until a record comes behind it
         self._budget = CHECKED * len(segment.octets)
 
@@ -107,6 +112,8 @@ class Salvage:
             )
             self._close()
         self._last = last_sequence(octets, block)
+        kind = octets[block.end - block.record_octets + _RECORD_KIND_AT]
+        self._stopped = kind == Kind.INCARNATION_STOPPED
 
     def _expected(self) -> int:
         return self._last + 1 if self._last else 0
@@ -117,7 +124,7 @@ class Salvage:
             self._open = None
 
     def _ends_with(self, damage: Damage) -> None:
-        if self.segment.torn:
+        if self.segment.torn and not self._stopped:
             self.unfinished = damage
         else:
             self._close()

@@ -20,11 +20,12 @@ from gateway.audit.reader import (
     last_sequence,
     names_in,
     segment_paths,
+    sequence_at,
     sequence_break,
     shown,
 )
 from gateway.audit.salvage import Salvage
-from gateway.audit.schema import FIELD_NAMES, FIELDS, BlockKind, Kind
+from gateway.audit.schema import FIELD_NAMES, FIELDS, BlockKind, Kind, segment_numbers
 from gateway.files.whole import read_segment
 
 _KIND_AT: Final = FIELDS[FIELD_NAMES.index("kind")].offset  # in a record of any version
@@ -85,6 +86,7 @@ class _Look:
         if self._unfinished is not None:  # and nobody goes on with it
             self._found.append(self._unfinished._replace(expected=self._expected))
             self._at_end = True
+        first = self._expected
         salvage = Salvage(segment, self._expected - 1)
         texts: dict[int, str] = {0: ""}
         inside: list[Damage] = []
@@ -96,16 +98,22 @@ class _Look:
                 continue
             broken = sequence_break(segment.octets, block, self._expected)
             self._expected = last_sequence(segment.octets, block) + 1
-            if broken is not None and not salvage.skipped:
+            if not begun and self._at_end:
+                found = sequence_at(segment.octets, block.start)
+                self._found[-1] = self._found[-1]._replace(found=found)
+            elif broken is not None and not salvage.skipped:
                 gap = Damage(segment.name, block.ordinal, broken[0], "gap", *broken[1:])
                 if begun:
                     inside.append(gap)
+                elif between is not None:  # what is missing is told with its cause
+                    between = between._replace(expected=gap.expected, found=gap.found)
                 else:
-                    between = self._missing_between(between, gap)
+                    between = gap
             inside += _told_differences(segment, block, texts)
             begun = True
+        inside += [_numbered(damage, first) for damage in salvage.damages]
         self._found += [] if between is None else [between]
-        self._found += sorted([*salvage.damages, *inside], key=lambda damage: damage.offset)
+        self._found += sorted(inside, key=lambda damage: damage.offset)
         self._leave(segment, salvage)
 
     def result(self) -> Verified:
@@ -124,22 +132,20 @@ class _Look:
             return Damage(segment.name, 0, 0, f"chain broken: {before.name} was changed")
         return None
 
-    def _missing_between(self, between: Damage | None, gap: Damage) -> Damage | None:
-        """Records are missing before this segment: told with their cause, where there is one."""
-        if between is not None:
-            return between._replace(expected=gap.expected, found=gap.found)
-        if self._at_end:
-            self._found[-1] = self._found[-1]._replace(found=gap.found)
-            return None
-        return gap
-
     def _leave(self, segment: Segment, salvage: Salvage) -> None:
         self._unfinished = salvage.unfinished
         self._at_end = bool(salvage.damages) and salvage.damages[-1].found == 0
-        if segment.header is not None:
+        number, incarnation = segment_numbers(segment.name)
+        header = segment.header or Header(0, incarnation, number, "")
+        if header.number:
             whole = not salvage.damages and salvage.unfinished is None
             sha = sha256(segment.octets).hexdigest() if whole else ""
-            self._before = _Before(segment.name, segment.header, sha)
+            self._before = _Before(segment.name, header, sha)
+
+
+def _numbered(damage: Damage, first: int) -> Damage:
+    """Before any record that could be read; `first`: what the segment should begin with."""
+    return damage._replace(expected=first) if damage.found and not damage.expected else damage
 
 
 def _missing(first: int, number: int) -> str:

@@ -10,7 +10,7 @@ from support.audit_logs import balanced_log
 from gateway.audit.reader import Damage, Segment, segment_paths
 from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import BLOCK_HEADER, RECORD_OCTETS, SCHEMA_VERSION, BlockKind
-from gateway.audit.segment import _header
+from gateway.audit.segment import SegmentWriter, _header
 from gateway.audit.verify import WHOLE, verify, verify_segment
 
 
@@ -112,6 +112,48 @@ def test_an_octet_of_the_last_block_of_a_segment_costs_that_alone(log: Path):
     (damage,) = verify(log).damages
     records = (end - offset - BLOCK_HEADER.size) // RECORD_OCTETS
     assert (damage.segment, damage.found - damage.expected) == (path.name, records)
+
+
+def test_an_octet_of_the_first_block_of_all_costs_that_alone(log: Path):
+    path = segment_paths(log)[0]
+    offset, end = records_blocks(path)[0]
+    flip(path, end - 1)
+    (damage,) = verify(log).damages
+    records = (end - offset - BLOCK_HEADER.size) // RECORD_OCTETS
+    assert (damage.offset, damage.expected, damage.found) == (offset, 1, records + 1)
+
+
+def test_a_file_of_which_nothing_can_be_read_is_one_damage(log: Path):
+    path = segment_paths(log)[1]
+    path.write_bytes(b"x" * 3000)
+    (damage,) = verify(log).damages
+    assert (damage.segment, damage.problem) == (path.name, "not an audit segment")
+    assert 0 < damage.expected < damage.found
+
+
+def test_names_at_the_end_of_a_segment_that_are_damaged_cost_no_record(tmp_path: Path):
+    log = AuditLog(1, segment_octets=100)
+    log.incarnation_started(1, "0.1")
+    writer = SegmentWriter(tmp_path)
+    writer.append(log.take_block(1))
+    log.clock(2, 0)
+    writer.append(log.take_block(2))
+    writer.close()
+    first, second = segment_paths(tmp_path)
+    first.write_bytes(first.read_bytes() + BLOCK_HEADER.pack(7, 2, BlockKind.NAMES, 0, 2) + b"xx")
+    (damage,) = verify(tmp_path).damages
+    assert str(damage).endswith("block checksum differs")
+    assert (damage.segment, damage.found) == (first.name, damage.expected)
+    assert second.exists()
+
+
+@pytest.mark.parametrize("cut", [0, 9])
+def test_half_a_block_behind_the_gateways_last_word_is_damage(tmp_path: Path, cut: int):
+    path = segment_paths(balanced_log(tmp_path))[-1]
+    octets = path.read_bytes()
+    path.write_bytes(octets + b"\x00" * 40 if cut == 0 else octets + octets[-cut:])
+    damages, unfinished = verify(tmp_path)
+    assert (len(damages), unfinished) == (1, None)
 
 
 def test_an_octet_of_a_segments_header_costs_no_record(log: Path):
