@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting import chain, copies, identities, ledger
+from gateway.accounting.breaks import BreakClass, with_proof
 from gateway.accounting.identities import IDENTITIES, ROUTE, Identity
 from gateway.accounting.source import FORMAT
 from gateway.audit.schema import Kind
@@ -30,6 +31,12 @@ UNUSED: Final = ("time_ms", "delivery_count", "connection", "transaction")
 EXTRA: Final = {"queues": ("gone_with_process", "in_doubt")}
 SHOWN: Final = 500  # rows of a table that the report shows; the Parquet files have them all
 
+# What is proven first, and of that the log's own damage: it is the cause of what is not.
+IN_ORDER: Final = (
+    *("not proven", f"class <> '{BreakClass.LOG_GAP}'"),
+    *("class", "incarnation", "sequence", "message"),
+)
+
 Row = dict[str, Any]  # Any: a cell of a result, for showing
 
 
@@ -38,14 +45,18 @@ class Result:
     """What a reconciliation found; the tables are cut at `SHOWN` rows.
 
     Attributes:
-        classes: breaks by class, counted in copies.
+        breaks: those that are proven first, of them those of the log itself.
+        classes: proven breaks by class, counted in copies.
+        unproven: the others, which may be there for want of records that cannot be read.
         sums: by identity, its terms over everything.
         log_facts: how much log there is, from when to when.
+        half: the block that the log ends with half of, as while a gateway writes it; empty: none.
     """
 
     log: str
     breaks: list[Row]
     classes: dict[str, int]
+    unproven: dict[str, int]
     queues: list[Row]
     outlets: list[Row]
     routes: list[Row]
@@ -53,16 +64,17 @@ class Result:
     losses: list[Row]
     log_facts: Row
     incarnations: list[Row]
+    half: str
 
     @property
     def balanced(self) -> bool:
         """No break of any class."""
-        return not self.classes
+        return not self.classes and not self.unproven
 
     @property
     def final(self) -> bool:
         """The last incarnation ended in order: nothing can change any more."""
-        return bool(self.incarnations and self.incarnations[-1]["stopped"])
+        return bool(self.incarnations and self.incarnations[-1]["stopped"]) and not self.half
 
 
 def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
@@ -82,8 +94,9 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
         open_copies = copies.still_there(copies.copy_states(steps))
         gone = copies.ended_with_process(open_copies, runs)
         messages = copies.message_states(records.where(ledger.kind_is(*copies.KINDS)))
+        paired = chain.with_previous(segments)
         found = [
-            *log_breaks(segments, stated),
+            *log_breaks(paired, stated),
             copies.step_breaks(copies.with_previous(steps)),
             copies.lost_at_restart(gone),
             copies.mutated(messages),
@@ -93,17 +106,19 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
             identities.outlet_breaks(balances["outlets"].failures),
             identities.detached_breaks(balances["outlets"].totals, summed),
         ]
-        breaks = _written(reduce(DataFrame.unionByName, found), out / "breaks")
+        judged = with_proof(reduce(DataFrame.unionByName, found), chain.doubt(paired))
+        breaks = _written(judged, out / "breaks")
         queues = _written(queue_results(balances["queues"], gone), out / "queues")
         outlets = _written(outlet_results(balances["outlets"], records), out / "outlets")
     routes = _written(balances["routes"].results(), out / "routes")
     results = {"queues": queues, "outlets": outlets, "routes": routes}
-    _written(segments.drop("findings"), out / "segments")
-    counted = breaks.groupBy("class").agg(F.sum("count").alias("count"))
+    _written(segments.drop("findings", "unfinished"), out / "segments")
+    counted = breaks.groupBy("class", "proven").agg(F.sum("count").alias("count")).collect()
     return Result(
         log=str(log),
-        breaks=_rows(breaks.orderBy("class", "incarnation", "sequence", "message")),
-        classes={row["class"]: row["count"] for row in counted.collect()},
+        breaks=_rows(breaks.orderBy(*map(F.expr, IN_ORDER))),
+        classes={row["class"]: row["count"] for row in counted if row["proven"]},
+        unproven={row["class"]: row["count"] for row in counted if not row["proven"]},
         queues=_rows(queues.orderBy("incarnation", "node")),
         outlets=_rows(results["outlets"].orderBy("incarnation", "link")),
         routes=_rows(results["routes"].orderBy("incarnation", "route")),
@@ -116,6 +131,7 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
         losses=_rows(ledger.losses(summed).orderBy("row")),
         log_facts=_rows(log_facts(segments))[0],
         incarnations=_rows(runs.orderBy("incarnation")),
+        half=_half(paired),
     )
 
 
@@ -132,7 +148,7 @@ class Balance:
         self.identity = identity
         self.totals = identities.totals(windows, identity)
         self.compared = identities.compared(windows, said, identity).cache()
-        self.failures = identities.first_failures(self.compared, identity)
+        self.failures = identities.since_begin(identities.failures(self.compared, identity), runs)
 
     def results(self) -> DataFrame:
         """The totals beside the last statement, and whether all statements agreed."""
@@ -141,7 +157,7 @@ class Balance:
             F.max_by("stated", "sequence").alias("last_stated"),
             F.count("*").alias("checkpoints"),
         )
-        failed = self.failures.select(*keys, F.lit(False).alias("balanced"))
+        failed = self.failures.select(*keys, F.lit(False).alias("balanced")).distinct()
         return (
             self.totals.join(last, keys, "left")
             .join(failed, keys, "left")
@@ -181,16 +197,20 @@ def outlet_results(balance: Balance, records: DataFrame) -> DataFrame:
     return balance.results().join(leads, ["incarnation", "link"], "left")
 
 
-def log_breaks(segments: DataFrame, stated: DataFrame) -> list[DataFrame]:
-    """What is wrong with the log itself."""
-    paired = chain.with_previous(segments)
+def log_breaks(paired: DataFrame, stated: DataFrame) -> list[DataFrame]:
+    """What is wrong with the log itself; `paired` by `chain.with_previous`."""
     return [
-        chain.gaps_inside(segments),
+        chain.gaps_inside(paired),
         chain.gaps_between(paired),
         chain.told_differences(stated),
         chain.clock_going_back(paired),
         chain.clock_drifting(stated),
     ]
+
+
+def _half(paired: DataFrame) -> str:
+    found = paired.where("newest").select("segment", F.inline("unfinished")).collect()
+    return "".join(f"{row['segment']} block {row['block']} offset {row['offset']}" for row in found)
 
 
 def log_facts(segments: DataFrame) -> DataFrame:
