@@ -34,6 +34,7 @@ from gateway.store import outside
 from gateway.store.sqlite import FILE_NAME
 
 NOT_COMPARED: Final = 3
+NOT_RUN: Final = 3  # of `reconcile`
 
 
 @final
@@ -199,6 +200,7 @@ def verify_log(log: pathlib.Path | None) -> None:
 Examples:
   amqp-gateway reconcile
   amqp-gateway reconcile /var/lib/amqp-gateway/audit --out report
+  amqp-gateway reconcile /backups/monday/audit --require-final
 """
 )
 @click.argument("log", required=False, type=FILE)
@@ -210,19 +212,41 @@ Examples:
     help="Directory for the report and the Parquet files.",
 )
 @click.option("--master", default="local[*]", show_default=True, help="Spark master.")
-def reconcile(log: pathlib.Path | None, out: pathlib.Path, master: str) -> None:
+@click.option(
+    "--require-final",
+    is_flag=True,
+    help="Exit code 4 where it is balanced so far: the gateway had not ended in order.",
+)
+def reconcile(
+    log: pathlib.Path | None, out: pathlib.Path, master: str, require_final: bool
+) -> None:
     """Prove from an audit log that every message is accounted for (Spark).
 
-    Exit code 0: balanced; 1: not; 2: it could not be run.
+    Damage of the log costs the records that it has, and is told first (LOG_GAP). What only these
+    could explain is listed as "cannot be proven", and not counted.
+
+    Exit code 0: balanced; 1: not; 2: wrong arguments; 3: it could not be run; 4: balanced so far,
+    with --require-final.
     """
-    click.get_current_context().exit(run_reconciliation(log or default_log(), out, master))
+    options = ("--require-final",) if require_final else ()
+    ended = run_reconciliation(log or default_log(), out, master, *options)
+    click.get_current_context().exit(ended)
 
 
-def run_reconciliation(log: pathlib.Path, out: pathlib.Path, master: str = "local[*]") -> int:
+def run_reconciliation(
+    log: pathlib.Path, out: pathlib.Path, master: str = "local[*]", *flags: str
+) -> int:
     """Run the job in a process of its own, since the gateway never imports Spark; its exit code."""
     command = [sys.executable, "-P", "-m", "gateway.accounting", "reconcile"]
-    options = [f"--out={out}", f"--master={master}"]  # whose values may begin with "-"
-    done = subprocess.run([*command, *options, "--", str(log)], check=False)
+    options = [f"--out={out}", f"--master={master}", *flags]  # whose values may begin with "-"
+    try:
+        done = subprocess.run([*command, *options, "--", str(log)], check=False)
+    except (OSError, ValueError) as error:  # no memory for it, a name that none can have
+        click.echo(f"reconcile: {error}", err=True)
+        return NOT_RUN
+    if done.returncode < 0:
+        click.echo(f"reconcile: it was ended by signal {-done.returncode}", err=True)
+        return NOT_RUN
     return done.returncode
 
 
