@@ -63,7 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fast",
         action="store_true",
-        help="leave out the rooms that need Spark or start other programs",
+        help="leave out what needs Spark or starts other programs",
     )
 
 
@@ -101,6 +101,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("fast"):
+        items[:] = [item for item in items if not item.get_closest_marker("process")]
     if hasattr(config, "workerinput"):
         workers.put_early_first(items)
 
@@ -118,6 +120,19 @@ def pytest_runtest_makereport(
     if report.skipped and compiled and item.get_closest_marker("alone"):
         report.outcome, report.longrepr = "failed", f"marked alone, and skipped: {call.excinfo}"
     return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_programs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What is to be fast starts none: a test that does has the mark."""
+
+    def start(*_: object, **__: object) -> None:
+        raise AssertionError("mark it: pytest.mark.process")
+
+    with pytest.MonkeyPatch.context() as patch:
+        if request.config.getoption("fast"):
+            patch.setattr("subprocess.Popen.__init__", start)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from urllib.error import HTTPError
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from support.audit_logs import UNREADABLE, put_unreadable
 from support.whole_gateway import WholeGateway
 
 from gateway.audit.reader import segment_paths
@@ -53,6 +54,7 @@ def test_every_verb_explains_itself(verb: str) -> None:
     assert "Examples:" in done.output or verb == "audit"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("arguments", [["--version"], ["check"], ["send", "--help"]])
 def test_output_that_cannot_be_written_is_told_in_a_line(arguments: list[str]) -> None:
     with open("/dev/full", "wb") as full:
@@ -68,6 +70,7 @@ def test_output_that_cannot_be_written_is_told_in_a_line(arguments: list[str]) -
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.process
 def test_python_m_gateway_is_the_command() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "gateway", "check", "--set", "colour=blue"],
@@ -428,18 +431,10 @@ def test_audit_trace_takes_any_message_id(message_id: str, log: pathlib.Path) ->
 
 
 @pytest.mark.parametrize("verb", ["cat", "trace x", "features", "verify"])
-@pytest.mark.parametrize("kind", ["directory", "pipe", "sparse", "dangling"])
+@pytest.mark.parametrize("kind", UNREADABLE)
 def test_a_segment_that_cannot_be_read_is_told(verb: str, kind: str, log: pathlib.Path) -> None:
     bad = log / "0000000999-000999.audit"
-    if kind == "directory":
-        bad.mkdir()
-    elif kind == "pipe":
-        os.mkfifo(bad)
-    elif kind == "sparse":
-        bad.touch()
-        os.truncate(bad, 1 << 40)
-    else:
-        bad.symlink_to("nowhere")
+    put_unreadable(bad, kind)
     done = amqp_gateway("audit", *verb.split(), str(log))
     assert (done.exit_code, type(done.exception)) == (1, SystemExit)
     assert f"amqp-gateway: cannot read {bad}: " in done.stderr

@@ -118,6 +118,12 @@ class AccessBook:
         del self._clients[client.connection]
         return True
 
+    def vacate(self, connection: int) -> None:
+        """Its transport is gone, though it is not over: its user may have another one."""
+        client = self.client(connection)
+        if client is not None:
+            client.vacate()
+
     def client(self, connection: int) -> ClientAccess | None:
         """The client that has that connection, if it is there and has a virtual host."""
         return self._clients.get(connection)
@@ -176,6 +182,7 @@ class ClientAccess:
         "_address",
         "_book",
         "_bridge",
+        "_counted",
         "_counts",
         "_denied",
         "_face",
@@ -209,6 +216,7 @@ class ClientAccess:
         self._making: Asked | None = None
         self._reason = Reason.NOT_ALLOWED
         self._denied: Denied | None = None
+        self._counted = False  # among those of its user
         self.permits = Permits(None, "", "", "")
 
     # The connection.
@@ -228,6 +236,7 @@ class ClientAccess:
             refusal = self._over_quota(book.quotas.connections(user) + 1)
         if refusal is None:
             book.quotas.connected(user)
+            self._counted = True
             book.add(self)
         return refusal
 
@@ -262,6 +271,12 @@ class ClientAccess:
     def close(self) -> None:
         """The connection is over."""
         if self._book.drop(self):
+            self.vacate()
+
+    def vacate(self) -> None:
+        """It is none of those that its user has."""
+        if self._counted:
+            self._counted = False
             self._book.quotas.disconnected(self.user)
 
     def leave(self) -> None:

@@ -49,7 +49,7 @@ def read_all(files: Iterable[tuple[pathlib.Path, int]]) -> Found:
 
 @final
 class KeptFiles:
-    """They.
+    """What was read of each, and when; who wants one never waits for it.
 
     Args:
         named: all that count now, and of how many octets at most.

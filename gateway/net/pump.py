@@ -31,7 +31,7 @@ from gateway.net.tls.files import name_in
 from gateway.net.transport import Layer, Transport
 from gateway.net.turn_shares import TurnShare
 from gateway.net.turns import TurnLoop
-from gateway.wire.work import WORK
+from gateway.wire.work import ENDED, WORK
 
 LINGER_MS: Final = 2000  # how long a peer has to read our last octets and close
 FLUSH_MS: Final = 10_000  # how long it has to take what is still unwritten
@@ -50,6 +50,9 @@ class Surroundings(Protocol):
 
     def begin(self, pump: Pump) -> None:
         """The connection stands: begin, with TLS where that comes first."""
+
+    def vacate(self, pump: Pump) -> None:
+        """Its transport is gone, though it has not ended; perhaps that was told before."""
 
     def gone(self, pump: Pump) -> None:
         """The connection is over."""
@@ -174,10 +177,12 @@ class Pump(TwistedProtocol):
         self._lost = True
         self._ends = True
         self._alarm.stop()
+        self.around.vacate(self)
+        its_turn = self._layer is not None  # TLS has waited for it
         if self._layer is not None:
             self._layer.unregisterProducer()  # without TLS the transport does so of itself
             self._layer = None
-        if self.entered and self._has_had_enough():
+        if self.entered and not its_turn and self._has_had_enough():
             self.around.turns.touch(self.face)
         else:
             self._end()
@@ -188,6 +193,7 @@ class Pump(TwistedProtocol):
         self._read_put_off()
         began_ms = self.around.now_ms()
         units = WORK.units
+        WORK.units += ENDED
         try:
             self.face.receive_eof(began_ms)
         except Exception as error:

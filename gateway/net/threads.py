@@ -3,6 +3,9 @@
 What they do may never return: a file on a file system that is gone, or the name of a host that
 nobody answers for. Nobody needs their answers any more then. What has to be written is written by
 the store's commit thread, which is none of them.
+
+All of a pool begin with it: one that the system refused later, since there are too many or memory
+is short, would leave whoever waits for it waiting for ever.
 """
 
 from __future__ import annotations
@@ -26,23 +29,37 @@ class LooseThread(Thread):
     """One of a pool, which joins its threads when it is stopped."""
 
     def start(self) -> None:
-        """Begin, as a daemon."""
+        """Begin, as a daemon.
+
+        Raises:
+            MemoryError: the system gives no thread, for whatever reason.
+        """
         self.daemon = True
-        super().start()
+        try:
+            super().start()
+        except RuntimeError as error:
+            raise MemoryError(f"a thread was refused: {error}") from None
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait a moment, where nobody says for how long."""
-        super().join(JOIN_S if timeout is None else timeout)
+        """Wait a moment, where nobody says for how long; for one that was refused not at all."""
+        if self.ident is not None:
+            super().join(JOIN_S if timeout is None else timeout)
+
+
+def loose_threads(count: int, name: str) -> ThreadPool:
+    """A pool of so many."""
+    pool = ThreadPool(count, count, name)
+    pool.threadFactory = LooseThread
+    return pool
 
 
 @final
 class LoosePool:
-    """So many of them, at most; there are none while there is nothing to do."""
+    """So many of them."""
 
-    def __init__(self, reactor: IReactorFromThreads, most: int, name: str) -> None:
+    def __init__(self, reactor: IReactorFromThreads, count: int, name: str) -> None:
         self._reactor = reactor
-        self._pool = ThreadPool(0, most, name)
-        self._pool.threadFactory = LooseThread
+        self._pool = loose_threads(count, name)
 
     def start(self) -> None:
         """Begin with what was asked for, too, while it had not started."""
@@ -60,4 +77,6 @@ class LoosePool:
 
 def loosen(reactor: ReactorBase) -> None:
     """Also the reactor's own pool, which looks up names and makes texts, is not waited for."""
-    reactor.getThreadPool().threadFactory = LooseThread
+    pool = reactor.getThreadPool()
+    pool.threadFactory = LooseThread
+    pool.adjustPoolsize(pool.max, pool.max)

@@ -247,6 +247,7 @@ class Service:
         )
         doubted = DoubtedClients(self.bridge, self.turns, self.authentication, self.faces.journal)
         door.on_doubted = doubted.tell
+        door.on_vacated = self.faces.access.vacate
         return door
 
     def _reloading(self) -> Reloading:
@@ -362,7 +363,7 @@ class Service:
         secure = self.settings.admin_tls
         factory = (
             within_tls(site, lambda: self._admin_context, TlsOrTold, tls_of(self))
-            if (secure)
+            if secure
             else site
         )
         self.ports.listen("admin", self.settings.admin, factory)

@@ -55,6 +55,8 @@ TLS_RECORD: Final = 80  # a record of TLS is opened, whatever is in it
 TLS_KEY_UPDATE: Final = 900  # and brings new keys, and is answered with ours
 TLS_STEP: Final = 400  # one of a handshake
 TLS_HANDSHAKE: Final = 25_000  # a handshake: its keys are agreed on, and our key signs
+TLS_ENDED: Final = 2000  # a connection of TLS is over, beside its transport and what it was for
+ENDED: Final = 2000  # a connection is over, beside what it had
 RULE: Final = 5  # an access rule is looked at, beside what its patterns are tried with
 
 # How many for one unit.

@@ -1,6 +1,5 @@
 """The command line: what it refuses, in one line each."""
 
-import os
 import subprocess
 import sys
 import zipfile
@@ -8,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.audit_logs import balanced_log
+from support.audit_logs import UNREADABLE, balanced_log, put_unreadable
 
 from gateway.accounting import __main__ as program
 from gateway.accounting import bundle, java
@@ -19,18 +18,10 @@ def test_without_a_log_it_says_so_and_exits_3(tmp_path, capsys):
     assert capsys.readouterr().err == f"reconcile: no audit segments in {tmp_path}\n"
 
 
-@pytest.mark.parametrize("kind", ["directory", "pipe", "sparse", "dangling"])
+@pytest.mark.parametrize("kind", UNREADABLE)
 def test_a_segment_that_cannot_be_read_is_told(kind, tmp_path, capsys):
     bad = tmp_path / "0000000001-000001.audit"
-    if kind == "directory":
-        bad.mkdir()
-    elif kind == "pipe":
-        os.mkfifo(bad)
-    elif kind == "sparse":
-        bad.touch()
-        os.truncate(bad, 1 << 40)
-    else:
-        bad.symlink_to("nowhere")
+    put_unreadable(bad, kind)
     assert program.main(["reconcile", str(tmp_path), "--out", str(tmp_path / "out")]) == 3
     assert capsys.readouterr().err.startswith(f"reconcile: cannot read {bad}: ")
 

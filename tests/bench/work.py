@@ -349,16 +349,16 @@ def ruled_by_keys() -> Callable[[], object]:
     return _ruled(rule, ".".join(["w"] * 20))
 
 
-def _visit() -> Visit:
-    """A client over TLS, which has not begun."""
+def _net() -> Net:
+    """One that clients come to over TLS."""
     with tempfile.TemporaryDirectory() as directory:
         files = Authority(pathlib.Path(directory)).issue("gateway")
         context = tls_context(*files, None, require_client_certificate=False)
-    return Visit(Net(tls_context=context))
+    return Net(tls_context=context)
 
 
-def _logged_in() -> Visit:
-    visit = _visit()
+def _logged_in(net: Net) -> Visit:
+    visit = Visit(net)
     visit.shakes_hands()
     visit.says(HEADER_1_0_SASL)
     visit.pump.entered = True
@@ -368,7 +368,7 @@ def _logged_in() -> Visit:
 
 def _visited(records: int) -> tuple[TlsLayer, bytes]:
     """A client over TLS, and what it says next: tiny records, or its hello where there are none."""
-    visit = _logged_in() if records else _visit()
+    visit = _logged_in(_net()) if records else Visit(_net())
     if not records:
         with suppress(SSL.WantReadError):
             visit.tls.do_handshake()
@@ -383,7 +383,7 @@ def _visited(records: int) -> tuple[TlsLayer, bytes]:
 
 def renewed() -> Callable[[], object]:
     """New keys 100 times, which are answered."""
-    visit = _logged_in()
+    visit = _logged_in(_net())
     sealer = Renewing(visit)
     said = b"".join(sealer.key_update(asks=True) for _ in range(100)) + sealer.content(b"x")
     layer = cast(TlsLayer, visit.pump.transport)
@@ -400,6 +400,27 @@ def shaken() -> Callable[[], object]:
     """The hello of a client, with a key of P-256."""
     layer, said = _visited(0)
     return lambda: layer.dataReceived(said)
+
+
+def gone() -> Callable[[], object]:
+    """10 clients that are over."""
+    net, gateway = Net(), Gateway()
+    pumps = [net.connect()[0] for _ in range(10)]
+    for pump in pumps:
+        pump.become(gateway.client().face, b"")
+    return lambda: [pump.connectionLost() for pump in pumps]
+
+
+def gone_within_tls() -> Callable[[], object]:
+    """10 clients over TLS that are over."""
+    net, gateway = _net(), Gateway()
+    layers = []
+    for _ in range(10):
+        pump = _logged_in(net).pump
+        pump.become(gateway.client().face, b"")
+        layers.append(cast(TlsLayer, pump.transport))
+        net.turn()
+    return lambda: [layer.connectionLost() for layer in layers]
 
 
 TRIALS: tuple[tuple[str, Trial], ...] = (
@@ -428,6 +449,8 @@ TRIALS: tuple[tuple[str, Trial], ...] = (
     ("TLS_RECORD", opened),
     ("TLS_KEY_UPDATE", renewed),
     ("TLS_HANDSHAKE", shaken),
+    ("ENDED", gone),
+    ("ENDED, TLS_ENDED", gone_within_tls),
     ("ASKED", probed),
     ("RULE", ruled),
     ("RULE: by keys", ruled_by_keys),

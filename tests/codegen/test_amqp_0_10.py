@@ -12,6 +12,7 @@ from gateway.codegen.__main__ import main
 PACKAGE = Path(gateway.__file__).parent
 
 
+@pytest.mark.process
 def test_the_committed_files_are_what_the_tables_yield() -> None:
     for name, source in amqp_0_10.files().items():
         assert (PACKAGE / name).read_text(encoding="utf-8") == source, name

@@ -4,7 +4,8 @@ import pathlib
 import select
 import socket
 import struct
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 from support.certificates import Authority
@@ -44,6 +45,23 @@ class Tcp:
 
     def getHandle(self) -> socket.socket:
         return self.handle
+
+
+@contextmanager
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Both ends of a connection of this machine."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as far,
+        server.accept()[0] as near,
+    ):
+        yield far, near
+
+
+def wait_for_octets(near: socket.socket) -> None:
+    there = select.poll()  # which takes any number of descriptor
+    there.register(near, select.POLLIN)
+    there.poll()
 
 
 def test_a_dead_host_is_noticed_after_two_minutes() -> None:
@@ -112,11 +130,7 @@ def test_so_is_an_upstream_that_does_so() -> None:
 def test_nobody_is_whose_kernel_says_that_all_is_acknowledged() -> None:
     net = Net()
     _pump, wire = net.connect()
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        socket.create_connection(server.getsockname()) as near,
-        server.accept()[0],
-    ):
+    with pair() as (_far, near):
         wire.handle = near
         Unanswered(net.door.pumps, no_upstreams).look()
     assert not wire.aborted
@@ -124,11 +138,7 @@ def test_nobody_is_whose_kernel_says_that_all_is_acknowledged() -> None:
 
 def test_what_a_peer_sends_is_known_though_nobody_reads_it() -> None:
     tcp = Tcp()
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        socket.create_connection(server.getsockname()) as far,
-        server.accept()[0] as near,
-    ):
+    with pair() as (far, near):
         tcp.handle.close()
         tcp.handle, tcp.connected = near, 1
         assert heard_ms(tcp, 0, paused=False) is None
@@ -136,9 +146,7 @@ def test_what_a_peer_sends_is_known_though_nobody_reads_it() -> None:
         assert silent is not None
         assert silent <= 10**9
         far.sendall(b"x")
-        there = select.poll()  # which takes any number of descriptor
-        there.register(near, select.POLLIN)
-        there.poll()
+        wait_for_octets(near)
         assert heard_ms(tcp, 0, paused=False) is not None
         far.setblocking(False)
         with suppress(BlockingIOError):
@@ -151,16 +159,12 @@ def test_what_a_peer_sends_is_known_though_nobody_reads_it() -> None:
 
 def test_when_octets_were_sent_and_when_some_came_is_known() -> None:
     tcp = Tcp()
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        socket.create_connection(server.getsockname()) as far,
-        server.accept()[0] as near,
-    ):
+    with pair() as (far, near):
         tcp.handle.close()
         tcp.handle, tcp.connected = near, 1
         assert not is_unread(tcp)
         far.sendall(b"x")
-        select.select([near], [], [])
+        wait_for_octets(near)
         assert is_unread(tcp)
         near.recv(1)
         assert not is_unread(tcp)

@@ -3,10 +3,9 @@
 import importlib
 import json
 import pkgutil
-import subprocess
-import sys
 
 import pytest
+from support.python_programs import run_python
 from twisted.logger import LogEvent, Logger, LogLevel
 from twisted.python.failure import Failure
 
@@ -131,6 +130,7 @@ def test_an_event_of_a_logger_is_written() -> None:
     assert kept.critical == [False, True]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_the_line_that_tells_of_a_gap_is_a_line_as_others(form: str) -> None:
     program = (
@@ -147,9 +147,7 @@ def test_the_line_that_tells_of_a_gap_is_a_line_as_others(form: str) -> None:
         "logs.flush()\n"
         "print(logs.lines_dropped())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True
-    )
+    done = run_python(program)
     first, second = done.stderr.splitlines()
     assert done.stdout == "1\n"
     assert "but of this" in first
@@ -161,6 +159,7 @@ def test_the_line_that_tells_of_a_gap_is_a_line_as_others(form: str) -> None:
         assert second.endswith(f" error    gateway.net.logs: {words}")
 
 
+@pytest.mark.process
 def test_no_other_file_has_the_number_of_a_standard_error_that_was_closed() -> None:
     program = (
         "import os, sys\n"
@@ -171,11 +170,11 @@ def test_no_other_file_has_the_number_of_a_standard_error_that_was_closed() -> N
         "flush()\n"
         "print(os.readlink('/proc/self/fd/2'), os.open('/', os.O_RDONLY) > 2)\n"
     )
-    closed = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", program]
-    done = subprocess.run(closed, capture_output=True, text=True, timeout=50, check=True)
+    done = run_python(program, within=["sh", "-c", 'exec "$@" 2>&-', "sh"])
     assert done.stdout == "/dev/null True\n"
 
 
+@pytest.mark.process
 def test_what_is_logged_last_is_written_before_the_process_ends() -> None:
     program = (
         "import sys\n"
@@ -185,9 +184,7 @@ def test_what_is_logged_last_is_written_before_the_process_ends() -> None:
         "for number in range(2000):\n"
         "    Logger(namespace='gateway.x').info('line {number}', number=number)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True
-    )
+    done = run_python(program)
     lines = done.stderr.splitlines()
     assert [line.rpartition(": line ")[2] for line in lines] == [str(n) for n in range(2000)]
 

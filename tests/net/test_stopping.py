@@ -7,6 +7,7 @@ from twisted.logger import capturedLogs, formatEvent
 from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.pump import Pump
 from gateway.net.stopping import ANSWER_MS, CUT_MS, Stage, Stopping
+from gateway.wire.work import USER
 
 
 class Draining:
@@ -77,6 +78,24 @@ def test_idle_connections_are_closed_at_once() -> None:
     assert [wire.value()[8:] for _, wire in made.ends] == [b"forced", b"forced"]
     made.lose()
     assert made.log[-1] == "finished"
+
+
+def test_ends_that_wait_for_their_turn_are_waited_for() -> None:
+    made = Stop(3)
+    for face in made.faces:
+        face.peer.entered("alice")
+        face.eof_units = USER
+    made.stopping.signal()
+    made.net.turn()
+    made.net.turn()
+    for pump, _ in made.ends:
+        pump.connectionLost()
+    for left in (2, 1):
+        assert len(made.net.door.pumps) == left
+        assert made.log == ["listeners closed"]
+        made.net.turns.end_now()
+    assert made.log == ["listeners closed", "finished"]
+    assert [face.log[-1] for face in made.faces] == ["eof"] * 3
 
 
 @pytest.mark.parametrize("what", ["face", "bridge"])

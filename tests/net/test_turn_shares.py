@@ -6,7 +6,7 @@ from support.work import units_of
 from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.pump import Pump
 from gateway.net.turn_shares import TurnShare, TurnShares
-from gateway.wire.work import ALL_STRANGERS, EVERYBODY, SHARE, STRANGERS, USER
+from gateway.wire.work import ALL_STRANGERS, ENDED, EVERYBODY, SHARE, STRANGERS, USER
 
 CLIENTS = 3 * USER // SHARE
 
@@ -211,7 +211,7 @@ def test_what_was_put_off_is_read_before_the_end_in_its_turn() -> None:
     assert face.received == b""
     assert face.log == []
     for _ in range(4):
-        assert units_of(net.turns.end_now) <= USER
+        assert units_of(net.turns.end_now) <= USER + ENDED
     assert face.received == b"first;second"
     assert face.log == ["eof"]
 
@@ -225,13 +225,38 @@ def test_the_ends_of_the_clients_of_a_user_are_spread_over_turns() -> None:
             pump.connectionLost()
 
     for _, _, face in clients:
-        face.eof_units = SHARE
+        face.eof_units = SHARE - ENDED
     assert units_of(leave) <= USER
     ended = [sum(face.log == ["eof"] for _, _, face in clients)]
     while ended[-1] < CLIENTS:
         assert units_of(net.turns.end_now) <= USER
         ended.append(sum(face.log == ["eof"] for _, _, face in clients))
     assert ended == [CLIENTS // 3, 2 * CLIENTS // 3, CLIENTS]
+
+
+def test_the_ends_of_very_many_are_spread_over_turns_whatever_they_had() -> None:
+    many = 3 * USER // ENDED
+    net = Net(connections_max=many, connections_per_address_max=many, entering_per_address_max=many)
+    clients = [connected(net, "alice") for _ in range(many)]
+    bound = USER - USER % ENDED + ENDED
+
+    def leave() -> None:
+        for pump, _, _ in clients:
+            pump.connectionLost()
+
+    assert units_of(leave) <= bound
+    turns = 1
+    while net.counts.lost < many:
+        assert units_of(net.turns.end_now) <= bound
+        turns += 1
+    assert turns == 3
+    assert [face.log for _, _, face in clients] == [["eof"]] * many
+
+
+def test_an_end_is_work_whatever_the_connection_had() -> None:
+    net = a_net()
+    clients = crowd(net)
+    assert units_of(lambda: [pump.connectionLost() for pump, _, _ in clients]) == CLIENTS * ENDED
 
 
 def test_what_was_put_off_of_a_connection_that_is_cut_off_is_not_read() -> None:

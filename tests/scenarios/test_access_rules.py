@@ -150,3 +150,29 @@ def test_a_quota_that_comes_with_a_reload_counts_the_queues_that_there_are(
         assert declares(gateway.whole, name, durable=name == "one") == ""
     gateway.reload(QUOTA)
     assert "may have made 2 queues" in declares(gateway.whole, "three")
+
+
+def test_whose_transport_is_gone_is_none_of_those_that_its_user_may_have(
+    tmp_path: pathlib.Path,
+) -> None:
+    file = tmp_path / "acl"
+    file.write_text("quota connections 1 all\nacl allow all all\n")
+    whole = Gateway(tmp_path, file, "qpidd_file").whole
+    whole.result(whole.connect_0_10().ready())
+    pump = whole.guests[0].pump
+    refused: list[str] = []
+
+    def comes() -> int:
+        ready = whole.connect_0_10().ready()
+        ready.addErrback(lambda failure: refused.append(str(failure.value)))
+        whole.run()
+        return len(refused)
+
+    assert comes() == 1
+    whole.service.door.vacate(pump)  # its end waits for its turn
+    assert comes() == 1
+    assert comes() == 2
+    whole.guests[0].hang_up()
+    whole.run()
+    assert comes() == 3
+    whole.stop()

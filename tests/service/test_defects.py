@@ -1,10 +1,8 @@
 """Whatever nobody had foreseen is counted once when it reaches the log."""
 
-import subprocess
-import sys
-
 import pytest
 from support.net import counting_defects
+from support.python_programs import run_python
 from twisted.logger import Logger, LogLevel
 from twisted.python import log
 from twisted.python.failure import Failure
@@ -71,12 +69,7 @@ print(seen)
 """
 
 
+@pytest.mark.process
 def test_what_twisted_catches_is_one() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", CAUGHT_BY_TWISTED],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=True,
-    )
+    done = run_python(CAUGHT_BY_TWISTED)
     assert done.stdout == "[4]\n"

@@ -6,7 +6,6 @@ import os
 import re
 import resource
 import subprocess
-import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from signal import SIGHUP, SIGTERM
@@ -14,12 +13,15 @@ from socket import create_connection
 
 import pytest
 from support.gateway_process import GatewayProcess, command, run
+from support.python_programs import run_python, serve_changed
 from support.raw_peers import Raw, Raw010
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.listening.proxy_header import SIGNATURE
 from gateway.net.listening.users import make_user, write_users
+
+pytestmark = pytest.mark.process
 
 
 def test_a_thread_that_dies_ends_the_process_and_says_why() -> None:
@@ -33,10 +35,7 @@ def test_a_thread_that_dies_ends_the_process_and_says_why() -> None:
         "thread.start()\n"
         "threading.Event().wait(60)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=False
-    )
-    assert done.returncode == 70
+    done = run_python(program, code=70)
     assert "thread store has died, and with it the gateway: ZeroDivisionError" in done.stderr
 
 
@@ -52,9 +51,7 @@ def test_an_exception_that_nobody_can_catch_is_a_line_of_the_log() -> None:
         "        1 // 0\n"
         "Broken()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True
-    )
+    done = run_python(program)
     (line,) = map(json.loads, done.stderr.splitlines())
     assert (line["level"], line["logger"]) == ("critical", "gateway.service.Service")
     assert "Broken.__del__" in line["message"]
@@ -79,10 +76,27 @@ def test_memory_that_was_refused_to_others_ends_the_process(
         "except Exception:\n"
         f"    {said}\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=False
-    )
-    assert (done.returncode, "the gateway ends" in done.stderr) == (70 if ends else 0, ends)
+    done = run_python(program, code=70 if ends else 0)
+    assert ("the gateway ends" in done.stderr) is ends
+
+
+def allow_more(gateway: GatewayProcess, octets: int) -> None:
+    """It may have so much more memory than it has by now."""
+    taken = re.search(r"VmSize:\s+(\d+) kB", Path(f"/proc/{gateway.pid}/status").read_text())
+    assert taken is not None
+    limit = (int(taken[1]) * 1024 + octets, resource.RLIM_INFINITY)
+    resource.prlimit(gateway.pid, resource.RLIMIT_AS, limit)
+
+
+def test_whoever_logs_in_needs_no_new_thread(tmp_path: Path) -> None:
+    users = tmp_path / "users.yaml"
+    write_users(users, {"alice": make_user("secret", 4096)})
+    with GatewayProcess(tmp_path, {"users_file": str(users)}) as gateway:
+        allow_more(gateway, 4_000_000)  # a thread wants twice as much
+        where = ("--port", str(gateway.amqp_port), "-p", "0-10", "--to", "q", "--create")
+        given = ("--user", "alice", "--password-stdin")
+        sent = gateway.tool("send", *where, *given, given="secret\n")
+        assert (sent.returncode, sent.stderr) == (0, "")
 
 
 def test_memory_that_is_refused_ends_the_process_as_a_kill_does(tmp_path: Path) -> None:
@@ -92,10 +106,7 @@ def test_memory_that_is_refused_ends_the_process_as_a_kill_does(tmp_path: Path) 
     with gateway:
         where = ("--port", str(gateway.amqp_port), "-p", "0-10", "--to", "q", "--durable")
         assert gateway.tool("send", *where, "--create", "--count", "40").returncode == 0
-        taken = re.search(r"VmSize:\s+(\d+) kB", Path(f"/proc/{gateway.pid}/status").read_text())
-        assert taken is not None
-        limit = (int(taken[1]) * 1024, resource.RLIM_INFINITY)
-        resource.prlimit(gateway.pid, resource.RLIMIT_AS, limit)
+        allow_more(gateway, 0)
         sent = gateway.tool("send", *where, "--count", "20", "--body-file", str(large))
         assert sent.returncode == 1
         assert gateway.wait() == 70
@@ -145,9 +156,8 @@ def test_a_stop_does_not_wait_for_files_that_do_not_answer(tmp_path: Path) -> No
 # A gateway that gets a SIGHUP before it has recovered, which stands for its stop here, and each
 # signal again when nothing of Python is left but that.
 SIGNALLED = """
-import os, sys
+import os
 from signal import SIGHUP, SIGINT, SIGTERM
-from gateway.cli import main
 from gateway.service.service import Service
 
 class Last:
@@ -164,28 +174,16 @@ def made(self, *arguments, **named):
 
 Service.__init__ = made
 Service.reload = Service.stop
-sys.argv[0] = "amqp-gateway"
-main()
 """
 
 
 def test_signals_at_the_beginning_and_at_the_end_kill_nothing(tmp_path: Path) -> None:
-    options = ["listen.amqp=127.0.0.1:0", "admin=127.0.0.1:0", f"data_directory={tmp_path}/data"]
-    given = [part for option in options for part in ("--set", option)]
-    done = subprocess.run(
-        [sys.executable, "-c", SIGNALLED, "serve", *given],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
-    assert (done.returncode, done.stderr.splitlines()[-1].rpartition(": ")[2]) == (0, "stopped")
+    done = serve_changed(SIGNALLED, tmp_path)
+    assert done.stderr.splitlines()[-1].rpartition(": ")[2] == "stopped"
 
 
 # A gateway whose store is given a turn that nobody can read, as soon as it has started.
 BROKEN_STORE = """
-import sys
-from gateway.cli import main
 from gateway.service.service import Service
 
 start = Service.start
@@ -195,22 +193,11 @@ def started(self):
     self.store.submit(1 << 40, bytes(3), b"")
 
 Service.start = started
-sys.argv[0] = "amqp-gateway"
-main()
 """
 
 
 def test_a_gateway_whose_commit_thread_dies_ends_and_says_why(tmp_path: Path) -> None:
-    options = ["listen.amqp=127.0.0.1:0", "admin=127.0.0.1:0", f"data_directory={tmp_path}/data"]
-    given = [part for option in options for part in ("--set", option)]
-    done = subprocess.run(
-        [sys.executable, "-c", BROKEN_STORE, "serve", *given],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
-    assert done.returncode == 70, done.stderr
+    done = serve_changed(BROKEN_STORE, tmp_path, code=70)
     assert " is ready: " in done.stderr
     (line,) = [line for line in done.stderr.splitlines() if "critical" in line]
     assert "thread store has died, and with it the gateway: DecodeError: " in line

@@ -6,6 +6,7 @@ it holds differ from what it recorded, which is what the reconciliation must fin
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,20 @@ START_MS: Final = 1_790_000_000_000
 BODY: Final = digest(b"body")
 LINK: Final = 7
 PUBLISHER: Final = 1
+UNREADABLE: Final = ("directory", "pipe", "sparse", "dangling")  # in the place of a segment
+
+
+def put_unreadable(segment: Path, kind: str) -> None:
+    """Where a segment should be, put one of `UNREADABLE`."""
+    if kind == "directory":
+        segment.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(segment)
+    elif kind == "sparse":
+        segment.touch()
+        os.truncate(segment, 1 << 40)
+    else:
+        segment.symlink_to("nowhere")
 
 
 class ScriptedGateway:

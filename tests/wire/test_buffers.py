@@ -1,12 +1,11 @@
 """Octets are read within their window and nowhere else, and written as they are read."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.python_programs import run_python
 
 from gateway.errors import DecodeError
 from gateway.wire.buffers import SPARE, Reader, Writer
@@ -104,8 +103,9 @@ for make in (lambda: Reader(b"x"), Writer):
 """
 
 
+@pytest.mark.process
 def test_what_is_let_go_deep_within_others_harms_no_memory() -> None:
     # CPython puts off what is let go at the 50th level, in a way of which mypyc's acyclic classes
     # know nothing (setup.py): with its checks on, the interpreter finds what was written over.
     environment = {**os.environ, "PYTHONMALLOC": "debug"}
-    subprocess.run([sys.executable, "-c", LET_GO_DEEP_DOWN], env=environment, check=True)
+    run_python(LET_GO_DEEP_DOWN, environment=environment)

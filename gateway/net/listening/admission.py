@@ -4,6 +4,9 @@ Those beyond wait for their turn, unheard, in the order in which they came: a th
 come back at once through one load balancer are all let in, and whoever opens none of its
 connections holds up its own address and no other. Nor that one for long: while others wait, who
 says nothing lends its place on, and is heard all the same.
+
+A connection has its place as long as its transport: whoever was cut off with a thousand others, and
+comes back at once, must not be refused because their ends wait for their turn (`turn_shares`).
 """
 
 from __future__ import annotations
@@ -11,14 +14,18 @@ from __future__ import annotations
 import ipaddress
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, final
 
 from gateway.net.counts import NetCounts
 from gateway.net.turn_shares import TurnShare, TurnShares
 
+WITH_ENDING: Final = 2  # times a limit: so many connections with those that wait for their end
+LOOKED_UP: Final = 1000  # addresses of which is known whose share they take
 PREFIX_6: Final = 64  # who has an IPv6 address has all of that prefix
 
 
+@lru_cache(LOOKED_UP)  # it takes as long as all else that the end of a connection's transport does
 def share_of(address: str) -> str:
     """Whose share of the limits a connection from `address` takes."""
     try:
@@ -37,17 +44,18 @@ class Callers:
     """The connections of one address.
 
     Attributes:
-        connections: all of them.
+        connections: all of them, but for those whose transports are gone; `ending`: these.
         entering: those that are heard and have not opened, but for those that lent their place on.
         waiting: what lets those in that are not heard yet, by their numbers, in their order.
         turn_share: what those that have not opened may have done in one turn.
     """
 
-    __slots__ = ("connections", "entering", "turn_share", "waiting")
+    __slots__ = ("connections", "ending", "entering", "turn_share", "waiting")
 
     def __init__(self, strangers: TurnShares) -> None:
         self.turn_share = TurnShare(strangers)
         self.connections = 0
+        self.ending = 0
         self.entering: set[int] = set()
         self.waiting: dict[int, Callable[[], None]] = {}
 
@@ -78,12 +86,17 @@ class Admission:
         callers = self._callers.get(name)
         if callers is None:
             callers = Callers(self._strangers)
-        elif callers.connections >= self._per_address_max:
+        elif self._is_full(callers):
             self._counts.refused["address_limit"] += 1
             return False
         callers.connections += 1
         self._callers[name] = callers
         return True
+
+    def _is_full(self, callers: Callers) -> bool:
+        most = self._per_address_max
+        there = callers.connections
+        return there >= most or there + callers.ending >= WITH_ENDING * most
 
     def turn_share(self, address: str) -> TurnShare:
         """That of the connections of an address that have not opened."""
@@ -112,17 +125,22 @@ class Admission:
         callers.entering.discard(number)
         self._next(callers)
 
-    def gone(self, address: str, number: int) -> None:
-        """The connection is over."""
-        name = share_of(address)
-        callers = self._callers[name]
+    def vacate(self, address: str, number: int) -> None:
+        """Its transport is gone: its place is free, though it has not ended."""
+        callers = self._callers[share_of(address)]
         callers.connections -= 1
+        callers.ending += 1
         callers.entering.discard(number)
         if callers.waiting.pop(number, None) is not None:
             self._counts.waiting -= 1
-        if callers.connections:
-            self._next(callers)
-        else:
+        self._next(callers)
+
+    def gone(self, address: str) -> None:
+        """One whose place was free is over; the share of the address was its, too, till now."""
+        name = share_of(address)
+        callers = self._callers[name]
+        callers.ending -= 1
+        if not callers.connections and not callers.ending:
             del self._callers[name]
 
     def _next(self, callers: Callers) -> None:

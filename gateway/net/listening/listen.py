@@ -17,7 +17,7 @@ from twisted.internet.protocol import ServerFactory
 from gateway.faces.face import STOPS, Authenticator, Ending, Face, Peer, PeerStatus
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
-from gateway.net.listening.admission import Admission
+from gateway.net.listening.admission import WITH_ENDING, Admission
 from gateway.net.listening.authenticate import Authentication, PeerAuthenticator
 from gateway.net.listening.first_faces import PassedOn, Unheard
 from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask, choose
@@ -182,11 +182,13 @@ class Door:
             too_large=lambda pump: pump.on_oversized(),
             restless=lambda pump: self._on_restless(pump),
             stepped=lambda pump: pump.on_step(),
+            lost=self.vacate,
         )
         self.layer: Callable[[Pump, IOpenSSLContextFactory], Layer] = lambda pump, context: (
             begin_tls(pump, context, terms)
         )
         self.pumps: dict[int, Pump] = {}
+        self._vacated: set[int] = set()  # those of them whose transports are gone
         self.logins: dict[int, PeerAuthenticator] = {}
         self._admission = Admission(
             counts,
@@ -198,6 +200,7 @@ class Door:
         self.turned_away = TurnedAway(later)
         self.on_empty: Callable[[], None] | None = None
         self.on_doubted: Callable[[Peer, Doubt, int], None] | None = None
+        self.on_vacated: Callable[[int], None] | None = None
         self._passed_on: set[int] = set()  # those whose proxy has not said from where they are
         self._last_id = 0
         self._heard: dict[int, tuple[int, int]] = {}  # since when those heard are at which step
@@ -211,8 +214,8 @@ class Door:
 
         `passed_on`: a proxy says first from which address it is.
         """
-        if len(self.pumps) >= min(self.connections_max, self.files_max):
-            reason = "limit" if self.files_max >= self.connections_max else "files"
+        reason = self._full()
+        if reason:
             self.counts.refused[reason] += 1
             self.turned_away.tell(address, reason)
             return None
@@ -229,20 +232,41 @@ class Door:
         self.counts.accepted += 1
         return pump
 
+    def _full(self) -> str:
+        """The limit that one more connection would pass; "": none."""
+        there = len(self.pumps) - len(self._vacated)
+        most = self.connections_max
+        if there >= most or len(self.pumps) >= WITH_ENDING * most:
+            return "limit"
+        return "files" if there >= self.files_max else ""
+
     def next_id(self) -> int:
         """A number for a connection, in the audit log; upstreams' are numbered with the others."""
         self._last_id += 1
         return self._last_id
 
+    def vacate(self, pump: Pump) -> None:
+        """Its transport is gone, and its file is closed: room for another one."""
+        number = pump.connection_id
+        if number in self._vacated:
+            return
+        self._vacated.add(number)
+        if number not in self._passed_on:
+            self._admission.vacate(pump.address, number)
+        if self.on_vacated is not None:
+            self.on_vacated(number)
+
     def gone(self, pump: Pump) -> None:
-        """The connection is over: room for another one."""
-        del self.pumps[pump.connection_id]
-        self.logins.pop(pump.connection_id, None)
+        """The connection is over."""
+        number = pump.connection_id
+        del self.pumps[number]
+        self._vacated.remove(number)
+        self.logins.pop(number, None)
         self.counts.lost += 1
-        if pump.connection_id in self._passed_on:
-            self._passed_on.remove(pump.connection_id)
+        if number in self._passed_on:
+            self._passed_on.remove(number)
         else:
-            self._admission.gone(pump.address, pump.connection_id)
+            self._admission.gone(pump.address)
         if not self.pumps and self.on_empty is not None:
             self.on_empty()
 

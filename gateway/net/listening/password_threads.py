@@ -24,10 +24,9 @@ from typing import Any, Final, TypeVar, final
 from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.threads import deferToThreadPool
-from twisted.python.threadpool import ThreadPool
 
 from gateway.net.listening.fair_queue import FairQueue
-from gateway.net.threads import LooseThread
+from gateway.net.threads import loose_threads
 from gateway.wire.sasl import Derivation
 
 PASSWORD_THREADS: Final = max(2, len(os.sched_getaffinity(0)))
@@ -50,8 +49,7 @@ class PasswordThreads:
     def __init__(self, reactor: PosixReactorBase, now_ms: Callable[[], int]) -> None:
         self._reactor = reactor
         self._now_ms = now_ms
-        self._pool = ThreadPool(0, PASSWORD_THREADS + BESIDE, "passwords")
-        self._pool.threadFactory = LooseThread
+        self._pool = loose_threads(PASSWORD_THREADS + BESIDE, "passwords")
         self._long: FairQueue[Job] = FairQueue()
         self._long_running = 0
         self._short: deque[Job] = deque()

@@ -48,7 +48,7 @@ from gateway.net.tls.records import (
 from gateway.net.turn_shares import TurnShare
 from gateway.net.turns import TurnLoop
 from gateway.wire.accounts import Account
-from gateway.wire.work import SHARE, TLS_HANDSHAKE, TLS_KEY_UPDATE, TLS_STEP, WORK
+from gateway.wire.work import SHARE, TLS_ENDED, TLS_HANDSHAKE, TLS_KEY_UPDATE, TLS_STEP, WORK
 
 PIECE: Final = SHARE // 4  # units; whoever is out of luck waits for so much of each of the others
 MOST: Final = 2 * SHARE  # units of one connection in one turn
@@ -70,6 +70,7 @@ class Terms(NamedTuple):
         too_large: tells the protocol that its peer has sent too many.
         restless: tells it that its peer does nothing but renew its keys.
         stepped: tells it that a record of the handshake is opened now.
+        lost: is told that the transport is gone; the protocol is when its end has its turn.
     """
 
     turns: TurnLoop
@@ -81,6 +82,7 @@ class Terms(NamedTuple):
     too_large: Callable[[Any], None] = lambda _protocol: None
     restless: Callable[[Any], None] = lambda _protocol: None
     stepped: Callable[[Any], None] = lambda _protocol: None
+    lost: Callable[[Any], None] = lambda _protocol: None
 
 
 class TlsLayer(BufferingTLSTransport):
@@ -126,7 +128,8 @@ class TlsLayer(BufferingTLSTransport):
         """The transport is gone: the protocol hears of it when all that has come is opened."""
         if self._over is None:
             self._over = reason
-            if self._waits and not self._aborted:
+            self.terms.lost(self.wrappedProtocol)
+            if (self._waits and not self._aborted) or self._has_had_enough():
                 self.terms.turns.touch(self)
             else:
                 self._end(reason)
@@ -184,8 +187,9 @@ class TlsLayer(BufferingTLSTransport):
         return f"TLS of {whose}"
 
     def waits(self) -> bool:
-        """Something has come, and whose it is has had enough of this turn."""
-        return self._may_open() and self._has_had_enough()
+        """Something has come, or it is over, and whose it is has had enough of this turn."""
+        ends = self._over is not None and not self._ended
+        return (self._may_open() or ends) and self._has_had_enough()
 
     def comes_after(self) -> bool:
         """Whose it is asks for so much that others are flushed first."""
@@ -323,6 +327,7 @@ class TlsLayer(BufferingTLSTransport):
     def _end(self, reason: Failure) -> None:
         """All that has come is opened, or nobody wants it."""
         self._waits = False
+        self._has_cost(TLS_ENDED)
         self._ended = True
         self._records.clear()
         self.terms.turns.detach(self)

@@ -120,6 +120,9 @@ class DetourDialer(Factory):
     def begin(self, pump: Pump) -> None:
         """It stands, inside TLS where that was asked for."""
 
+    def vacate(self, pump: Pump) -> None:
+        """It has nobody's place."""
+
     def gone(self, pump: Pump) -> None:
         """The transport is over; the face has told the detour."""
         self._dialers.forget(self._detour)

@@ -311,6 +311,9 @@ class Dialer(Factory):
     def begin(self, pump: Pump) -> None:
         """It stands, inside TLS where that was asked for."""
 
+    def vacate(self, pump: Pump) -> None:
+        """It has nobody's place."""
+
     def gone(self, pump: Pump) -> None:
         """The transport is over: a try that has not opened it fails, an open one has ended."""
         if self.pump is not pump:

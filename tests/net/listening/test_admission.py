@@ -30,6 +30,10 @@ class Gate:
         assert self.admission.come(address)
         return self.admission.enter(address, number, lambda: self.let_in.append(number))
 
+    def goes(self, address: str, number: int) -> None:
+        self.admission.vacate(address, number)
+        self.admission.gone(address)
+
 
 @pytest.mark.parametrize(
     ("address", "share"),
@@ -52,9 +56,9 @@ def test_those_beyond_wait_in_their_order() -> None:
     assert gate.counts.waiting == 3
     gate.admission.entered("a", 1)
     assert gate.let_in == [2]
-    gate.admission.gone("a", 0)
+    gate.goes("a", 0)
     assert gate.let_in == [2, 3]
-    gate.admission.gone("a", 4)  # it waited
+    gate.goes("a", 4)  # it waited
     gate.admission.entered("a", 2)
     assert gate.let_in == [2, 3]
     assert gate.counts.waiting == 0
@@ -72,7 +76,7 @@ def test_who_has_opened_and_goes_lets_nobody_in_twice() -> None:
     for number in range(3):
         gate.enters("a", number)
     gate.admission.entered("a", 0)
-    gate.admission.gone("a", 0)
+    gate.goes("a", 0)
     assert gate.let_in == [1]
 
 
@@ -82,9 +86,50 @@ def test_one_connection_too_many_is_not_let_in_until_another_one_goes() -> None:
     gate.enters("a", 2)
     assert not gate.admission.come("a")
     assert gate.admission.come("b")
-    gate.admission.gone("a", 1)
+    gate.goes("a", 1)
     assert gate.admission.come("a")
     assert gate.counts.refused["address_limit"] == 1
+
+
+def test_whose_transport_is_gone_gives_its_place_back_before_its_end() -> None:
+    gate = Gate(per_address=2, entering=1)
+    for number in (1, 2):
+        gate.enters("a", number)
+    share = gate.admission.turn_share("a")
+    gate.admission.vacate("a", 1)
+    assert gate.let_in == [2]
+    gate.admission.vacate("a", 2)
+    for number in (3, 4):
+        gate.enters("a", number)
+    assert gate.let_in == [2]
+    assert gate.counts.waiting == 1
+    assert not gate.admission.come("a")
+    assert gate.admission.turn_share("a") is share
+
+
+def test_those_that_wait_for_their_end_are_no_more_than_there_may_be() -> None:
+    gate = Gate(per_address=2)
+    for number in range(4):
+        gate.enters("a", number)
+        gate.admission.vacate("a", number)
+    assert not gate.admission.come("a")
+    gate.admission.gone("a")
+    assert gate.admission.come("a")
+    assert not gate.admission.come("a")
+
+
+def test_the_share_of_an_address_is_there_until_the_last_of_its_connections_is_over() -> None:
+    gate = Gate()
+    gate.enters("a", 1)
+    share = gate.admission.turn_share("a")
+    gate.admission.vacate("a", 1)
+    gate.admission.entered("a", 1)  # what it had sent is read now
+    gate.enters("a", 2)
+    assert gate.admission.turn_share("a") is share
+    gate.admission.gone("a")
+    gate.goes("a", 2)
+    gate.enters("a", 3)
+    assert gate.admission.turn_share("a") is not share
 
 
 def test_who_says_nothing_lends_its_place_on_where_others_wait() -> None:

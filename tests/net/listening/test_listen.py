@@ -18,6 +18,8 @@ from gateway.net.listening.first_octets import (
     Ask,
 )
 from gateway.net.listening.listen import SILENCE_S, Listener
+from gateway.net.pump import Pump
+from gateway.wire.work import USER
 
 
 def test_those_for_whom_no_files_are_left_are_refused_told_and_counted() -> None:
@@ -265,6 +267,47 @@ def test_the_door_says_when_the_last_connection_is_gone() -> None:
     again, _ = net.connect()
     again.connectionLost()
     assert told == [True, True]
+
+
+FULL = 6
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"connections_max": FULL, "connections_per_address_max": 10 * FULL}, "limit"),
+        ({"connections_max": 10 * FULL, "connections_per_address_max": FULL}, "address_limit"),
+    ],
+)
+def test_a_full_house_that_was_lost_comes_back_while_its_ends_wait(
+    limits: dict[str, int], reason: str
+) -> None:
+    net = Net(**limits)
+
+    def come() -> list[Pump]:
+        pumps = [net.connect()[0] for _ in range(FULL)]
+        assert net.door.admit("192.0.2.1", tls_first=False) is None
+        for pump in pumps:
+            pump.dataReceived(HEADER_0_10)
+            net.faces[-1].peer.entered("alice")
+            net.faces[-1].eof_units = USER
+        return pumps
+
+    net.turns.shares.of("alice").use(net.counts.turns, USER)
+    for _ in range(2):
+        for pump in come():
+            pump.connectionLost()
+    assert [face.log for face in net.faces] == [[]] * 2 * FULL
+    assert net.counts.refused[reason] == 2
+    assert net.door.admit("192.0.2.1", tls_first=False) is None  # so many wait for their end
+    emptied = []
+    net.door.on_empty = lambda: emptied.append(net.counts.lost)
+    for _ in range(2 * FULL):
+        net.turn()
+    assert [face.log for face in net.faces] == [["eof"]] * 2 * FULL
+    assert emptied == [2 * FULL]
+    come()
+    assert net.counts.refused[reason] == 4
 
 
 def test_a_connection_that_has_not_begun_goes_at_once_in_a_drain() -> None:

@@ -26,7 +26,7 @@ from gateway.net.tls.layer import (
     WithinTls,
 )
 from gateway.net.tls.records import HELLO_MAX
-from gateway.wire.work import STRANGERS, TLS_HANDSHAKE, TLS_KEY_UPDATE, TLS_RECORD, USER
+from gateway.wire.work import STRANGERS, TLS_ENDED, TLS_HANDSHAKE, TLS_KEY_UPDATE, TLS_RECORD, USER
 
 
 @pytest.fixture
@@ -322,6 +322,48 @@ def test_content_is_no_new_keys_however_it_comes(net: Net) -> None:
             layer.dataReceived(said[at : at + 700])
 
     assert units_of(says) < TLS_KEY_UPDATE
+
+
+def test_the_ends_of_the_clients_of_a_user_are_spread_over_turns(net: Net) -> None:
+    clients = [client(net) for _ in range(3)]
+    for each in clients[:2]:
+        each.pump.turn_share.use(net.turns.number, USER // 2 - TLS_ENDED)  # type: ignore[union-attr]  # it has one
+    for each in clients:
+        each.goes()
+    assert net.counts.lost == 1
+    assert units_of(net.turn) >= 2 * TLS_ENDED
+    assert net.counts.lost == 3
+    assert net.account.held == 0
+
+
+@pytest.mark.parametrize("user", ["alice", ""])
+def test_a_full_house_that_was_lost_comes_back_while_its_ends_wait(net: Net, user: str) -> None:
+    """`user`: "" for those that have not logged in, whose share is their address's."""
+    net.door.connections_max = 3
+
+    def come() -> list[Visit]:
+        visits = [client(net, user) if user else Visit(net) for _ in range(3)]
+        assert net.door.admit("192.0.2.1", tls_first=False) is None
+        return visits
+
+    net.turn()
+    first = come()
+    first[0].pump.turn_share.use(net.turns.number, USER)  # type: ignore[union-attr]  # it has one
+    for each in first:
+        each.goes()
+    assert net.counts.lost == 0
+    last = [Visit(net) for _ in range(3)]
+    assert net.door.admit("192.0.2.1", tls_first=False) is None
+    assert net.counts.refused["limit"] == 2
+    assert [each.server.disconnected for each in first] == [True] * 3
+    net.turn()
+    assert net.counts.lost == 3
+    for each in last:
+        each.goes()
+    net.turn()
+    net.turn()
+    assert net.counts.lost == 6
+    assert net.account.held == 0
 
 
 class Road:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from support.stores import Running, content
 
+pytestmark = pytest.mark.process
 PROGRAM = Path(__file__).with_name("victim.py")
 Place = tuple[int, int]
 
