@@ -47,7 +47,9 @@ _MAY_BEGIN: Final = {
 }
 _KIND_AT: Final = 8  # in a block's header
 _RECORD_KIND_AT: Final = FIELDS[FIELD_NAMES.index("kind")].offset  # of a record of any version
-CHECKED: Final = 4  # octets that are summed up in search of blocks, in segments: false ones cost
+CHECKED: Final = (
+    4  # octets that are looked through in search of blocks, in segments: false ones cost
+)
 
 
 @final
@@ -176,10 +178,11 @@ class Salvage:
         block = block_at(octets, at)
         if not start < block.end <= len(octets) or block.record_octets != record_octets:
             return False
-        if not (_has_records(octets, block, self._last) or _has_names(octets, block)):
+        records = block.kind == BlockKind.RECORDS
+        if records and not _has_records(octets, block, self._last):
             return False
         self._budget -= block.end - start
-        if self._budget < 0:
+        if self._budget < 0 or not (records or _has_names(octets, block)):
             return False
         checksum = int(BLOCK_HEADER.unpack_from(octets, at)[0])
         return crc32(octets[start : block.end], crc32(octets[at + 4 : start])) == checksum
@@ -187,7 +190,7 @@ class Salvage:
 
 def _has_records(octets: bytes, block: Block, last: int) -> bool:
     count, rest = divmod(block.end - block.start, block.record_octets)
-    if block.kind != BlockKind.RECORDS or rest:
+    if rest:
         return False
     first = sequence_at(octets, block.start)
     return first > last and last_sequence(octets, block) - first == count - 1

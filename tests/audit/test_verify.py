@@ -5,10 +5,13 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
-from support.audit_logs import balanced_log
+from hypothesis import given
+from hypothesis import strategies as st
+from support.audit_logs import balanced_log, busy_log
 
-from gateway.audit.reader import Damage, Segment, segment_paths
+from gateway.audit.reader import Damage, Segment, segment_paths, sequence_at
 from gateway.audit.records.log import AuditLog
+from gateway.audit.salvage import Salvage
 from gateway.audit.schema import BLOCK_HEADER, RECORD_OCTETS, SCHEMA_VERSION, BlockKind
 from gateway.audit.segment import SegmentWriter, _header
 from gateway.audit.verify import WHOLE, verify, verify_segment
@@ -162,6 +165,45 @@ def test_an_octet_of_a_segments_header_costs_no_record(log: Path):
     (damage,) = verify(log).damages
     assert (damage.segment, damage.problem) == (path.name, "header checksum differs")
     assert damage.found == damage.expected
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of thousands of records."""
+    return busy_log(tmp_path_factory.mktemp("busy"))
+
+
+@given(data=st.data())
+def test_any_bit_of_a_large_log_is_one_cause_and_costs_the_records_of_its_block(
+    busy: Path, data: st.DataObject
+):
+    path = data.draw(st.sampled_from(segment_paths(busy)))
+    octets = path.read_bytes()
+    at = data.draw(st.integers(0, len(octets) - 1))
+    blocks = [each for each in Segment(path.name, octets).blocks() if each.offset <= at < each.end]
+    numbers = [
+        sequence_at(octets, place)
+        for block in blocks
+        if block.kind == BlockKind.RECORDS
+        for place in block.places()
+    ]
+    flipped = octets[at] ^ 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(octets[:at] + bytes([flipped]) + octets[at + 1 :])
+    try:
+        damages, unfinished = verify(busy)
+        kept = [
+            sequence_at(octets, place)
+            for block in Salvage(Segment(path.name, path.read_bytes())).blocks()
+            if block.kind == BlockKind.RECORDS
+            for place in block.places()
+        ]
+    finally:
+        path.write_bytes(octets)
+    (damage,) = [*damages, *([] if unfinished is None else [unfinished])]
+    assert damage.segment == path.name
+    assert not set(numbers) & set(kept)
+    if damage.found:
+        assert list(range(damage.expected, damage.found)) == numbers
 
 
 def test_several_damages_are_told_each(log: Path):
