@@ -96,4 +96,5 @@ def tls_of(service: Service) -> Terms:
         service.clock.now_ms,
         share=lambda _channel: share,
         who=lambda channel: f"a connection to the admin port from {channel.address}",
+        lost=lambda channel: channel.site.detached(channel),
     )

@@ -33,7 +33,7 @@ class ScramServer:
         else:
             self.header = header + b",,"
         self.bare = bare
-        self.nonce = bare.split(b"r=")[1].decode() + self.nonce
+        self.nonce = bare.rpartition(b",r=")[2].decode() + self.nonce
         salt = base64.b64encode(self.salt).decode()
         self.message = f"r={self.nonce},s={salt},i={self.iterations}".encode()
         return self.message
