@@ -167,13 +167,14 @@ def told_differences(stated: DataFrame) -> DataFrame:
 
 
 def clock_going_back(paired: DataFrame) -> DataFrame:
-    """The gateway clock never goes back, by design."""
+    """The gateway clock never goes back, by design; in a segment that was moved it is no wonder."""
     inside = (
         paired.select("segment", "incarnation", F.inline("findings"))
         .where("time_back_ms > 0")
         .select("segment", "incarnation", "block", "offset", "time_back_ms")
     )
-    between = paired.where("first_time_ms < before_last_time_ms").select(
+    moved = F.col("first_sequence") <= F.coalesce("before_last_sequence", F.lit(0))
+    between = paired.where((F.col("first_time_ms") < F.col("before_last_time_ms")) & ~moved).select(
         "segment",
         "incarnation",
         F.lit(0).alias("block"),

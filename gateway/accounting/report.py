@@ -141,7 +141,8 @@ def break_text(row: Row) -> str:
     text = f"{place}: {row['detail']}" if place else str(row["detail"])
     if row["proven"]:
         return text
-    first, last = (row["since"] or 0) + 1, row["sequence"]
+    last = row["sequence"]
+    first = min(row["since"] + 1, last)
     return f"{text} (cannot be proven: of records {first} to {last} not all can be read)"
 
 

@@ -224,6 +224,11 @@ def test_a_clock_that_goes_back_is_found_inside_and_between(paired):
     assert details(chain.gaps_inside(frame)) == []
 
 
+def test_the_clock_of_a_segment_that_was_moved_is_not_told(paired):
+    moved = FIRST | {"ordinal": 1, "first_time_ms": 1}
+    assert details(chain.clock_going_back(paired(SECOND | {"last_time_ms": 9}, moved))) == []
+
+
 def test_drift_is_told_by_its_worst_beyond_the_limit(frames):
     clock = {"kind": Kind.CLOCK}
     records = frames.records(
