@@ -70,7 +70,8 @@ METRICS: Final = (
     ),
     _counter(
         "gateway_authentications_total",
-        "Answers to clients that authenticated.",
+        "Logins that were accepted and refused, also by a mechanism that is not offered to the"
+        " client; `other`: by one that the gateway does not have.",
         "mechanism",
         "outcome",
     ),

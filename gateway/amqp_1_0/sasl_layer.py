@@ -120,8 +120,7 @@ class SaslServer:
         if isinstance(frame, SaslInit) and state == SaslState.WAIT_INIT:
             self.hostname = frame.hostname
             self.asked = frame.mechanism
-            if frame.mechanism in self.mechanisms:
-                self._mechanism = self._begin(frame.mechanism)
+            self._mechanism = self._begin(frame.mechanism)
             return self._respond(frame.initial_response)
         if isinstance(frame, SaslResponse) and state == SaslState.WAIT_RESPONSE:
             return self._respond(frame.response)
@@ -129,7 +128,9 @@ class SaslServer:
 
     def _begin(self, name: str) -> ServerMechanism | None:
         maker = self._maker
-        return sasl.server_mechanism(name) if maker is None else maker.begin(name)
+        if maker is not None:
+            return maker.begin(name)  # it hears of one that is not offered, too
+        return sasl.server_mechanism(name) if name in self.mechanisms else None
 
     def _respond(self, response: bytes | None) -> Credentials | None:
         mechanism = self._mechanism

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from gateway.audit.reader import Segment, segment_paths, sequence_at
 from gateway.audit.schema import FIELD_NAMES, BlockKind, Kind, segment_numbers
-from gateway.files.whole import read_segment
+from gateway.files.whole import read_head, read_segment
 
 MESSAGE_KINDS: Final = frozenset(kind for kind in Kind if Kind.RECEIVED <= kind <= Kind.REQUEUED)
 HEAD_OCTETS: Final = 64 * 1024  # more than any header has
@@ -124,8 +124,7 @@ def last_incarnation(directory: Path) -> int:
 
 
 def _is_begun(path: Path) -> bool:
-    with path.open("rb") as file:
-        segment = Segment(path.name, file.read(HEAD_OCTETS))
+    segment = Segment(path.name, read_head(path, HEAD_OCTETS))
     return segment.header is not None or not segment.torn
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import final
 
 from gateway.audit.whereabouts import Whereabouts
+from gateway.files.own import create_anew, open_own
 
 
 @final
@@ -94,7 +95,7 @@ class SegmentFile:
 
     def cut(self) -> None:
         """Leave only what is surely on disk, and have that on disk; may be called again."""
-        file = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+        file = open_own(self.path, os.O_WRONLY)
         try:
             os.ftruncate(file, self.synced_size)
             # What the failed sync dropped is behind the new end; this syncs the end itself.
@@ -114,8 +115,7 @@ class SegmentFile:
 
 def create(path: Path, header: bytes) -> SegmentFile:
     """A segment that holds its header, on disk; one of that name that came to nothing is gone."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | os.O_CLOEXEC
-    file = os.open(path, flags, 0o600)
+    file = create_anew(path)
     try:
         write_all(file, header)
         os.fdatasync(file)
@@ -131,14 +131,14 @@ def go_on(path: Path, content: bytes) -> SegmentFile:
 
     It is written over once more: whether that life could sync it nobody knows.
     """
-    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    file = open_own(path, os.O_WRONLY)
     try:
         os.ftruncate(file, len(content))
         write_all(file, content)
         os.fsync(file)
     finally:
         os.close(file)
-    return SegmentFile(path, os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC), content)
+    return SegmentFile(path, open_own(path, os.O_WRONLY | os.O_APPEND), content)
 
 
 def write_all(file: int, octets: bytes) -> None:

@@ -4,8 +4,10 @@ A node is a queue, or an exchange where `--exchange` says so or where a key foll
 An exchange of the gateway's own, "amq." and something, is one without being told. What the node is
 like, and whose, is not known here unless it is said: the rules are asked for each way in which it
 may be, and where they do not answer alike, the answer is that it depends. Which exchanges there are
-is not known either, but for the gateway's own: whether a queue hides one (`faces.hiding`). A queue
-that is called as durable subscriptions are is taken for one, unless it is said to be none.
+is not known either, but for the gateway's own: what a new node takes from these is decided as the
+server does (`faces.hiding`), and of others it is told that it may hide one. What is there is what
+it is, whatever is said of it: the gateway's own exchanges. A queue that is called as durable
+subscriptions are is taken for one, unless it is said to be none.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ from gateway.bridge.exchanges.exchange import TYPES
 from gateway.bridge.seams import QueueSettings
 from gateway.bridge.topology import PREDECLARED
 from gateway.config.access import LoadedRules
-from gateway.faces import asking
+from gateway.faces import asking, hiding
 from gateway.permissions.actions import ACTION_NAMES, Action, ObjectKind
-from gateway.permissions.asked import NO, YES, Asked, binding, publishing
-from gateway.permissions.rules import UNRESTRICTED, AccessRules, Decision
+from gateway.permissions.asked import ITSELF, NO, YES, Asked, binding, publishing
+from gateway.permissions.permits import Permits
+from gateway.permissions.rules import UNRESTRICTED, Decision
 
 OWN_PREFIX = "amq."
 QUEUE_PROPERTIES = ("durable", "exclusive", "temporary", "own")
@@ -42,6 +45,44 @@ SUBSCRIPTION_PARTS = 4  # subscription.USER.CONTAINER.LINK
 Case = dict[str, bool]
 
 
+class OwnExchanges:
+    """The exchanges that are always there. Implements `hiding.Exchanges`, `permits.Nodes`."""
+
+    def __init__(self) -> None:
+        self._types = dict(PREDECLARED)
+
+    def is_queue(self, name: str) -> bool:
+        """None is known, whatever its name is."""
+        return False
+
+    def is_exchange(self, name: str) -> bool:
+        """Whether it is one of these."""
+        return name in self._types
+
+    def upstream_of(self, exchange: str, key: str) -> str:
+        """They are local."""
+        return ""
+
+    def to_hide(self, exchange: str) -> Asked:
+        """The question whether somebody may make it."""
+        type = self._types.get(exchange, "")
+        return asking.to_declare_exchange(
+            Action.CREATE, exchange, type, "", durable=True, auto_delete=False
+        )
+
+    def look_up(self, asked: Asked) -> None:
+        """They are durable, and nobody's."""
+        if self.has(asked):
+            asked.durable, asked.temporary, asked.own = YES, NO, NO
+
+    def has(self, asked: Asked) -> bool:
+        """Whether a question is what one of them is like; to bind asks for the queue."""
+        return asked.kind == ObjectKind.EXCHANGE and asked.name in self._types and not asked.queue
+
+
+OWN_EXCHANGES = OwnExchanges()
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What the rules say, and the exit code that says it."""
@@ -54,6 +95,7 @@ class Question:
     """One question.
 
     Args:
+        type: of the exchange, where that is said.
         known: what is said of the node, by the names of rules' properties.
         queue_size: that of queues declared without one.
 
@@ -71,6 +113,7 @@ class Question:
         address: str,
         exchange: bool,
         queue: bool = False,
+        type: str = "",
         known: Case | None = None,
         queue_size: int = 0,
     ) -> None:
@@ -81,6 +124,7 @@ class Question:
         self.host = host
         self.address = address
         self._queue_size = queue_size
+        self._type = type
         self.asked = _asked(found, node, exchange=exchange, queue=queue)
         self._cases = _cases(self.asked, known or {})
 
@@ -92,8 +136,9 @@ class Question:
         if self.asked.action == Action.PUBLISH and rules.publish_unchecked():
             free = Decision(True, 0, "no rule is about publishing, and then nobody is asked")
             return self._of_all(lambda _asked: free)
-        answer = self._of_all(lambda asked: self._decision(rules, asked))
-        return answer if answer.code else self._unless_it_hides(rules, answer)
+        permits = Permits(rules, self.user, self.host, self.address, OWN_EXCHANGES)
+        answer = self._of_all(lambda asked: self._decision(permits, asked))
+        return answer if answer.code else self._unless_it_hides(permits, answer)
 
     def _of_all(self, decide: Callable[[Asked], Decision]) -> Answer:
         """Of each way in which the node may be; of some no rule decides."""
@@ -119,45 +164,58 @@ class Question:
             return CLOSED
         return None if case.get("own", True) else OTHERS
 
-    def _unless_it_hides(self, rules: AccessRules, answer: Answer) -> Answer:
-        """To make a queue may be to hide an exchange, which the user needs leave to make, too."""
+    def _unless_it_hides(self, permits: Permits, answer: Answer) -> Answer:
+        """To make a node may be to hide an exchange, if there is one of that name."""
         asked = self.asked
         exchange, slash, _key = asked.name.partition("/")
-        creates = asked.action == Action.CREATE and asked.kind == ObjectKind.QUEUE
-        if not creates or not (slash or rules.hides()):
+        makes_queue = asked.kind == ObjectKind.QUEUE and permits.hides
+        if asked.action != Action.CREATE or OWN_EXCHANGES.is_exchange(exchange):
             return answer
-        own = dict(PREDECLARED)
-        hidden = asking.to_declare_exchange(
-            Action.CREATE, exchange, own.get(exchange, ""), "", durable=True, auto_delete=False
-        )
+        if not (slash or makes_queue):
+            return answer
+        hidden = OWN_EXCHANGES.to_hide(exchange)
         hidden.own = NO
-        decision = self._decision(rules, hidden)
+        decision = permits.may(hidden)
         if decision.allowed:
             return answer
-        what = f"create exchange {exchange!r}, which the queue would hide from 1.0 clients"
-        if exchange in own:
-            return Answer(1, f"{decision} about {what}")
-        return Answer(answer.code, f"{answer.text}; if there is one, denied to {what}: {decision}")
+        what = f"create exchange {exchange!r}, which the {asked.kind.name.lower()} would hide"
+        told = f"if there is one, denied to {what} from 1.0 clients: {decision}"
+        return Answer(answer.code, f"{answer.text}; {told}")
 
-    def _decision(self, rules: AccessRules, asked: Asked) -> Decision:
-        return rules.may(self.user, self.host, self.address, asked)
+    def _decision(self, permits: Permits, asked: Asked) -> Decision:
+        """As the server decides, where there are the gateway's own exchanges and nothing else."""
+        decision = permits.may(asked)
+        needed = self._needed(permits, asked) if decision.allowed else None
+        if needed is None:
+            return decision
+        for question in needed.questions:
+            more = permits.may(question)
+            if not more.allowed:
+                return Decision(False, more.line, f"{more.rule} about {question}: {needed.what}")
+        return decision
+
+    def _needed(self, permits: Permits, asked: Asked) -> hiding.Needed | None:
+        if asked.action != Action.CREATE or asked.exists:
+            return None
+        if asked.kind == ObjectKind.EXCHANGE:
+            return hiding.needed_for_exchange(permits, OWN_EXCHANGES, asked)
+        return hiding.needed_for_queue(permits, OWN_EXCHANGES, asked.name)
 
     def _questions(self, case: Case) -> list[tuple[str, Asked]]:
         """As the server asks about a node that is so; each with the type of an exchange."""
         asked = self.asked
         if asked.kind == ObjectKind.EXCHANGE and asked.action in (Action.CREATE, Action.DELETE):
-            return [(type, _known(_exchange(asked, case, type), case)) for type in sorted(TYPES)]
+            return [(type, _known(_exchange(asked, case, type), case)) for type in self._types()]
         if asked.kind == ObjectKind.QUEUE and asked.action in (Action.CREATE, Action.DELETE):
             return [("", _known(self._queue(asked, case), case))]
-        again = Asked(
-            asked.action,
-            asked.kind,
-            asked.name,
-            key=asked.key,
-            queue=asked.queue,
-            properties=asked.properties,
-        )
-        return [("", _known(again, case))]
+        if asked.meant != ITSELF:
+            return [(type, _known(_binding(asked, type), case)) for type in self._types()]
+        return [("", _known(_again(asked), case))]
+
+    def _types(self) -> list[str]:
+        """Of which the exchange may be."""
+        said = dict(PREDECLARED).get(self.asked.name, self._type)
+        return [said] if said else sorted(TYPES)
 
     def _queue(self, asked: Asked, case: Case) -> Asked:
         settings = QueueSettings(
@@ -172,6 +230,24 @@ def _sure(decision: Decision) -> Answer:
     return Answer(0 if decision.allowed else 1, str(decision))
 
 
+def _again(asked: Asked) -> Asked:
+    return Asked(
+        asked.action,
+        asked.kind,
+        asked.name,
+        key=asked.key,
+        queue=asked.queue,
+        properties=asked.properties,
+    )
+
+
+def _binding(asked: Asked, type: str) -> Asked:
+    """The same, of an exchange of that type: it says what a binding key is for."""
+    again = _again(asked)
+    again.meant = asking.meant_by(type)
+    return again
+
+
 def _exchange(asked: Asked, case: Case, type: str) -> Asked:
     made = asking.to_declare_exchange(
         asked.action,
@@ -184,6 +260,7 @@ def _exchange(asked: Asked, case: Case, type: str) -> Asked:
     if asked.action == Action.DELETE and made.properties is not None:
         del made.properties["alternate"]
         del made.properties["autodelete"]
+    made.exists = asked.action == Action.CREATE and OWN_EXCHANGES.has(asked)
     return made
 
 
@@ -205,6 +282,8 @@ def _cases(asked: Asked, known: Case) -> list[Case]:
     elif asked.kind == ObjectKind.EXCHANGE:
         names = EXCHANGE_PROPERTIES
     given = {"own": True, **known} if action == Action.CREATE else known
+    if OWN_EXCHANGES.has(asked):
+        given = {**known, "durable": True, "temporary": False, "own": False}
     if _is_subscription(_queue_of(asked)) and action != Action.CREATE:
         given = {**SUBSCRIPTION, **given}
     values = [[given[name]] if name in given else [False, True] for name in names]
@@ -266,6 +345,8 @@ def _asked(action: Action, node: str, *, exchange: bool, queue: bool) -> Asked:
         return publishing("", node) if action == Action.PUBLISH else _queue(action, node)
     if action == Action.PUBLISH and slash:
         return publishing(name, key)
+    if action in (Action.CREATE, Action.DELETE):
+        name = node  # with all that is in it
     return Asked(action, ObjectKind.EXCHANGE, name, key=None)
 
 

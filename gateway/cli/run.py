@@ -12,6 +12,7 @@ import click
 import yaml
 from twisted.internet.posixbase import PosixReactorBase
 
+from gateway.bridge.exchanges.exchange import TYPES
 from gateway.cli import check_connect, check_may
 from gateway.cli.options import configuration
 from gateway.clients.conversation import converse
@@ -126,6 +127,7 @@ Exit codes:
 @click.option("--address", default="127.0.0.1", help="With --may: coming from this address.")
 @click.option("--exchange", "is_exchange", is_flag=True, help="With --may: NODE is an exchange.")
 @click.option("--queue", "is_queue", is_flag=True, help="With --may: NODE is a queue.")
+@click.option("--type", type=click.Choice(TYPES), help="With --may: the exchange is of this type.")
 @click.option("--durable/--not-durable", default=None, help="With --may: NODE is that, or not.")
 @click.option("--exclusive/--not-exclusive", default=None, help="The same.")
 @click.option("--temporary/--not-temporary", default=None, help="The same.")
@@ -141,6 +143,7 @@ def check(
     address: str,
     is_exchange: bool,
     is_queue: bool,
+    type: str | None,
     durable: bool | None,
     exclusive: bool | None,
     temporary: bool | None,
@@ -164,6 +167,7 @@ def check(
             address=address,
             exchange=is_exchange,
             queue=is_queue,
+            type=type or "",
             known={name: value for name, value in said if value is not None},
             queue_size=settings.queues.queue_size,
         )

@@ -9,6 +9,7 @@ import click
 
 from gateway.cli.options import FILE, given_password
 from gateway.errors import GatewayError
+from gateway.files.whole import is_file
 from gateway.net.listening.users import (
     ITERATIONS,
     User,
@@ -113,7 +114,10 @@ def _name(name: str) -> str:
 
 
 def _read(file: pathlib.Path) -> dict[str, User]:
-    return read_users(file) if os.path.lexists(file) else {}
+    """Those that there are; in a file that somebody has only just made there are none."""
+    if not os.path.lexists(file) or (is_file(file) and not file.stat().st_size):
+        return {}
+    return read_users(file)
 
 
 def _write(file: pathlib.Path, users: dict[str, User]) -> None:

@@ -139,6 +139,8 @@ def _read(path: pathlib.Path) -> tuple[str, str]:
         text = octets.decode("utf-8")
     except UnicodeDecodeError:
         raise ConfigurationError([(str(path), "is no UTF-8 text")]) from None
+    if not text.strip():  # as a file is that is being written
+        raise ConfigurationError([(str(path), "is empty: for no rules, write so in a comment")])
     return text, hashlib.sha256(octets).hexdigest()
 
 

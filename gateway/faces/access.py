@@ -20,7 +20,7 @@ from gateway.faces.counts import FaceCounts
 from gateway.faces.leaving import GONE
 from gateway.message import Condition, Message, Refusal
 from gateway.permissions.actions import Action, ObjectKind
-from gateway.permissions.asked import NO, UNKNOWN, YES, Asked, publishing
+from gateway.permissions.asked import ITSELF, NO, UNKNOWN, YES, Asked, publishing
 from gateway.permissions.own_rules import OwnRules
 from gateway.permissions.permits import Permits
 from gateway.permissions.quotas import Quotas
@@ -487,6 +487,8 @@ class ClientAccess:
     def look_up(self, asked: Asked) -> None:
         """See `Nodes`. What is to be made will be its own."""
         topology = self._host.topology
+        if asked.meant != ITSELF:
+            asking.look_up_binding(asked, topology.exchanges.get(asked.name))
         known = asked.durable != UNKNOWN and asked.action != Action.ACCESS and not asked.exists
         if asked.kind == ObjectKind.QUEUE or asked.queue:
             queue = topology.queues.get(asked.queue or asked.name)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.exchanges.exchange import DIRECT, TOPIC, Exchange
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
 from gateway.permissions.actions import Action, ObjectKind
-from gateway.permissions.asked import NO, YES, Asked, flag
+from gateway.permissions.asked import ALL, ITSELF, NO, PATTERN, YES, Asked, flag
 
 NO_LIMIT: Final = str(2**64 - 1)
 FILE_COUNT: Final = "8"
@@ -52,6 +52,25 @@ def look_up_exchange(asked: Asked, exchange: Exchange) -> None:
     """The same of an exchange."""
     asked.durable = _yes(exchange.durable)
     asked.temporary = _yes(exchange.auto_delete or exchange.dynamic)
+
+
+def look_up_binding(asked: Asked, exchange: Exchange | None) -> None:
+    """What the key of a question about a binding is for.
+
+    Where there is no exchange it is a pattern: so it will be if a rule makes one that lives at an
+    upstream. Such a one that was declared as a direct exchange is of the type that it has there.
+    """
+    if exchange is None or (exchange.placement is not None and exchange.type == DIRECT):
+        asked.meant = PATTERN
+    else:
+        asked.meant = meant_by(exchange.type)
+
+
+def meant_by(type: str) -> int:
+    """Which messages a binding's key is for, by the type of the exchange."""
+    if type == DIRECT:
+        return ITSELF
+    return PATTERN if type == TOPIC else ALL
 
 
 def about_queue(
@@ -151,6 +170,20 @@ def to_declare_exchange(
         temporary=_yes(auto_delete),
         properties=properties,
     )
+
+
+def to_hide(exchange: Exchange) -> Asked:
+    """The question whether somebody may make an exchange that is there."""
+    asked = to_declare_exchange(
+        Action.CREATE,
+        exchange.name,
+        exchange.type,
+        exchange.alternate_exchange,
+        durable=exchange.durable,
+        auto_delete=exchange.auto_delete,
+    )
+    look_up_exchange(asked, exchange)
+    return asked
 
 
 def about_exchange(action: Action, exchange: Exchange) -> Asked:

@@ -9,93 +9,122 @@ hide the exchange of its name and does not ask; addresses with a key it has none
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol, final
 
-from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.queue import Queue
-from gateway.faces import asking
 from gateway.faces.access import NOBODY, ClientAccess
 from gateway.faces.host_nodes import HostNodes
 from gateway.message import Condition, Refusal
 from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import NO, YES, Asked, binding, publishing
+from gateway.permissions.permits import Permits
 from gateway.translate.addresses import TOPIC_EXCHANGE, TOPIC_NAME, Capability, resolve
 from gateway.wire.work import LOOK, WORK
 
 SLASH: Final = "/"
 
 
-def queue_refusal(access: ClientAccess, nodes: HostNodes, name: str) -> Refusal | None:
-    """Why a client may not make a queue of that name, which it may make otherwise."""
-    if access.permits.rules is None:
+class Exchanges(Protocol):
+    """The names of a virtual host, as addresses are resolved by, and its exchanges."""
+
+    def is_queue(self, name: str) -> bool:
+        """Whether there is a queue of that name."""
+
+    def is_exchange(self, name: str) -> bool:
+        """Whether there is an exchange of that name."""
+
+    def upstream_of(self, exchange: str, key: str) -> str:
+        """See `translate.context.Nodes`."""
+
+    def to_hide(self, exchange: str) -> Asked:
+        """The question whether somebody may make an exchange that is there."""
+
+
+@final
+class Needed:
+    """What else a client needs leave for, to make a node: for all of it.
+
+    Attributes:
+        what: why.
+        questions: these.
+    """
+
+    __slots__ = ("questions", "what")
+
+    def __init__(self, what: str, questions: list[Asked]) -> None:
+        self.what = f"{what} from 1.0 clients"
+        self.questions = questions
+
+
+def needed_for_queue(permits: Permits, nodes: Exchanges, name: str) -> Needed | None:
+    """What making a queue of that name needs beside leave to make it; `None`: nothing."""
+    if permits.rules is None:
         return None
     node = resolve(name, Capability.ANY, nodes)
     if node is None or not node.exchange:
         return None
-    if node.key is None and not access.permits.hides:
+    if node.key is None and not permits.hides:
         return None
-    return _hidden_refusal(access, nodes, node.exchange, f"queue {name!r}")
+    return _to_hide(nodes, node.exchange, f"queue {name!r}")
 
 
-def exchange_refusal(access: ClientAccess, nodes: HostNodes, asked: Asked) -> Refusal | None:
-    """The same of an exchange, which it wants to declare so."""
-    if access.permits.rules is None:
+def needed_for_exchange(permits: Permits, nodes: Exchanges, asked: Asked) -> Needed | None:
+    """The same of an exchange, which is to be declared so."""
+    if permits.rules is None:
         return None
     name = asked.name
     node = resolve(name, Capability.TOPIC, nodes)
     if node is None or node.key is None:
         return None
     if node.row != TOPIC_NAME:
-        return _hidden_refusal(access, nodes, node.exchange, f"exchange {name!r}")
-    if not access.permits.hides:
-        return None
-    return _topic_refusal(access, nodes, asked) or _hider(access, nodes, asked)
+        return _to_hide(nodes, node.exchange, f"exchange {name!r}")
+    return _for_topic(permits, nodes, asked) if permits.hides else None
 
 
-def _hidden_refusal(
-    access: ClientAccess, nodes: HostNodes, exchange: str, what: str
-) -> Refusal | None:
-    found = nodes.host.topology.find_exchange(exchange)
-    assert found is not None  # since the address means it
-    refusal = access.refusal(to_hide(found))
-    return None if refusal is None else _told(refusal, f"{what} would hide exchange {exchange!r}")
+def _to_hide(nodes: Exchanges, exchange: str, what: str) -> Needed:
+    return Needed(f"{what} would hide exchange {exchange!r}", [nodes.to_hide(exchange)])
 
 
-def to_hide(exchange: Exchange) -> Asked:
-    """The question whether somebody may make an exchange that is there."""
-    asked = asking.to_declare_exchange(
-        Action.CREATE,
-        exchange.name,
-        exchange.type,
-        exchange.alternate_exchange,
-        durable=exchange.durable,
-        auto_delete=exchange.auto_delete,
-    )
-    asking.look_up_exchange(asked, exchange)
-    return asked
-
-
-def _topic_refusal(access: ClientAccess, nodes: HostNodes, asked: Asked) -> Refusal | None:
+def _for_topic(permits: Permits, nodes: Exchanges, asked: Asked) -> Needed | None:
     """An exchange takes a topic's name: it needs leave by name, or to publish and listen there.
 
     A rule that says which exchanges it is for has given the name away.
     """
-    if access.permits.may(asked).named:
-        return None
-    hidden = nodes.host.topology.find_exchange(TOPIC_EXCHANGE)
-    if hidden is not None and access.may(to_hide(hidden)):
+    if permits.may(asked).named or permits.may(nodes.to_hide(TOPIC_EXCHANGE)).allowed:
         return None
     topic = asked.name
-    refusal = access.refusal(publishing(TOPIC_EXCHANGE, topic))
-    if refusal is None:
-        refusal = access.refusal(binding(Action.BIND, TOPIC_EXCHANGE, "", topic))
-    if refusal is None:
+    listen = binding(Action.BIND, TOPIC_EXCHANGE, "", topic)
+    return Needed(
+        f"exchange {topic!r} would take the topic of that name",
+        [publishing(TOPIC_EXCHANGE, topic), listen],
+    )
+
+
+def queue_refusal(access: ClientAccess, nodes: HostNodes, name: str) -> Refusal | None:
+    """Why a client may not make a queue of that name, which it may make otherwise."""
+    return _refusal(access, needed_for_queue(access.permits, nodes, name))
+
+
+def exchange_refusal(access: ClientAccess, nodes: HostNodes, asked: Asked) -> Refusal | None:
+    """The same of an exchange, which it wants to declare so."""
+    if access.permits.rules is None:
         return None
-    return _told(refusal, f"exchange {topic!r} would take the topic of that name")
+    refusal = _refusal(access, needed_for_exchange(access.permits, nodes, asked))
+    if refusal is not None or not access.permits.hides:
+        return refusal
+    node = resolve(asked.name, Capability.TOPIC, nodes)
+    takes_topic = node is not None and node.row == TOPIC_NAME
+    return _hider(access, nodes, asked) if takes_topic else None
 
 
-def _told(refusal: Refusal, what: str) -> Refusal:
-    return Refusal(refusal.condition, f"{what} from 1.0 clients: {refusal.description}")
+def _refusal(access: ClientAccess, needed: Needed | None) -> Refusal | None:
+    if needed is None:
+        return None
+    for question in needed.questions:
+        refusal = access.refusal(question)
+        if refusal is not None:
+            return Refusal(refusal.condition, f"{needed.what}: {refusal.description}")
+    return None
 
 
 def _hider(access: ClientAccess, nodes: HostNodes, asked: Asked) -> Refusal | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import final
 
 from gateway.bridge.host import VirtualHost
+from gateway.faces import asking
+from gateway.permissions.asked import Asked
 
 
 @final
 class HostNodes:
-    """The names of one virtual host, as the translation asks for them."""
+    """The names of one virtual host, as the translation asks for them. Implements `Exchanges`."""
 
     __slots__ = ("host",)
 
@@ -30,6 +32,12 @@ class HostNodes:
         if slash and exchange and self.host.topology.find_exchange(exchange) is not None:
             return name in self.host.topology.exchanges
         return self.host.topology.find_exchange(name) is not None
+
+    def to_hide(self, exchange: str) -> Asked:
+        """The question whether somebody may make an exchange that is there."""
+        found = self.host.topology.find_exchange(exchange)
+        assert found is not None  # since an address means it
+        return asking.to_hide(found)
 
     def upstream_of(self, exchange: str, key: str) -> str:
         """The upstream of the node that this names; "" if the node is local, or none."""

@@ -1,5 +1,6 @@
-"""Files that people name: what is in them, however they are made.
+"""Files that people name: what is in them, however they are made; and those of a data directory.
 
+own           a regular file of a data directory, opened
 whole         a file read whole, up to a size
 yaml_text     YAML, up to a depth and to what its aliases stand for
 """

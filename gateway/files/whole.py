@@ -46,6 +46,15 @@ def read_segment(path: pathlib.Path) -> bytes:
     return read_regular(path, SEGMENT_MAX)
 
 
+def read_head(path: pathlib.Path, octets: int) -> bytes:
+    """The first octets of a segment, so many at most. Raises as `read_regular`."""
+    handle, _told = _opened(path, SEGMENT_MAX, regular=True)
+    try:
+        return os.read(handle, octets)
+    finally:
+        os.close(handle)
+
+
 def segment_size(path: pathlib.Path) -> int:
     """Its octets, of a segment that `read_segment` would read. Raises OSError."""
     handle, told = _opened(path, SEGMENT_MAX, regular=True)

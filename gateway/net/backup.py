@@ -18,7 +18,7 @@ import pathlib
 from collections.abc import Callable
 from functools import partial
 from threading import Thread
-from typing import Final, final
+from typing import BinaryIO, Final, final
 
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
@@ -27,6 +27,7 @@ from gateway.audit.ends import LogEnds
 from gateway.audit.reader import segment_paths
 from gateway.audit.schema import segment_numbers
 from gateway.errors import ConfigurationError, GatewayError, StoreError
+from gateway.files.own import open_own
 from gateway.net.data_directory import AUDIT_FOLDER, IDENTITY_FILE, SECRET_FILE
 from gateway.net.unfinished import Unfinished
 from gateway.store.copying import Copying
@@ -226,8 +227,17 @@ class Making:
 
     def _copy(self, path: pathlib.Path, to: pathlib.Path, octets: int | None = None) -> None:
         """A file, or its first octets; on disk when this returns."""
-        handle = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with path.open("rb") as source, os.fdopen(handle, "wb") as copy:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            own = open_own(path, os.O_RDONLY)
+        except OSError as error:
+            raise GatewayError(f"cannot read {path}: {error.strerror}") from None
+        with os.fdopen(own, "rb") as source:
+            self._write(source, os.open(to, flags, 0o600), octets)
+        self._step()
+
+    def _write(self, source: BinaryIO, handle: int, octets: int | None) -> None:
+        with os.fdopen(handle, "wb") as copy:
             while piece := source.read(
                 PIECE_OCTETS if octets is None else min(octets, PIECE_OCTETS)
             ):
@@ -236,7 +246,6 @@ class Making:
                 self._step()
             copy.flush()
             os.fsync(handle)
-        self._step()
 
 
 def check_place(target: pathlib.Path) -> None:

@@ -37,6 +37,7 @@ from gateway.audit.ends import (
 )
 from gateway.audit.segment import SegmentWriter
 from gateway.errors import StartupError, StoreError, UnknownStoreError
+from gateway.files.own import create_anew
 from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.store.interface import Recovered
 from gateway.store.reserve import is_full
@@ -110,7 +111,8 @@ class LateSegments:
         if telling and (self.told_by is None or synced.sequence < self.told_by):
             return self._remembered
         if self._first is None and synced.sequence:
-            self._first = beginning(self._directory)
+            with _as_store_errors(self._directory, "cannot read the audit log"):
+                self._first = beginning(self._directory)
         return LogEnds(self._first, synced if synced.sequence else None)
 
     def writer(self) -> SegmentWriter:
@@ -193,11 +195,13 @@ def _older_store(directory: pathlib.Path, found: Difference) -> str:
 
 
 @contextmanager
-def _as_store_errors(directory: pathlib.Path) -> Iterator[None]:
+def _as_store_errors(
+    directory: pathlib.Path, doing: str = "cannot write to the audit log"
+) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        text = f"cannot write to the audit log: {error.strerror}"
+        text = f"{doing}: {error.strerror}"
         if is_full(error) and _on_a_disk_of_its_own(directory):
             # The room that the store has set aside is none for the log.
             raise StoreError(text, part="audit", cause="full") from error
@@ -224,7 +228,13 @@ def open_store(store: SqliteStore, directory: pathlib.Path) -> Recovered:
         close_to_others(directory)
         return recovered
     except (OSError, StoreError, sqlite3.Error) as error:
-        raise StartupError(f"cannot open the data directory: {error}") from error
+        raise StartupError(f"cannot open the data directory: {_words(error)}") from error
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def make_private(directory: pathlib.Path) -> None:
@@ -255,12 +265,13 @@ def identity(directory: pathlib.Path) -> str:
     path = directory / IDENTITY_FILE
     try:
         if path.exists():
-            return _uuid(read_regular(path, SECRET_MAX).decode().strip())
+            return _uuid(read_regular(path, SECRET_MAX).decode(errors="replace").strip())
         made = str(uuid.uuid4())
         _write(path, made)
         return made
     except (OSError, ValueError) as error:
-        raise StartupError(f"cannot use {path}: {error}") from None
+        told = error.strerror if isinstance(error, OSError) else error
+        raise StartupError(f"cannot use {path}: {told}") from None
 
 
 def _uuid(text: str) -> str:
@@ -284,13 +295,14 @@ def secret(directory: pathlib.Path) -> bytes:
         _write(path, made.hex())
         return made
     except (OSError, ValueError) as error:
-        raise StartupError(f"cannot use {path}: {error}") from None
+        told = error.strerror if isinstance(error, OSError) else error
+        raise StartupError(f"cannot use {path}: {told}") from None
 
 
 def _write(path: pathlib.Path, text: str) -> None:
     """A file of our own, whole or not at all."""
     new = path.with_name(path.name + ".new")
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    handle = create_anew(new)
     with os.fdopen(handle, "w") as file:
         file.write(text + "\n")
         file.flush()

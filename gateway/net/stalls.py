@@ -23,6 +23,7 @@ from gateway.net.counts import NetCounts
 
 STALL_MS: Final = 100  # more than this is one
 SILENCE_MS: Final = 1000  # after a line of the log
+UNIT_NS: Final = {"compiled": 20, "pure": 100}  # a unit of work, on a machine of 2026
 MACHINE: Final = "machine"  # a stall without work
 OTHER: Final = "other"  # of no piece
 
@@ -30,6 +31,12 @@ OTHER: Final = "other"  # of no piece
 def worked_ms() -> int:
     """How much this thread has worked, so far."""
     return time.thread_time_ns() // 1_000_000
+
+
+def worked_units(form: str) -> Callable[[], int]:
+    """The same in units of work (`wire.work`), as long as they are in that form of the gateway."""
+    unit_ns = UNIT_NS[form]
+    return lambda: time.thread_time_ns() // unit_ns
 
 
 class Worker(Protocol):

@@ -10,6 +10,9 @@ is used up all of them wait. Who asks for less than a connection's share is not 
 but where very many begin at once: of a turn of `EVERYBODY` the rest is for the next, whoever it is
 of. Users are told apart by name: clients without a login are one. Who has not logged in yet has a
 share with its address (`net.listening.admission`), and all of those have much less.
+
+A step of a TLS handshake may alone be more than such a share, and cannot be done by halves. What an
+address has had too much it owes to the next turns, so that over time it has no more than its share.
 """
 
 from __future__ import annotations
@@ -35,8 +38,7 @@ class TurnShare:
     def use(self, turn: int, units: int) -> None:
         """One of its connections was so much work in the turn of that number."""
         if self._turn != turn:
-            self._turn = turn
-            self._used = 0
+            self._begin(turn)
         self._used += units
         if self._used >= SHARE:
             self._greedy = turn
@@ -50,14 +52,22 @@ class TurnShare:
         shares = self._all
         if shares.turn != turn:
             shares.begin(turn)
-        used = self._used if self._turn == turn else 0
+        if self._turn != turn:
+            self._begin(turn)
         everybody = shares.everybody if not self.greedy(turn) else shares.one
-        if used < shares.part and shares.used < everybody:
+        if self._used < shares.part and shares.used < everybody:
             return False
         if self._cut != turn:
             self._cut = self._greedy = turn
             shares.cut += 1
         return True
+
+    def _begin(self, turn: int) -> None:
+        """Nothing is used of the turn of that number, but for what is owed to it."""
+        shares = self._all
+        owed = self._used - shares.one * (turn - self._turn) if shares.owes else 0
+        self._used = max(0, owed)
+        self._turn = turn
 
     def greedy(self, turn: int) -> bool:
         """Whether it asks for much, in this turn or in the one before."""
@@ -71,6 +81,7 @@ class TurnShares:
     Args:
         one: what one may use of a turn, and all together who ask for much; `least`: one of these.
         everybody: what all may use, whatever each of them asks for.
+        owes: what one has used beyond `one` it owes to the turns that follow.
 
     Attributes:
         turn: the last in which anybody did anything.
@@ -79,13 +90,21 @@ class TurnShares:
         part: what one may use of it, as many as had had enough of the one before.
     """
 
-    __slots__ = ("_shares", "cut", "everybody", "least", "one", "part", "turn", "used")
+    __slots__ = ("_shares", "cut", "everybody", "least", "one", "owes", "part", "turn", "used")
 
-    def __init__(self, one: int = USER, everybody: int = EVERYBODY, least: int = SHARE) -> None:
+    def __init__(
+        self,
+        one: int = USER,
+        everybody: int = EVERYBODY,
+        least: int = SHARE,
+        *,
+        owes: bool = False,
+    ) -> None:
         self._shares: dict[str, TurnShare] = {}
         self.one = one
         self.everybody = everybody
         self.least = least
+        self.owes = owes
         self.turn = 0
         self.used = 0
         self.cut = 0

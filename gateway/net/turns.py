@@ -94,6 +94,7 @@ class TurnLoop:
 
     Attributes:
         give_up: an exception after which there must be no more turns: ends the process.
+        worked_units: how much the thread has worked, in units: for what has no price of its own.
     """
 
     log = Logger()
@@ -106,6 +107,7 @@ class TurnLoop:
         counts: NetCounts,
         *,
         worked_ms: Callable[[], int] | None = None,
+        worked_units: Callable[[], int] = lambda: 0,
     ) -> None:
         self._later = later
         self._now_ms = now_ms
@@ -120,9 +122,10 @@ class TurnLoop:
         self._alarm = Alarm(later, now_ms, self._bridge_deadline)
         self.stalls = Stalls(now_ms, counts, worked_ms)
         self.shares = TurnShares()
-        self.strangers = TurnShares(STRANGERS, ALL_STRANGERS, STRANGERS // 4)
+        self.strangers = TurnShares(STRANGERS, ALL_STRANGERS, STRANGERS // 4, owes=True)
         self.on_turn_ended: Callable[[int], None] | None = None
         self.give_up: Callable[[BaseException], None] = _raised
+        self.worked_units = worked_units
         self._breaks = False  # so does what is done now
         self._broken = False  # the last end of a turn broke off
 

@@ -18,6 +18,7 @@ from typing import Final, final
 from gateway.audit.schema import segment_numbers
 from gateway.audit.segment_file import sync_directory
 from gateway.errors import GatewayError
+from gateway.files.own import open_own
 from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.net.data_directory import (
     AUDIT_FOLDER,
@@ -85,7 +86,7 @@ def _remove_left(path: pathlib.Path) -> None:
             f"{path} is there, and is not surely a backup that was not finished: nothing is"
             " removed; move it away, or choose another name"
         )
-    lock = os.open(path / UNFINISHED_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    lock = open_own(path / UNFINISHED_FILE, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _remove(path)

@@ -14,6 +14,10 @@ UNKNOWN: Final = -1
 NO: Final = 0
 YES: Final = 1
 DEFAULT_EXCHANGE: Final = ""
+# Which messages a key is for: those of that key; of all that fit it; all that there are.
+ITSELF: Final = 0
+PATTERN: Final = 1
+ALL: Final = 2
 TOLD_MAX: Final = 1000  # characters of a name or a key, wherever people are told of it
 
 
@@ -24,6 +28,8 @@ class Asked:
     Attributes:
         name: the object's; a queue that is published to by the default exchange is a queue.
         key: the routing or binding key; `None` where the action has none.
+        meant: which messages the key is for: a binding key is a pattern at a topic exchange, and
+            of any other kind but a direct one all messages go to whatever is bound.
         queue: of bind, unbind and bound: the queue.
         durable, exclusive, temporary: of the object: `YES`, `NO`, or `UNKNOWN`. A temporary one
             goes with its client, or with its last consumer. An exchange is never exclusive.
@@ -44,6 +50,7 @@ class Asked:
         "key",
         "kind",
         "looked",
+        "meant",
         "name",
         "own",
         "properties",
@@ -58,6 +65,7 @@ class Asked:
         name: str = "",
         *,
         key: str | None = None,
+        meant: int = ITSELF,
         queue: str = "",
         durable: int = UNKNOWN,
         exclusive: int = UNKNOWN,
@@ -71,6 +79,7 @@ class Asked:
         self.kind = kind
         self.name = name
         self.key = key
+        self.meant = meant
         self.queue = queue
         self.durable = durable
         self.exclusive = NO if kind == ObjectKind.EXCHANGE and not queue else exclusive
@@ -94,6 +103,7 @@ class Asked:
             self.kind,
             self.name,
             key=self.key,
+            meant=self.meant,
             queue=self.queue,
             durable=self.durable,
             exclusive=self.exclusive,
@@ -128,9 +138,19 @@ def publishing(exchange: str, key: str) -> Asked:
 
 
 def binding(action: Action, exchange: str, queue: str, key: str) -> Asked:
-    """To bind, or unbind, a queue; or to ask about a binding (`ACCESS`)."""
-    properties = {"queuename": queue, "routingkey": key}
-    return Asked(action, ObjectKind.EXCHANGE, exchange, key=key, queue=queue, properties=properties)
+    """To bind, or unbind, a queue; or to ask about a binding (`ACCESS`).
+
+    The key is taken for a pattern, unless the exchange is looked up.
+    """
+    return Asked(
+        action,
+        ObjectKind.EXCHANGE,
+        exchange,
+        key=key,
+        meant=PATTERN,
+        queue=queue,
+        properties={"queuename": queue, "routingkey": key},
+    )
 
 
 def flag(value: bool) -> str:

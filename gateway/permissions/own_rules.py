@@ -4,6 +4,9 @@ To ask about a node (`ACCESS`) may who may do anything with it: whoever sends to
 whether it is there. What such a question does not say - of which kind the node is, by which key
 somebody is going to publish - does not keep a rule that allows from fitting, and one that denies
 does not fit then. What is not there is like nothing yet: it could only be made, or be bound to.
+
+A rule with a key decides about a binding by the keys of the messages that it brings: one that
+allows has to be for all of them, and one that denies for any (`binding_keys`).
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ from typing import Final, final
 from mypy_extensions import i64 as int64
 
 from gateway.permissions.actions import Action, ObjectKind
-from gateway.permissions.asked import UNKNOWN, YES, Asked
+from gateway.permissions.asked import ALL, ITSELF, UNKNOWN, YES, Asked
+from gateway.permissions.binding_keys import EVERY_KEY, covers, is_pattern, meets
 from gateway.permissions.hosts import Hosts, Numbered, among
 from gateway.permissions.patterns import fits_key, fits_name
 from gateway.permissions.rules import TOO_LONG, TOO_MUCH, Decision
@@ -144,7 +148,10 @@ class OwnRule:
                 filled.extend(word.replace(USER, user).split("."))
             else:
                 filled.append(word)
-        return fits_key(filled, asked.key)
+        key = EVERY_KEY if asked.meant == ALL else asked.key
+        if asked.meant == ITSELF or not is_pattern(key):
+            return fits_key(filled, key)
+        return covers(filled, key) if self.decision.allowed else meets(filled, key)
 
     def _fits_properties(self, asked: Asked, about: bool) -> bool:
         return (

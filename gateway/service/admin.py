@@ -16,7 +16,7 @@ from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import ByQueue, Sources
 from gateway.net.admin.pieces import Pieces
 from gateway.net.data_directory import AUDIT_FOLDER
-from gateway.net.tls.layer import Terms
+from gateway.net.tls.layer import SHOWN_MAX, Terms
 from gateway.net.turn_shares import TurnShare
 from gateway.service.form import form
 
@@ -96,5 +96,6 @@ def tls_of(service: Service) -> Terms:
         service.clock.now_ms,
         share=lambda _channel: share,
         who=lambda channel: f"a connection to the admin port from {channel.address}",
-        lost=lambda channel: channel.site.detached(channel),
+        shown_max=SHOWN_MAX,
+        lost=lambda channel: channel.on_transport_lost(),
     )

@@ -17,6 +17,7 @@ from gateway.faces.access import NOBODY
 from gateway.files.whole import CERTIFICATES_MAX, SECRET_MAX
 from gateway.net.data_directory import secret
 from gateway.net.listening.passwords import Passwords
+from gateway.net.tls.authorities import useless
 from gateway.net.tls.files import tls_context
 from gateway.service.exposed import exposed
 
@@ -41,7 +42,15 @@ def check(settings: Settings) -> list[str]:
 
 def _tls_notes(settings: Settings) -> list[str]:
     client_tls(settings)
-    return []
+    return useless_authorities(settings)
+
+
+def useless_authorities(settings: Settings) -> list[str]:
+    """A line for each authority of clients that lets none of them in."""
+    tls = settings.tls
+    if tls is None or tls.client_ca is None:
+        return []
+    return [f"tls.client_ca: {line}" for line in useless(tls.client_ca)]
 
 
 def _rule_notes(settings: Settings) -> list[str]:

@@ -77,7 +77,7 @@ def _warn(service: Service, shares: FileShares) -> None:
             "the admin token crosses the network in clear text on {admin}",
             admin=str(settings.admin),
         )
-    service.say_exposed()
+    service.say_of_files()
     passwords = service.authentication.passwords
     for line in passwords.withheld() if passwords is not None else []:
         service.log.warn("{line}", line=line)

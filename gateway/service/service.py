@@ -49,7 +49,7 @@ from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.ports import Ports
 from gateway.net.listening.withdrawing import end_withdrawn
 from gateway.net.logs import NamedLogger, set_level
-from gateway.net.stalls import worked_ms
+from gateway.net.stalls import worked_ms, worked_units
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.threads import LoosePool
 from gateway.net.tls.files import within_tls
@@ -68,6 +68,7 @@ from gateway.service.files import (
     load_passwords,
     nobodys_names,
     takes_certificates,
+    useless_authorities,
 )
 from gateway.service.form import form
 from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
@@ -145,7 +146,12 @@ class Service:
             )
             tell_of_log(self.bridge, self.store, self.recovered, segments)
             self.turns = TurnLoop(
-                reactor, self.clock.now_ms, self.bridge, self.counts, worked_ms=worked_ms
+                reactor,
+                self.clock.now_ms,
+                self.bridge,
+                self.counts,
+                worked_ms=worked_ms,
+                worked_units=worked_units(form()),
             )
             self._duties = Duties(reactor, self.turns, self.counts)
             self.faces = self._faces(access)
@@ -268,7 +274,7 @@ class Service:
         tls, admin_context = client_tls(settings), admin_tls(settings)
         passwords = load_passwords(settings)
         access = load_rules(settings)
-        warnings = exposed(settings)
+        warnings = exposed(settings) + useless_authorities(settings)
         self.reactor.callFromThread(self.files.keep, read_all(kept(settings)))
 
         def count(by: Operator) -> None:
@@ -290,9 +296,9 @@ class Service:
 
         return count
 
-    def say_exposed(self) -> None:
-        """Warn of files that others can read, or write, and are not meant to."""
-        self._warn(exposed(self.settings))
+    def say_of_files(self) -> None:
+        """Warn of those that others use who are not meant to, and of what is of no use."""
+        self._warn(exposed(self.settings) + useless_authorities(self.settings))
 
     def _warn(self, lines: list[str]) -> None:
         for line in lines:

@@ -33,11 +33,13 @@ from gateway.audit.ahead import KNOWS_NOTHING, Known, last_sequence_in
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.audit.whereabouts import Whereabouts
 from gateway.errors import DecodeError, StoreError
+from gateway.files.own import refuse_others
 from gateway.store.damage import Damage, TopologyKey, row_line, topology_line
 from gateway.store.interface import TopologyRow
 from gateway.store.log_rows import check, unpack_row
 
 FORMAT: Final = 1
+BESIDE: Final = ("-wal", "-journal", "-shm")
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
 FIRST: Final = "first"
 LAST: Final = "last"
@@ -91,6 +93,14 @@ def reading(doing: str = "cannot read the store") -> Iterator[None]:
     except (sqlite3.Error, TypeError, ValueError) as error:
         full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
         raise StoreError(f"{doing}: {error}", full=full) from error
+
+
+def refuse_other_files(path: Path) -> None:
+    """`StoreError` if a pipe or the like has the place of a file that SQLite opens."""
+    try:
+        refuse_others(path, *(path.with_name(path.name + end) for end in BESIDE))
+    except OSError as error:
+        raise StoreError(f"cannot open {error.filename}: {error.strerror}") from None
 
 
 def _checksum(kind: int, key: str, value: bytes) -> int:
@@ -191,6 +201,7 @@ class Database:
         `late`: only read it; `take_over` follows, before anything is written.
         """
         self._path = path
+        refuse_other_files(path)
         with reading(f"cannot open {path}"):
             self._db = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, cached_statements=16

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from gateway.errors import StartupError
+from gateway.files.own import open_own
 
 LOCK_NAME: Final = "lock"
 
@@ -23,11 +24,11 @@ def lock(directory: Path) -> list[int]:
         StartupError: it cannot be used, or another process has it.
     """
     held: list[int] = []
-    flags = os.O_CLOEXEC
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        held.append(os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | flags, 0o600))
-        held.append(os.open(directory, os.O_RDONLY | os.O_DIRECTORY | flags))
+        held.append(open_own(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT))
+        held.append(os.open(directory, flags))
         fcntl.flock(held[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
         _lock_itself(held[1])
     except BlockingIOError as error:
@@ -35,8 +36,16 @@ def lock(directory: Path) -> list[int]:
         raise StartupError(f"data directory {directory} is used by another process") from error
     except OSError as error:
         unlock(held)
-        raise StartupError(f"cannot use data directory {directory}: {error.strerror}") from error
+        raise StartupError(
+            f"cannot use data directory {directory}: {_words(error, directory)}"
+        ) from error
     return held
+
+
+def _words(error: OSError, directory: Path) -> str:
+    """What is wrong, and with which file in it."""
+    of_itself = error.filename in (None, str(directory))
+    return f"{error.strerror}" if of_itself else f"{error.filename}: {error.strerror}"
 
 
 def unlock(held: list[int]) -> None:

@@ -19,7 +19,8 @@ from urllib.parse import quote
 
 from gateway.audit.ahead import Known
 from gateway.errors import StoreError
-from gateway.store.database import damage_in, known_in, reading
+from gateway.files.own import open_own
+from gateway.store.database import damage_in, known_in, reading, refuse_other_files
 from gateway.store.lock import LOCK_NAME
 from gateway.store.sqlite import FILE_NAME
 
@@ -58,6 +59,7 @@ def _opened(directory: Path) -> Iterator[sqlite3.Connection]:
     path = directory / FILE_NAME
     if not path.exists():
         raise StoreError(f"there is no {path}")
+    refuse_other_files(path)
     with _kept(directory), reading(f"cannot read {path}"):
         wal = path.with_name(FILE_NAME + "-wal")
         left = wal.exists() and wal.stat().st_size > 0
@@ -75,7 +77,7 @@ def _opened(directory: Path) -> Iterator[sqlite3.Connection]:
 def _kept(directory: Path) -> Iterator[None]:
     """No gateway opens the store meanwhile; of a copy without a lock that is true anyway."""
     try:
-        lock = os.open(directory / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+        lock = open_own(directory / LOCK_NAME, os.O_RDONLY)
     except FileNotFoundError:
         yield
         return

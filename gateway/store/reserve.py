@@ -14,6 +14,8 @@ import os
 from pathlib import Path
 from typing import Final, final
 
+from gateway.files.own import open_own, remove_others
+
 FILE_NAME: Final = "reserve"
 DISK_SHARE: Final = 16  # of a small disk no more than this part is set aside
 LAST_SHARE: Final = 4  # this part of it is let go last
@@ -46,10 +48,14 @@ class Reserve:
         self.released = False
 
     def open(self) -> None:
-        """At start: set aside as much as there is room for, at most half of what is free."""
+        """At start: set aside as much as there is room for, at most half of what is free.
+
+        `OSError` if a directory is in its place.
+        """
         disk = os.statvfs(self._directory)
         self.wanted = min(self._octets, disk.f_blocks * disk.f_frsize // DISK_SHARE)
         left = 0
+        remove_others(self._path)
         with contextlib.suppress(FileNotFoundError):
             left = self._path.stat().st_blocks * BLOCK_OCTETS
         try:
@@ -63,7 +69,7 @@ class Reserve:
         last = self.held // LAST_SHARE
         try:
             if self.held == self.wanted and last >= BLOCK_OCTETS:
-                os.truncate(self._path, last)
+                self._cut(last)
                 self.held = last
             else:
                 self._path.unlink()
@@ -113,8 +119,17 @@ class Reserve:
             if not self.held:
                 self._path.unlink(missing_ok=True)
 
+    def _cut(self, octets: int) -> None:
+        remove_others(self._path)
+        file = open_own(self._path, os.O_RDWR)
+        try:
+            os.ftruncate(file, octets)
+        finally:
+            os.close(file)
+
     def _allocate(self, octets: int) -> None:
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        remove_others(self._path)  # nothing is written to what is somebody else's, too
+        file = open_own(self._path, os.O_RDWR | os.O_CREAT)
         try:
             os.ftruncate(file, octets)
             os.posix_fallocate(file, 0, octets)

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final, final
 from zlib import crc32
 
+from gateway.files.own import open_own
+
 FILE_NAME: Final = "unlogged"
 
 
@@ -32,7 +34,7 @@ class Unlogged:
 
     def open(self) -> None:
         """Read what an earlier life left, and take the place. `OSError` if that is impossible."""
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file = open_own(self._path, os.O_RDWR | os.O_CREAT)
         text = os.pread(self._file, 12, 0)
         number = text[:8]
         if len(text) == 12 and text[8:] == crc32(number).to_bytes(4, "big"):

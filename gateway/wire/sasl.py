@@ -11,6 +11,7 @@ ANONYMOUS: RFC 4505. PLAIN: RFC 4616. EXTERNAL: RFC 4422 appendix A. SCRAM: `scr
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Protocol, final
@@ -19,6 +20,7 @@ ANONYMOUS: Final = "ANONYMOUS"
 PLAIN: Final = "PLAIN"
 EXTERNAL: Final = "EXTERNAL"
 
+MALFORMED: Final = "what came is no message of that mechanism"
 RESPONSE_MAX: Final = 4096
 PROBLEM_MAX: Final = 200
 TRACE_MAX: Final = 255
@@ -203,12 +205,18 @@ def _shown(mechanism: str, response: bytes) -> Credentials | None:
 
 @final
 class MessageServer:
-    """A mechanism in which the client says all it has to say in one message: all three above."""
+    """A mechanism in which the client says all it has to say in one message: all three above.
 
-    __slots__ = ("_name",)
+    Args:
+        told: who hears that there was nothing to verify: the user's name, which nobody said, and
+            why.
+    """
 
-    def __init__(self, name: str) -> None:
+    __slots__ = ("_name", "_told")
+
+    def __init__(self, name: str, told: Callable[[str, str], None] | None = None) -> None:
         self._name = name
+        self._told = told
 
     def respond(self, response: bytes | None) -> Step:
         """Take the message; without one, ask for it by an empty challenge if it is needed."""
@@ -216,6 +224,8 @@ class MessageServer:
             return EMPTY_CHALLENGE
         credentials = _shown(self._name, response or b"")
         if credentials is None:
+            if self._told is not None:
+                self._told("", MALFORMED)
             return DENIED_STEP
         return Step(StepKind.VERIFY, credentials=credentials)
 
@@ -224,9 +234,11 @@ class MessageServer:
         return GRANTED_STEP if granted else DENIED_STEP
 
 
-def server_mechanism(name: str) -> ServerMechanism | None:
+def server_mechanism(
+    name: str, told: Callable[[str, str], None] | None = None
+) -> ServerMechanism | None:
     """A fresh server side of the mechanism; `None` if there is none of that name."""
-    return MessageServer(name) if name in (ANONYMOUS, PLAIN, EXTERNAL) else None
+    return MessageServer(name, told) if name in (ANONYMOUS, PLAIN, EXTERNAL) else None
 
 
 @final

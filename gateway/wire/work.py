@@ -2,7 +2,9 @@
 
 A unit is about a fiftieth of a microsecond in the compiled form and a tenth in the pure one, on a
 machine of 2026; `tests/bench/work.py` measures each primitive of the table below. Units depend on
-what is asked for and on nothing else, so that a limit in units holds at the same place everywhere.
+what is asked for and on nothing else, so that a limit in units holds at the same place everywhere;
+but a step of a TLS handshake, of which nobody can tell before what it will be, is at least what it
+took of the thread's time (`net.tls.layer`).
 
 Whoever does work in a loop that a peer can lengthen adds what it cost to `WORK`, once a loop. Who
 lets peers ask for more of it compares: a connection's events wait for the next turn once the
@@ -53,8 +55,8 @@ CONVERSION: Final = 25  # and converted, and encoded for the other protocol
 RANGE: Final = 5  # a range of command or delivery ids is decoded, looked at, or told
 TLS_RECORD: Final = 80  # a record of TLS is opened, whatever is in it
 TLS_KEY_UPDATE: Final = 900  # and brings new keys, and is answered with ours
-TLS_STEP: Final = 400  # one of a handshake
-TLS_HANDSHAKE: Final = 25_000  # a handshake: its keys are agreed on, and our key signs
+TLS_STEP: Final = 400  # one of a handshake, at least: certificates may be shown in it
+TLS_HANDSHAKE: Final = 25_000  # a handshake, at least: its keys are agreed on, and our key signs
 TLS_ENDED: Final = 2000  # a connection of TLS is over, beside its transport and what it was for
 ENDED: Final = 2000  # a connection is over, beside what it had
 RULE: Final = 5  # an access rule is looked at, beside what its patterns are tried with

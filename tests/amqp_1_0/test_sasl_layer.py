@@ -7,7 +7,9 @@ from support.scram_server import ScramServer
 from gateway.amqp_1_0 import _spec, errors, events, frames
 from gateway.amqp_1_0._spec import SaslChallenge, SaslMechanisms, SaslOutcome
 from gateway.amqp_1_0.connection import Connection
+from gateway.amqp_1_0.sasl_layer import SaslServer
 from gateway.wire import bearer, sasl, scram
+from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
 
 OK = SaslOutcome(code=_spec.SASL_OK)
@@ -200,3 +202,28 @@ def test_a_server_that_hangs_up_before_the_outcome_is_lost():
     talk.offer("PLAIN")
     assert [type(e) for e in talk.client.receive_eof()] == [events.ConnectionLost]
     assert talk.client.closed
+
+
+class Maker:
+    """Makes the server's side of PLAIN, and notes what it is asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def begin(self, mechanism):
+        self.asked.append(mechanism)
+        return sasl.server_mechanism(mechanism) if mechanism == "PLAIN" else None
+
+
+@pytest.mark.parametrize(("mechanism", "offered"), [("PLAIN", True), ("GSSAPI", False)])
+def test_who_makes_mechanisms_hears_of_those_that_are_not_offered(mechanism, offered):
+    maker = Maker()
+    server = SaslServer(Writer(), ["PLAIN"], maker)
+    server.start()
+    init = _spec.SaslInit(mechanism=mechanism, initial_response=b"\0user\0pencil")
+    if offered:
+        assert server.receive(init).username == "user"
+    else:
+        with pytest.raises(errors.SaslError):
+            server.receive(init)
+    assert maker.asked == [mechanism]

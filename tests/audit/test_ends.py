@@ -1,5 +1,6 @@
 """What is remembered of a log's ends, and what is not there any more."""
 
+import os
 from hashlib import sha256
 from pathlib import Path
 
@@ -140,3 +141,20 @@ def test_the_last_life_and_the_size_are_those_of_the_segments(log: Path, tmp_pat
 def test_a_difference_reads_as_one_line():
     assert str(Difference("s", "cut", 7)) == "s: cut (record 7)"
     assert str(Difference("", "gone", 7)) == "gone (record 7)"
+
+
+@pytest.mark.parametrize("kind", ["fifo", "directory", "dangling", "device"])
+def test_of_a_newest_segment_that_is_no_file_nobody_waits(log: Path, kind: str):
+    path = segment_paths(log)[-1]
+    path.unlink()
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    else:
+        path.symlink_to("elsewhere" if kind == "dangling" else "/dev/zero")
+    for look in (last_incarnation, has_messages, SegmentWriter):
+        with pytest.raises(OSError, match=r"regular file|directory|No such file") as raised:
+            look(log)
+        assert raised.value.filename == str(path)
+    assert not (log / "elsewhere").exists()

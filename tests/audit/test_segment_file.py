@@ -1,5 +1,6 @@
 """One segment's file: what of it is surely on disk."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,30 @@ def test_an_earlier_lifes_file_is_cut_and_written_over(tmp_path: Path) -> None:
     file.append(b" again")
     file.close()
     assert (tmp_path / "a").read_bytes() == b"good again"
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+def test_a_new_one_is_a_file_of_its_own_whatever_had_its_name(tmp_path: Path, kind: str) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(b"somebody's")
+    if kind == "link":
+        (tmp_path / "a").symlink_to(other)
+    else:
+        os.mkfifo(tmp_path / "a")
+    file = create(tmp_path / "a", b"head")
+    file.append(b"one")
+    file.close()
+    assert (tmp_path / "a").read_bytes() == b"headone"
+    assert other.read_bytes() == b"somebody's"
+
+
+def test_a_pipe_in_the_place_of_the_segment_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = create(tmp_path / "a", b"head")
+    (tmp_path / "a").unlink()
+    os.mkfifo(tmp_path / "a")
+    with pytest.raises(OSError, match="is no regular file"):
+        file.cut()
+    with pytest.raises(OSError, match="is no regular file"):
+        go_on(tmp_path / "a", b"head")

@@ -3,9 +3,17 @@ import pathlib
 import click
 import pytest
 from click.testing import CliRunner
+from support.own_rules import own_rules
+from support.talk_0_10 import Gateway
 
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.types import Command
+from gateway.bridge.topology import PREDECLARED
 from gateway.cli.check_may import Question
 from gateway.cli.main import commands
+from gateway.config.access import LoadedRules
+from gateway.permissions.qpidd_rules import QpiddRules
+from gateway.permissions.rules import AccessRules
 
 OWN = """
 rules:
@@ -24,6 +32,7 @@ rules:
   - {allow: create, users: dave, queue: "*"}
   - {allow: create, users: erin}
   - {allow: publish, users: frank, exclusive: false}
+  - {allow: bind, users: ivan, key: a.*}
 """
 ACL = """acl allow bob@QPID publish exchange name=amq.default routingkey=orders
 acl deny all all
@@ -80,6 +89,16 @@ def asked(files: pathlib.Path, key: str, *question: str) -> tuple[int, str]:
         ("carol bind amq.topic/q/x", (3, "depends on whether it is the user's own: ")),
         ("carol bind amq.topic/q/x --not-own", (1, "denied by ")),
         ("carol purge q", (1, "denied by ")),
+        ("bob bind amq.topic/q/news.*.#", (0, "allowed by line 7: ")),
+        ("bob bind amq.topic/q/#", (1, "denied by no rule fits")),
+        ("ivan bind amq.topic/q/a.*", (0, "allowed by line 18: ")),
+        ("ivan bind amq.topic/q/a.#", (1, "denied by ")),
+        ("ivan bind amq.direct/q/a.#", (0, "allowed by line 18: ")),
+        ("ivan bind amq.fanout/q/a.b", (1, "denied by ")),
+        ("ivan bind e/q/a.b", (3, "depends on its type: allowed by line 18: ")),
+        ("ivan bind e/q/a.b --type topic", (0, "allowed by line 18: ")),
+        ("ivan bind e/q/a.b --type fanout", (1, "denied by ")),
+        ("ivan bind e/q/x", (1, "denied by ")),
         ("carol create q --exclusive --not-durable --not-temporary", (2, "Usage: ")),
     ],
 )
@@ -97,16 +116,16 @@ SUBSCRIPTION = "subscription.alice.app.s"
     ("question", "answer"),
     [
         (f"grace consume {SUBSCRIPTION} --not-own", (1, "denied by being a durable subscript")),
-        (f"grace consume {SUBSCRIPTION} --own", (0, "allowed by line 18: ")),
+        (f"grace consume {SUBSCRIPTION} --own", (0, "allowed by line 19: ")),
         (f"grace browse {SUBSCRIPTION}", (3, "depends on whether it is the user's own: denied ")),
         (f"grace purge {SUBSCRIPTION} --not-own", (1, "denied by being a durable subscript")),
         (f"grace delete {SUBSCRIPTION} --not-own", (1, "denied by being a durable subscript")),
         (f"grace access {SUBSCRIPTION} --not-own", (1, "denied by being a durable subscript")),
         (f"grace bind amq.topic/{SUBSCRIPTION}/k --not-own", (1, "denied by being a durable")),
         (f"grace publish {SUBSCRIPTION}", (1, "denied by being a durable subscription, by")),
-        (f"grace consume {SUBSCRIPTION} --not-own --not-durable", (0, "allowed by line 18: ")),
-        ("grace consume subscription.alice --not-own", (0, "allowed by line 18: ")),
-        (f"grace create {SUBSCRIPTION} --durable", (0, "allowed by line 18: ")),
+        (f"grace consume {SUBSCRIPTION} --not-own --not-durable", (0, "allowed by line 19: ")),
+        ("grace consume subscription.alice --not-own", (0, "allowed by line 19: ")),
+        (f"grace create {SUBSCRIPTION} --durable", (0, "allowed by line 19: ")),
         (f"hugo consume {SUBSCRIPTION} --not-own", (1, "denied by no rule fits")),
     ],
 )
@@ -214,7 +233,92 @@ def test_check_lists_what_has_no_effect_and_warns_of_users_without_rules(
     found = CliRunner().invoke(commands, ["check", "--set", f"access.qpidd_file={files}/acl"])
     assert "# access rules: 1 from" in found.output
     assert "acl:1: there is no such thing here" in found.output
-    (files / "users.yaml").write_text("")
+    (files / "users.yaml").write_text("# nobody")
     found = CliRunner().invoke(commands, ["check", "--set", f"users_file={files}/users.yaml"])
     assert "# access rules: there are none" in found.output
     assert "and users_file has users" in found.output
+
+
+REFUSED = (403, 530)
+OWN_SETS = [
+    ("allow: [create, publish], own: true",),
+    ("allow: create, own: true, durable: false",),
+    ("allow: create",),
+    ('allow: create, exchange: "*"',),
+    ("allow: all, exclusive: false, own: true",),
+    ("allow: all, own: true",),
+    ("allow: all",),
+    ("allow: create, own: true", "allow: [publish, bind], exchange: amq.topic, key: nx1"),
+    ("allow: create, own: true", "allow: publish, exchange: amq.topic"),
+    ("allow: create, own: true", "allow: create, exchange: amq.topic"),
+    ("deny: bind, key: nx1", "allow: all"),
+    ('allow: create, queue: "*"',),
+    ("allow: publish, exchange: amq.*",),
+    ("allow: create, exchange: nx*, durable: true",),
+    ("allow: create, durable: true", "allow: all, durable: true"),
+]
+ACL_SETS = [
+    ("acl allow all all",),
+    ("acl allow all create queue", "acl deny all all"),
+    ("acl allow all create exchange", "acl deny all all"),
+    ("acl allow all create exchange name=amq.topic", "acl allow all create queue"),
+    ("acl allow all create exchange name=nx* durable=true", "acl deny all all"),
+]
+RULES = [own_rules(*each) for each in OWN_SETS]
+RULES += [QpiddRules("\n".join(each) + "\n", "QPID") for each in ACL_SETS]
+# None has to do with another: what was made is there for the next.
+NODES = [
+    ("exchange", "nx1", False),
+    ("exchange", "nx2", True),
+    ("exchange", "nx3/a", False),
+    ("exchange", "qmf.default.topic/a", False),
+    ("exchange", "qmf.default.direct/a/b", True),
+    ("exchange", "amq.direct", True),
+    ("queue", "q", True),
+    ("queue", "q/a", False),
+    ("queue", "amq.fanout", False),
+    ("queue", "amq.topic/k", True),
+]
+
+
+def server_says(gateway: Gateway, kind: str, name: str, durable: bool) -> bool:
+    """Whether a user may make that; by a qpidd's rules reserved names are not allowed."""
+    command: Command = spec.QueueDeclare(queue=name, durable=durable)
+    if kind == "exchange":
+        type = dict(PREDECLARED).get(name, "direct")
+        command = spec.ExchangeDeclare(exchange=name, type=type, durable=durable)
+    heard = gateway.session("bob").does(command)
+    return not [each for each in heard if isinstance(each, tuple) and each[0] in REFUSED]
+
+
+@pytest.mark.parametrize("rules", RULES, ids=[" | ".join(each) for each in OWN_SETS + ACL_SETS])
+def test_who_asks_who_may_make_a_node_hears_what_the_server_does(rules: AccessRules) -> None:
+    gateway = Gateway()
+    gateway.settings.access.rules = rules
+    for kind, name, durable in NODES:
+        question = Question(
+            "bob",
+            "create",
+            name,
+            host="default",
+            address="",
+            exchange=kind == "exchange",
+            queue=kind == "queue",
+            known={"durable": durable, "temporary": False, "exclusive": False},
+        )
+        answer = question.answer(LoadedRules(rules))
+        told = (kind, name, answer)
+        assert (answer.code, told) == (int(not server_says(gateway, kind, name, durable)), told)
+
+
+def test_what_an_exchange_would_take_is_told(files: pathlib.Path) -> None:
+    code, told = asked(files, "file", "carol", "create", "nx1", "--exchange")
+    assert code == 1
+    assert told.startswith("denied by no rule fits")
+    (files / "access.yaml").write_text("rules:\n- {allow: create, own: true}\n")
+    code, told = asked(files, "file", "bob", "create", "nx1", "--exchange")
+    assert (code, told) == (
+        1,
+        "denied by no rule fits about publish exchange 'amq.topic', key 'nx1': exchange 'nx1' would"
+        " take the topic of that name from 1.0 clients",
+    )

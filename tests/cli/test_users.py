@@ -19,7 +19,7 @@ def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(ITERATIONS, mechanism, 10)
 
 
-def user(*arguments: str, given: str | bytes) -> Result:
+def user(*arguments: str, given: str | bytes = "") -> Result:
     return CliRunner().invoke(commands, ["user", *arguments], input=given)
 
 
@@ -89,3 +89,14 @@ def test_a_password_is_text_and_ends(given: str | bytes, tmp_path: pathlib.Path)
     done = user("add", "-f", str(tmp_path / "users"), "--password-stdin", "alice", given=given)
     assert done.exit_code == 2
     assert done.stderr.splitlines()[-1].startswith("Error: the password is ")
+
+
+def test_the_first_user_is_added_to_a_file_that_was_just_made(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "users.yaml"
+    file.touch()
+    added = user("add", "-f", str(file), "--password-stdin", "alice", given="new")
+    assert (added.exit_code, list(read_users(file))) == (0, ["alice"])
+    assert user("remove", "-f", str(file), "alice").exit_code == 0
+    assert read_users(file) == {}
+    file.write_text("")
+    assert user("list", "-f", str(file)).exit_code == 2

@@ -165,7 +165,7 @@ def test_paths_are_those_beside_the_configuration(tmp_path: pathlib.Path):
 def test_without_rules_it_is_said_that_everybody_may_everything(tmp_path: pathlib.Path):
     plain = load(None, [])
     assert access_notes(load_rules(plain), plain) == ["there are none: everybody may do everything"]
-    (tmp_path / "users.yaml").write_text("")
+    (tmp_path / "users.yaml").write_text("# nobody")
     with_users = load(None, [f"users_file={tmp_path}/users.yaml"])
     [note] = access_notes(load_rules(with_users), with_users)
     assert note.endswith("and users_file has users: set access.file")
@@ -197,3 +197,13 @@ foo: 1
         "/access: rules.2.allow.0: must be 'all', 'connect', 'publish', 'consume', 'browse',"
         " 'create', 'delete', 'bind', 'unbind', 'purge' or 'manage'",
     ]
+
+
+@pytest.mark.parametrize("text", ["", "\n", " \n\t\n"])
+@pytest.mark.parametrize("key", ["file", "qpidd_file"])
+def test_a_file_that_may_be_being_written_is_none_of_no_rules(
+    tmp_path: pathlib.Path, key: str, text: str
+):
+    (problem,) = problems(tmp_path, text, key)
+    assert problem.endswith(": is empty: for no rules, write so in a comment")
+    assert load_rules(settings(tmp_path, "# none", "qpidd_file")).count == 0

@@ -168,7 +168,7 @@ class Secured:
             changes += (f"tls.client_crl={self.authority.revoke()}",)
         certificate, key = self.authority.issue("gateway")
         self.users = tmp_path / "users.yaml"
-        self.users.write_text("")
+        self.users.write_text("# nobody yet")
         self.served = Served(
             tmp_path,
             "listen.amqps=127.0.0.1:0",

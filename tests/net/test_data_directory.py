@@ -3,12 +3,20 @@
 import errno
 import os
 import pathlib
+from collections.abc import Callable
 
 import pytest
 
+from gateway.audit.records.log import AuditLog
 from gateway.audit.segment import SegmentWriter
 from gateway.errors import StartupError, StoreError
-from gateway.net.data_directory import IDENTITY_FILE, LateSegments, identity
+from gateway.net.data_directory import (
+    IDENTITY_FILE,
+    SECRET_FILE,
+    LateSegments,
+    identity,
+    secret,
+)
 
 
 def test_the_identity_stays(tmp_path: pathlib.Path) -> None:
@@ -48,3 +56,38 @@ def test_a_full_disk_of_the_audit_log_alone_does_not_cost_the_stores_reserve(
     with pytest.raises(StoreError, match="cannot write to the audit log: No space") as caught:
         segments.append(b"")
     assert (caught.value.cause, caught.value.full) == ("full", not own_disk)
+
+
+@pytest.mark.parametrize("make", [identity, secret])
+def test_a_pipe_where_a_file_is_made_is_not_waited_for(
+    tmp_path: pathlib.Path, make: Callable[[pathlib.Path], object]
+) -> None:
+    for name in (IDENTITY_FILE, SECRET_FILE):
+        os.mkfifo(tmp_path / f"{name}.new")
+    assert make(tmp_path) == make(tmp_path)
+
+
+def test_an_identity_that_is_a_pipe_is_one_line(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / IDENTITY_FILE
+    os.mkfifo(file)
+    with pytest.raises(StartupError) as raised:
+        identity(tmp_path)
+    assert str(raised.value) == f"cannot use {file}: is no regular file"
+
+
+def test_a_first_segment_that_cannot_be_read_does_not_end_the_thread_that_commits(
+    tmp_path: pathlib.Path,
+) -> None:
+    segments = LateSegments(tmp_path / "audit")
+    records = AuditLog(1, 1)
+    records.clock(1, 0)
+    segments.append(records.take_block(1))
+    segments.sync()
+    (path,) = (tmp_path / "audit").iterdir()
+    path.rename(tmp_path / "kept")
+    os.mkfifo(path)
+    with pytest.raises(StoreError, match="cannot read the audit log: is no regular file"):
+        segments.ends()
+    path.unlink()
+    (tmp_path / "kept").rename(path)
+    assert segments.ends().first is not None

@@ -46,6 +46,28 @@ def test_a_share_is_that_of_one_turn() -> None:
     assert not share.used_up(2)
 
 
+def test_what_strangers_of_an_address_had_too_much_they_owe_to_the_turns_that_follow() -> None:
+    shares = TurnShares(STRANGERS, ALL_STRANGERS, STRANGERS // 4, owes=True)
+    address, other = TurnShare(shares), TurnShare(shares)
+    address.use(1, 3 * STRANGERS + 1)
+    assert [address.used_up(turn) for turn in (1, 2, 3, 4)] == [True, True, True, False]
+    assert not other.used_up(4)
+    address.use(4, STRANGERS - 2)
+    assert not address.used_up(4)
+    address.use(4, 1)
+    assert address.used_up(4)
+    assert not address.used_up(5)
+    address.use(5, 100 * STRANGERS)
+    assert not address.used_up(105)
+
+
+def test_a_user_owes_nothing() -> None:
+    alice = TurnShares().of("alice")
+    alice.use(1, 3 * USER)
+    assert alice.used_up(1)
+    assert not alice.used_up(2)
+
+
 def test_a_user_has_one_whatever_the_connection() -> None:
     shares = TurnShares()
     assert shares.of("alice") is shares.of("alice")

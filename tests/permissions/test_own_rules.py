@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 
 from gateway.permissions.actions import Action, ObjectKind
-from gateway.permissions.asked import NO, YES, Asked, binding, publishing
+from gateway.permissions.asked import ALL as ALL_MESSAGES
+from gateway.permissions.asked import ITSELF, NO, YES, Asked, binding, publishing
 from gateway.permissions.hosts import network
 from gateway.permissions.own_rules import OwnRule, OwnRules
 from gateway.permissions.rules import TOO_LONG, TOO_MUCH, Decision
@@ -84,6 +85,50 @@ def test_a_binding_has_an_exchange_a_queue_and_a_key():
     assert decided(rules, binding(Action.BIND, "amq.topic", "r", "a.b")) == 0
     assert decided(rules, binding(Action.BIND, "amq.topic", "q1", "b")) == 0
     assert decided(rules, binding(Action.UNBIND, "amq.topic", "q1", "a.b")) == 0
+
+
+@pytest.mark.parametrize("action", [Action.BIND, Action.UNBIND])
+@pytest.mark.parametrize(
+    ("key", "line"),
+    [
+        ("a.*", 1),
+        ("a.b", 1),
+        ("a.#", 0),
+        ("#", -2),
+        ("news.*", -2),
+        ("news.secret.#", -2),
+        ("news.#.secret", -2),
+        ("news.*.*", 3),
+        ("news.de.#", 3),
+        ("news.s*", 3),
+    ],
+)
+def test_a_binding_key_is_for_all_the_keys_that_it_lets_in(action: Action, key: str, line: int):
+    rules = [
+        rule(1, True, Action.BIND, Action.UNBIND, key="a.*"),
+        rule(2, False, Action.BIND, Action.UNBIND, key="news.secret"),
+        rule(3, True, Action.BIND, Action.UNBIND, key="news.#"),
+    ]
+    assert decided(rules, binding(action, "amq.topic", "q", key)) == line
+
+
+def test_what_a_binding_key_is_for_depends_on_the_exchange():
+    rules = [rule(1, False, key="secret"), rule(2, True, key="*"), rule(3, True, key="#")]
+    asked = binding(Action.BIND, "e", "q", "*")
+    assert decided(rules, asked) == -1
+    asked.meant = ITSELF
+    assert decided(rules, asked) == 2
+    asked = binding(Action.BIND, "e", "q", "x")
+    assert decided(rules, asked) == 2
+    asked.meant = ALL_MESSAGES
+    assert decided(rules, asked) == -1
+    assert decided(rules[1:], asked) == 3
+
+
+def test_a_message_has_one_key_whatever_is_in_it():
+    rules = [rule(1, False, key="news.secret"), rule(2, True, key="news.*")]
+    assert decided(rules, publishing("amq.topic", "news.*")) == 2
+    assert decided(rules, publishing("amq.topic", "news.#")) == 2
 
 
 @pytest.mark.parametrize("name", ["durable", "exclusive", "temporary", "own"])
@@ -232,3 +277,14 @@ def test_what_would_be_too_much_work_to_decide_is_not_done(by: dict[str, str]):
     assert WORK.refused == refused + 1
     assert VERB < WORK.units - units < 2 * VERB
     assert decided(rules, publishing("e", "w")) == 2
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_very_long_binding_keys_are_too_much_work_for_many_rules(allowed: bool):
+    pattern = "#.w.w.w.w.w.w.w.w.w.x.#"
+    rules = [rule(1, allowed, Action.BIND, key=pattern)] * 1000 + [rule(2, True, Action.BIND)]
+    units, refused = WORK.units, WORK.refused
+    asked = binding(Action.BIND, "e", "q", ".".join(["*"] + ["w"] * (WORDS_MAX - 1)))
+    assert OwnRules(rules).may("alice", "", "", asked) is TOO_MUCH
+    assert WORK.refused == refused + 1
+    assert VERB < WORK.units - units < 2 * VERB

@@ -71,10 +71,26 @@ def test_a_reload_ends_what_the_rules_forbid(gateway: Gateway, protocol: str) ->
     assert counts.access_refused[Action.CONSUME] == 1
 
 
-def test_rules_that_are_wrong_change_nothing(gateway: Gateway) -> None:
+@pytest.mark.parametrize(("denied", "closed"), [("news.secret", 1), ("news.secret.x", 0)])
+def test_a_reload_ends_a_receiver_that_would_hear_what_is_denied_by_now(
+    gateway: Gateway, denied: str, closed: int
+) -> None:
+    whole = gateway.whole
+    client = whole.connect_1_0()
+    subscription = Subscription("amq.topic/news.*", credit=10)
+    whole.result(client.receive(subscription, lambda _delivered: None))
+    gateway.reload(f"rules: [{{deny: bind, key: {denied}}}, {{allow: all}}]")
+    whole.run()
+    counts = whole.service.faces.counts
+    assert (sum(counts.links_opened), sum(counts.links_closed)) == (1, closed)
+    assert counts.access_refused[Action.BIND] == closed
+
+
+@pytest.mark.parametrize("text", ["rules: [{allow: eat}]", ""])
+def test_rules_that_are_wrong_change_nothing(gateway: Gateway, text: str) -> None:
     before = gateway.whole.service.faces.access.rules
     with pytest.raises(ConfigurationError):
-        gateway.reload("rules: [{allow: eat}]")
+        gateway.reload(text)
     assert gateway.whole.service.faces.access.rules is before
 
 

@@ -141,6 +141,19 @@ def test_what_is_no_segment_is_not_copied_and_a_defect_is_an_answer(
     stand.gateway.stop()
 
 
+def test_a_pipe_in_the_place_of_what_is_copied_is_told(stand: Stand, tmp_path: Path) -> None:
+    path = stand.data / "gateway-id"
+    path.rename(tmp_path / "kept")
+    os.mkfifo(path)
+    with pytest.raises(GatewayError, match=f"cannot read {path}: is no regular file"):
+        stand.copy(tmp_path / "copy")
+    path.unlink()
+    (tmp_path / "kept").rename(path)
+    assert not (tmp_path / "copy.new").exists()
+    stand.copy(tmp_path / "copy")
+    stand.gateway.stop()
+
+
 def test_a_copy_put_in_the_place_of_a_lost_directory_goes_on(stand: Stand, tmp_path: Path) -> None:
     stand.gateway.result(stand.send())
     stand.copy(tmp_path / "copy")

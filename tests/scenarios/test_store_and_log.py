@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -494,6 +495,19 @@ def test_verify_tells_of_a_store_with_which_no_gateway_starts(
     assert (verified.exit_code, "whole" in verified.output) == (1, False)
     with pytest.raises(StartupError):
         WholeGateway(data)
+
+
+def test_a_newest_segment_that_is_a_pipe_is_told_and_waited_for_by_nobody(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    newest = max((data / "audit").iterdir())
+    newest.unlink()
+    os.mkfifo(newest)
+    with pytest.raises(StartupError, match=f"{newest}: is no regular file"):
+        WholeGateway(data)
+    verified = run("audit", "verify", data)
+    assert (verified.exit_code, "is no regular file" in verified.output) == (1, True)
+    assert "Traceback" not in verified.output
 
 
 def test_verify_tells_of_a_backup_that_is_not_finished(tmp_path: Path) -> None:

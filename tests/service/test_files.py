@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 
 import pytest
+from support.certificates import Authority
 
 from gateway.config import Settings, load
 from gateway.errors import ConfigurationError
@@ -51,3 +52,20 @@ def test_a_user_may_be_called_so_where_those_are_not_let_in(files: Files) -> Non
     assert nobodys_names(files.settings()) == frozenset()
     files.write_users("anonymous@elsewhere")
     assert load_passwords(files.settings("anonymous=true")) is not None
+
+
+def test_an_authority_that_lets_nobody_in_is_told(files: Files) -> None:
+    authority = Authority(files.directory)
+    certificate, key = authority.issue("gateway")
+    issuing, _key = authority.issue("issuing")
+    files.write_users("alice")
+    settings = files.settings(
+        f"tls.certificate={certificate}", f"tls.key={key}", f"tls.client_ca={issuing}"
+    )
+    told = (
+        "tls.client_ca: 'issuing' lets no client in: add the authority that issued it,"
+        " 'CN=authority'"
+    )
+    assert told in check(settings)
+    issuing.write_bytes(issuing.read_bytes() + authority.ca.read_bytes())
+    assert not any("lets no client in" in line for line in check(settings))

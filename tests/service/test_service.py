@@ -53,6 +53,14 @@ def test_a_gateway_listens_where_it_is_told_and_says_that_it_is_ready(whole: Who
     assert whole.service.exit_code == 0
 
 
+def test_what_has_no_price_is_counted_by_the_thread_s_own_clock(whole: WholeGateway) -> None:
+    worked = whole.service.turns.worked_units
+    before = worked()
+    while worked() == before:
+        pass
+    whole.stop()
+
+
 def test_a_stop_that_breaks_off_ends_the_process(whole: WholeGateway) -> None:
     service, given_up = whole.service, list[BaseException]()
     error = ZeroDivisionError()

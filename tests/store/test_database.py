@@ -1,5 +1,9 @@
+import os
 from pathlib import Path
 
+import pytest
+
+from gateway.errors import StoreError
 from gateway.store.database import Database
 
 
@@ -43,3 +47,14 @@ def test_topology_is_cleared_from_a_key_on_to_in_front_of_another_before_more_is
         (2, "b", b"of another kind"),
     ]
     database.close()
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-journal", "-shm"])
+def test_a_pipe_in_the_place_of_one_of_its_files_is_told(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "store.sqlite"
+    Database(path).close()
+    pipe = path.with_name(path.name + end)
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    with pytest.raises(StoreError, match=f"cannot open {pipe}: is no regular file"):
+        Database(path)

@@ -44,3 +44,14 @@ def test_where_directories_cannot_be_locked_the_file_is(
         lock(tmp_path)
     unlock(held)
     unlock(lock(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["fifo", "directory"])
+def test_what_is_no_file_is_told_by_its_name(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / LOCK_NAME
+    if kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    with pytest.raises(StartupError, match=rf"cannot use data directory {tmp_path}: {path}: \w"):
+        lock(tmp_path)

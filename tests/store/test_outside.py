@@ -118,3 +118,16 @@ def test_a_file_that_is_broken_is_damage(tmp_path: Path, at: int, octets: int) -
         file.write(b"\xa5" * octets)
     (line,) = damage(data)
     assert line.startswith("it is broken: ")
+
+
+@pytest.mark.parametrize("name", [FILE_NAME, FILE_NAME + "-wal", LOCK_NAME])
+def test_nobody_waits_for_a_pipe_in_the_place_of_one_of_its_files(
+    tmp_path: Path, name: str
+) -> None:
+    data = tmp_path / "data"
+    store(data, killed=True)
+    (data / name).unlink()
+    os.mkfifo(data / name)
+    for look in (known, damage):
+        with pytest.raises(StoreError, match=f"{data / name}: is no regular file"):
+            look(data)

@@ -91,3 +91,43 @@ def refuse(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, "posix_fallocate", fallocate)
+
+
+@pytest.mark.parametrize("link", ["symbolic", "hard", "fifo"])
+def test_what_it_is_a_link_to_is_somebody_elses_and_stays_as_it_is(
+    tmp_path: Path, link: str
+) -> None:
+    other = tmp_path / "precious"
+    other.write_bytes(b"precious\n" * 1000)
+    if link == "symbolic":
+        (tmp_path / "reserve").symlink_to(other)
+    elif link == "hard":
+        (tmp_path / "reserve").hardlink_to(other)
+    else:
+        os.mkfifo(tmp_path / "reserve")
+    reserve = Reserve(tmp_path, 1_000_000)
+    reserve.open()
+    assert (reserve.held, blocks(tmp_path) >= 1_000_000) == (1_000_000, True)
+    assert other.read_bytes() == b"precious\n" * 1000
+    assert not (tmp_path / "reserve").is_symlink()
+    assert (tmp_path / "reserve").stat().st_nlink == 1
+
+
+def test_what_has_become_a_link_under_the_gateway_is_not_cut(tmp_path: Path) -> None:
+    reserve = Reserve(tmp_path, 1_000_000)
+    reserve.open()
+    other = tmp_path / "precious"
+    other.write_bytes(b"x" * 900_000)
+    (tmp_path / "reserve").unlink()
+    (tmp_path / "reserve").symlink_to(other)
+    reserve.release()
+    assert other.stat().st_size == 900_000
+    reserve.released = True
+    assert reserve.set_aside()
+    assert other.read_bytes() == b"x" * 900_000
+
+
+def test_a_directory_in_its_place_is_told(tmp_path: Path) -> None:
+    (tmp_path / "reserve").mkdir()
+    with pytest.raises(IsADirectoryError):
+        Reserve(tmp_path, 1_000_000).open()

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,16 @@ def test_a_disk_that_refuses_even_that_is_no_reason_to_stop(
     assert (unlogged.sequence, disk.failed) == (5, 1)
     unlogged.mark(6)
     assert opened(tmp_path).sequence == 6
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+def test_nothing_is_written_to_what_is_not_its_own(tmp_path: Path, kind: str) -> None:
+    other = tmp_path / "precious"
+    other.write_bytes(b"precious precious")
+    if kind == "link":
+        (tmp_path / "unlogged").symlink_to(other)
+    else:
+        os.mkfifo(tmp_path / "unlogged")
+    with pytest.raises(OSError, match="is no regular file"):
+        opened(tmp_path)
+    assert other.read_bytes() == b"precious precious"

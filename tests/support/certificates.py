@@ -8,32 +8,50 @@ import pathlib
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 DAY = datetime.timedelta(days=1)
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class Authority:
     """Makes certificates, in a directory."""
 
-    def __init__(self, directory: pathlib.Path, name: str = "authority") -> None:
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        name: str = "authority",
+        *,
+        key: Key | None = None,
+        above: Authority | None = None,
+    ) -> None:
+        """`above`: whose certificate for it is shown with what it issues."""
         self.directory = directory
-        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._shown = b""  # with each that it issues: its own, and those above it
+        self._key = key or ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        self.ca = directory / "ca.pem"
+        self.ca = directory / ("ca.pem" if above is None else f"{name}.ca.pem")
         constraints = x509.BasicConstraints(ca=True, path_length=None)
-        made = self._builder(self._name, self._key).add_extension(constraints, critical=True)
-        self._write(self.ca, made)
+        issuer = above or self
+        made = issuer._builder(self._name, self._key).add_extension(constraints, critical=True)
+        issuer._write(self.ca, made)
+        if above is not None:
+            self._shown = self.ca.read_bytes()
 
     def issue(
-        self, name: str, *more: str, lasts: datetime.timedelta = DAY, host: str = ""
+        self,
+        name: str,
+        *more: str,
+        lasts: datetime.timedelta = DAY,
+        host: str = "",
+        key: Key | None = None,
     ) -> tuple[pathlib.Path, pathlib.Path]:
         """A certificate for `host` or 127.0.0.1, and its key; `lasts` from now, or till before.
 
         `more`: common names beside `name`.
         """
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = key or ec.generate_private_key(ec.SECP256R1())
         names = [x509.NameAttribute(NameOID.COMMON_NAME, each) for each in (name, *more)]
         subject = x509.Name(names)
         here: x509.GeneralName = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
@@ -68,7 +86,7 @@ class Authority:
     def _builder(
         self,
         subject: x509.Name,
-        key: ec.EllipticCurvePrivateKey,
+        key: Key,
         lasts: datetime.timedelta = DAY,
     ) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC)
@@ -84,4 +102,4 @@ class Authority:
 
     def _write(self, path: pathlib.Path, builder: x509.CertificateBuilder) -> None:
         signed = builder.sign(self._key, hashes.SHA256())
-        path.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+        path.write_bytes(signed.public_bytes(serialization.Encoding.PEM) + self._shown)

@@ -25,7 +25,7 @@ class Met:
         if ciphers:
             asked.set_cipher_list(ciphers)
         if own is not None:
-            asked.use_certificate_file(str(own[0]))
+            asked.use_certificate_chain_file(str(own[0]))
             asked.use_privatekey_file(str(own[1]))
         self.server = SSL.Connection(context, None)
         self.server.set_accept_state()

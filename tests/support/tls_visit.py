@@ -6,6 +6,7 @@ RFC 8446, 4.6.3 and 7.2.
 
 from __future__ import annotations
 
+import pathlib
 import socket
 from contextlib import suppress
 
@@ -16,34 +17,54 @@ from OpenSSL import SSL
 from support.net import Net
 from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectionDone
+from twisted.internet.protocol import Protocol, ServerFactory
 from twisted.internet.tcp import Server
 from twisted.internet.testing import MemoryReactorClock
 from twisted.python.failure import Failure
 
 from gateway.net.listening.listen import Listener
+from gateway.net.pump import Pump
 
 HERE = "127.0.0.1"
 MOST = 10_000  # looks at a socket of this machine until what was sent is there
 
 
+def connected(
+    factory: ServerFactory[Protocol], reactor: MemoryReactorClock
+) -> tuple[socket.socket, Server]:
+    """A client's socket, and the transport that serves it."""
+    with socket.create_server((HERE, 0)) as door:
+        client = socket.create_connection(door.getsockname())
+        served, (host, port) = door.accept()
+    client.setblocking(False)
+    served.setblocking(False)
+    protocol = factory.buildProtocol(IPv4Address("TCP", host, port))
+    assert protocol is not None
+    server = Server(  # type: ignore[arg-type]  # no port has accepted it
+        served, protocol, (host, port), None, 0, reactor
+    )
+    protocol.makeConnection(server)
+    return client, server
+
+
 class Visit:
     """A client over TLS, and the transport that serves it, which no reactor drives."""
 
-    def __init__(self, net: Net) -> None:
-        with socket.create_server((HERE, 0)) as door:
-            self.socket = socket.create_connection(door.getsockname())
-            served, (host, port) = door.accept()
-        self.socket.setblocking(False)
-        served.setblocking(False)
-        address = IPv4Address("TCP", host, port)
-        pump = Listener(net.door, tls_first=True).buildProtocol(address)
-        assert pump is not None
-        self.pump = pump
-        self.server = Server(  # type: ignore[arg-type]  # no port has accepted it
-            served, self.pump, (host, port), None, 0, MemoryReactorClock()
+    def __init__(
+        self, net: Net, *, own: tuple[pathlib.Path, pathlib.Path] | None = None, version: int = 0
+    ) -> None:
+        self.socket, self.server = connected(
+            Listener(net.door, tls_first=True), MemoryReactorClock()
         )
-        self.pump.makeConnection(self.server)
+        pump = self.server.protocol.wrappedProtocol
+        assert isinstance(pump, Pump)
+        self.pump = pump
         context = SSL.Context(SSL.TLS_METHOD)
+        if version:
+            context.set_max_proto_version(version)
+        if own is not None:
+            context.use_certificate_chain_file(str(own[0]))
+            context.use_privatekey_file(str(own[1]))
         secrets: dict[bytes, bytes] = {}
         self._secrets = secrets
         # OpenSSL holds what it calls, which nobody collects: it must not hold the visit.

@@ -105,16 +105,21 @@ class AdminChannel(HTTPChannel):
         self._limit(REQUEST_S)
         self.site.attached(self)
 
+    def on_transport_lost(self) -> None:
+        """The transport is gone, and TLS has the end wait: its place is free, it asks no more."""
+        self._refused = self._lost = True
+        self._unread.clear()
+        self._count()
+        self.site.detached(self)
+
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """The end."""
         self._limit(None)
-        self._refused = self._lost = True
+        self.on_transport_lost()
         if self.site.requests.last is self:
             self.site.requests.last = self.site.requests
-        self._unread.clear()
         self._written = 0
         self._count()
-        self.site.detached(self)
         super().connectionLost(reason)
 
     def dataReceived(self, data: bytes) -> None:

@@ -87,7 +87,8 @@ class Authentication:
         require_tls_for: mechanisms that are offered inside TLS only.
         certificates: those of clients are asked for, and are users.
         nobodys_names: those that clients without a login have, and nobody else.
-        accepted, refused: answers, by mechanism; `throttled`: logins refused unheard.
+        accepted, refused: logins, by mechanism, those refused before anybody was asked included,
+            and of all mechanisms that we do not have together; `throttled`: logins refused unheard.
         plain_in_clear: passwords that came without TLS, but from this machine itself.
         on_read: called when the users file may have been read again, before anybody hears of that.
     """
@@ -147,6 +148,10 @@ class Authentication:
     def waiting(self) -> int:
         """How many passwords wait for a thread."""
         return 0 if self.threads is None else self.threads.waiting
+
+    def count_refusal(self, mechanism: str) -> None:
+        """One more by a mechanism; clients may call one as they like."""
+        self.refused[mechanism if mechanism in self.refused else "other"] += 1
 
     def tell_refusal(self, peer: Peer, mechanism: str, name: str, why: str = "") -> None:
         """Operators are asked why somebody cannot log in: a line, unless there was one just now."""
@@ -236,18 +241,18 @@ class PeerAuthenticator:
         return [each for each in offered if each not in shared.require_tls_for]
 
     def begin(self, mechanism: str) -> ServerMechanism | None:
-        """The server's side of one of them; `None`: it is not among them."""
+        """The server's side of one of them; `None`: it is not among them, and the login refused."""
         if mechanism not in self.mechanisms():
+            self.shared.count_refusal(mechanism)
             return None
+
+        def told(name: str, error: str) -> None:
+            self._on_broken_off(mechanism, name, error)
+
         if not is_scram(mechanism):
-            return server_mechanism(mechanism)
+            return server_mechanism(mechanism, told)
         nonce = secrets.token_urlsafe(NONCE_OCTETS)
-        return ScramServer(
-            mechanism,
-            nonce=nonce,
-            bindings=self.peer.bindings,
-            told=lambda name, error: self._on_broken_off(mechanism, name, error),
-        )
+        return ScramServer(mechanism, nonce=nonce, bindings=self.peer.bindings, told=told)
 
     def authenticate(self, credentials: Credentials, waiter: AuthenticationWaiter) -> None:
         """Start checking; the waiter is told in a later turn."""
@@ -435,15 +440,16 @@ class PeerAuthenticator:
             if why:
                 identity = None
         self.shared.on_read()
-        counts = self.shared.refused if identity is None else self.shared.accepted
-        counts[mechanism if mechanism in counts else "other"] += 1
         if identity is None:
+            self.shared.count_refusal(mechanism)
             self.shared.tell_refusal(self.peer, mechanism, self._username, why)
+        else:
+            self.shared.accepted[mechanism] += 1
         self._tell(waiter, identity)
 
     def _on_broken_off(self, mechanism: str, name: str, error: str) -> None:
         """An exchange has failed before there was anything to verify."""
-        self.shared.refused[mechanism] += 1
+        self.shared.count_refusal(mechanism)
         self.shared.tell_refusal(self.peer, mechanism, name, BROKEN_OFF.get(error, error))
 
     def _tell(self, waiter: AuthenticationWaiter, identity: str | None) -> None:

@@ -27,7 +27,7 @@ from gateway.net.logs import NamedLogger
 from gateway.net.patience import Patience
 from gateway.net.pump import LINGER_MS, Pump
 from gateway.net.tls.files import Doubt, channel_bindings, client_doubt
-from gateway.net.tls.layer import Terms, begin_tls
+from gateway.net.tls.layer import SHOWN_MAX, Terms, begin_tls
 from gateway.net.transport import Layer
 from gateway.net.turns import TurnLoop
 from gateway.wire.accounts import Account
@@ -179,6 +179,7 @@ class Door:
             now_ms,
             share=lambda pump: pump.turn_share,
             who=lambda pump: pump.who(),
+            shown_max=SHOWN_MAX,
             too_large=lambda pump: pump.on_oversized(),
             restless=lambda pump: self._on_restless(pump),
             stepped=lambda pump: pump.on_step(),

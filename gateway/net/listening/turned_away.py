@@ -23,6 +23,7 @@ WHY: Final = {
     "address_limit": "it has as many as limits.connections_per_address allows",
     "timeout": "it did not say in time which protocol it speaks",
     "header": "it speaks no protocol of ours",
+    "size": "it sent too much before TLS was up: a hello has 16 KiB, and so have certificates",
     "keys": "it renews the keys of TLS again and again, and says nothing",
     "proxy": "it is no proxy, and listen.proxy_protocol says that it is one",
 }

@@ -33,6 +33,7 @@ DIGESTS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 # more, for those who lose the file: `user add --iterations`, and `scram_iterations`.
 ITERATIONS: Final = {"SCRAM-SHA-256": 65_536, "SCRAM-SHA-512": 65_536}
 SALT_OCTETS: Final = 16
+EMPTY: Final = "is empty: for no users, write so in a comment"  # as `write_users` does
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +134,27 @@ def read_octets(path: pathlib.Path) -> bytes:
 
 
 def users_of(path: pathlib.Path, octets: bytes) -> dict[str, User]:
-    """All users of what was read there. Raises as `read_users`."""
+    """All users of what was read there. Raises as `read_users`.
+
+    A file that is being written may be empty, and means nothing: nobody's connection ends for it.
+    """
     try:
         raw = load_yaml(octets) or {}
     except yaml.YAMLError as error:
         raise ConfigurationError([(str(path), said(error))]) from None
+    if not octets.strip():
+        raise ConfigurationError([(str(path), EMPTY)])
     if not isinstance(raw, dict):
         raise ConfigurationError([(str(path), "must be a mapping of user names")])
     users: dict[str, User] = {}
     problems: list[tuple[str, str]] = []
     for name, verifiers in raw.items():
         try:
-            users[prepare_name(str(name))] = {
+            prepared = prepare_name(str(name))
+            if prepared in users:
+                problems.append((f"{path}: {name}", f"is user {prepared!r}, who is there already"))
+                continue
+            users[prepared] = {
                 mechanism: parse_verifier(mechanism, text) for mechanism, text in verifiers.items()
             }
             if not verifiers:

@@ -11,7 +11,9 @@ from typing import Any, Final, NamedTuple, Protocol, cast, final
 from weakref import WeakKeyDictionary
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import dsa, rsa
 from OpenSSL import SSL, crypto
 from service_identity import CertificateError, VerificationError
 from service_identity.cryptography import (
@@ -39,6 +41,13 @@ from gateway.net.kept_files import Read
 from gateway.net.tls.layer import Terms, TlsFactory, TlsLayer
 
 COMMON_NAME: Final = b"CN"
+AUTHORITIES_MAX: Final = 5  # between a client's certificate and `client_ca`
+# What a signature that was made with a key is to be checked by, which is done in one piece. An
+# exponent of RSA has 17 bits nearly everywhere, and 256 at most (FIPS 186-5, A.1.1); one as long as
+# the key is two hundred times the work.
+EXPONENT_BITS_MAX: Final = 256
+KEY_BITS_MAX: Final = 8192
+COSTLY: Final = "has a key that is too much work to check"
 AMBIGUOUS: Final = "has several common names, so that it is nobody's"
 
 # By the numbers that OpenSSL's X509_STORE_CTX_get_error(3) has for them.
@@ -51,6 +60,7 @@ DOUBTS: Final = {
     19: "is of an authority that is not trusted",
     20: "is of an authority that is not trusted",
     21: "is of an authority that is not trusted",
+    22: "has more authorities above it than are taken",
     23: "was revoked",
     26: "is not for this use",
 }
@@ -92,6 +102,7 @@ def tls_context(
             verify=bool(trusted),
             caCerts=[each.original for each in trusted],
             requireCertificate=require_client_certificate,
+            verifyDepth=AUTHORITIES_MAX,
             acceptableCiphers=AcceptableCiphers.fromOpenSSLCipherString(CIPHERS),
         )
         context = options.getContext()  # says now that key and certificate do not match
@@ -132,14 +143,33 @@ def _note_doubt(
     connection: SSL.Connection, shown: crypto.X509, error: int, depth: int, ok: int
 ) -> bool:
     """What OpenSSL asks of each certificate of a client's chain; the first doubt is kept."""
-    ambiguous = bool(ok) and depth == 0 and len(_common_names(shown)) > 1
-    if (ambiguous or not ok) and connection not in _doubts:
-        problem = AMBIGUOUS if ambiguous else _problem(error)
+    problem = _problem(error) if not ok else _own_doubt(shown, depth)
+    if problem and connection not in _doubts:
         problem = f"its certificate {problem}"
         if depth:
             problem += f" (the authority {name_in(shown)!r})"
         _doubts[connection] = Doubt("" if depth else name_in(shown), problem)
-    return bool(ok) and not ambiguous
+    return not problem
+
+
+def _own_doubt(shown: crypto.X509, depth: int) -> str:
+    """Why we do not take one that OpenSSL would, which has not used its key yet; "": we do."""
+    if _is_costly(shown):
+        return COSTLY
+    return AMBIGUOUS if depth == 0 and len(_common_names(shown)) > 1 else ""
+
+
+def _is_costly(shown: crypto.X509) -> bool:
+    """Whether a signature that was made with its key is very much work to check."""
+    try:
+        key = shown.to_cryptography().public_key()
+    except UnsupportedAlgorithm:  # OpenSSL knows more kinds, none of which has a length to choose
+        return False
+    except ValueError:
+        return True
+    if isinstance(key, rsa.RSAPublicKey) and key.public_numbers().e >> EXPONENT_BITS_MAX:
+        return True
+    return isinstance(key, rsa.RSAPublicKey | dsa.DSAPublicKey) and key.key_size > KEY_BITS_MAX
 
 
 def _problem(error: int) -> str:

@@ -5,9 +5,11 @@ thousands. Here a connection may open so much in one turn, by the price of its r
 (`records`), and no more than is left of the share of whose it is (`turn_shares`); the rest
 waits for the next turn, and meanwhile nothing is read. What a piece held is passed on as one.
 
-Before the handshake is over a peer may send so many octets, and no message may say that it will be
-larger; what TLS keeps of a connection is on everybody's account as long as it stands. Afterwards it
-may renew its keys (KeyUpdate of TLS 1.3), which costs what it costs, but not without end.
+Before the handshake is over a peer may send so many octets, fewer of certificates, since each of
+them is parsed, and no message may say that it will be larger; what a step of it took is counted,
+whatever its price. What TLS keeps of a connection is on everybody's account as long as it stands.
+Afterwards it may renew its keys (KeyUpdate of TLS 1.3), which costs what it costs, but not without
+end.
 """
 
 # Twisted's transport of TLS has no annotations.
@@ -37,6 +39,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from gateway.net.tls.records import (
+    APPLICATION_DATA,
     CHANGE_CIPHER_SPEC,
     HANDSHAKE,
     HELLO_MAX,
@@ -55,6 +58,9 @@ MOST: Final = 2 * SHARE  # units of one connection in one turn
 CONTENT_MAX: Final = 1 << 14  # octets of a record
 KEPT: Final = 40 * 1024  # octets of memory, about, that OpenSSL and Twisted keep of a connection
 OCTETS_LEAST: Final = 2 * HELLO_MAX  # of a handshake, whatever the limit
+SHOWN_MAX: Final = (
+    18 * 1024
+)  # of a client's: 16 KiB of certificates, and what proves whose they are
 RENEWALS_MAX: Final = 32  # of keys, without any content between them
 TLS_1_3: Final = "TLSv1.3"
 
@@ -65,6 +71,7 @@ class Terms(NamedTuple):
     Attributes:
         account: what is kept for everybody.
         octets_max: how many a peer may send until the handshake is over.
+        shown_max: how many of these behind its hello: its certificates; `None`: as many.
         share: whose share of a turn it is; `None`: nobody's.
         who: whose connection it is, for people.
         too_large: tells the protocol that its peer has sent too many.
@@ -79,6 +86,7 @@ class Terms(NamedTuple):
     now_ms: Callable[[], int]
     share: Callable[[Any], TurnShare | None]
     who: Callable[[Any], str]
+    shown_max: int | None = None
     too_large: Callable[[Any], None] = lambda _protocol: None
     restless: Callable[[Any], None] = lambda _protocol: None
     stepped: Callable[[Any], None] = lambda _protocol: None
@@ -97,7 +105,8 @@ class TlsLayer(BufferingTLSTransport):
         terms = self.terms = factory.terms
         self._records = Records()
         self._octets_left = max(terms.octets_max, OCTETS_LEAST)
-        self._clear: ClearMessages | None = ClearMessages(self._octets_left)
+        self._shown_left = terms.shown_max or self._octets_left
+        self._clear: ClearMessages | None = ClearMessages(self._shown_left)
         self._begun = False  # a first record has come
         self._paused = False  # the protocol wants nothing for now
         self._waits = False  # what has come is for the next turn
@@ -240,16 +249,26 @@ class TlsLayer(BufferingTLSTransport):
         return self._records.ready if self._handshakeDone else self._records.has_whole
 
     def _shake_hands(self, record: bytes) -> None:
-        """One record of a handshake, or what is none."""
-        self._has_cost(TLS_STEP if self._begun else TLS_HANDSHAKE)
+        """One record of a handshake, or what is none: it costs what it took, its price at least.
+
+        What that will be nobody can tell: certificates are parsed in it, and verified, which may be
+        hundreds of times as much as is usual.
+        """
+        price = TLS_STEP if self._begun else TLS_HANDSHAKE
+        self._has_cost(price)
         self._begun = True
         self.terms.stepped(self.wrappedProtocol)
         self._octets_left -= len(record)
-        if self._octets_left < 0 or self._says_too_much(record):
+        if record[0] == APPLICATION_DATA:  # whatever is not in clear in TLS 1.3
+            self._shown_left -= len(record)
+        if min(self._octets_left, self._shown_left) < 0 or self._says_too_much(record):
             self.terms.too_large(self.wrappedProtocol)
             self.abortConnection()
             return
+        worked = self.terms.turns.worked_units
+        before = worked()
         super().dataReceived(record)
+        self._has_cost(max(0, worked() - before - price))
         if not is_record(record) and not self._lostTLSConnection:
             self.abortConnection()  # a hello of SSL 2, which OpenSSL takes, and nobody sends
 

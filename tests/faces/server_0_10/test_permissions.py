@@ -57,6 +57,34 @@ def test_what_a_rule_allows_is_done_and_what_none_does_is_refused(rule: str, com
     assert refused(gateway("allow: manage").session("alice").does(command))
 
 
+@pytest.mark.parametrize(
+    ("exchange", "key", "may"),
+    [
+        ("amq.topic", "a.*", True),
+        ("amq.topic", "a.b", True),
+        ("amq.topic", "a.#", False),
+        ("amq.direct", "a.#", True),
+        ("amq.direct", "a.b.c", False),
+        ("amq.fanout", "a.b", False),
+        ("amq.match", "a.b", False),
+        ("absent", "a.#", False),
+    ],
+)
+def test_who_may_bind_by_some_keys_is_sent_no_others(exchange: str, key: str, may: bool):
+    world = gateway("allow: [bind, unbind], key: a.*")
+    for command in (spec.ExchangeBind, spec.ExchangeUnbind):
+        heard = world.session("alice").does(command(queue="q", exchange=exchange, binding_key=key))
+        assert refused(heard) is not may
+
+
+def test_what_goes_to_all_that_are_bound_is_for_who_may_have_every_key():
+    bind = spec.ExchangeBind(queue="q", exchange="amq.fanout", binding_key="a")
+    assert not refused(gateway("allow: bind, key: '#'").session("alice").does(bind))
+    assert not refused(gateway("allow: bind").session("alice").does(bind))
+    denied = gateway("deny: bind, key: secret", "allow: bind")
+    assert refused(denied.session("alice").does(bind))
+
+
 def acquires(client: Client) -> list[object]:
     """Browse `q` and take what came."""
     client.subscribes("q", acquire=spec.AcquireMode.NOT_ACQUIRED)

@@ -9,6 +9,7 @@ from gateway.amqp_1_0 import _spec, events
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.seams import QueueSettings
 from gateway.faces.dynamic import policy_properties
+from gateway.faces.upstream_1_0.receiving.sources import binding_filter
 from gateway.message import Condition
 from gateway.permissions.actions import Action
 from gateway.permissions.own_rules import OwnRules
@@ -64,6 +65,35 @@ def test_each_subject_is_asked_for_where_the_address_has_no_key():
     refused = [each for each in world.world.blocks.records() if each.kind == Kind.REFUSED]
     assert [Reason(each.reason) for each in refused] == [Reason.NOT_ALLOWED]
     world.end()
+
+
+NEWS = (
+    "deny: bind, exchange: amq.topic, key: news.secret",
+    "allow: bind, exchange: amq.topic, key: news.#",
+    "allow: [create, consume], own: true",
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "attached"),
+    [("news.*", False), ("#", False), ("news.secret.#", False), ("news.de.#", True)],
+)
+@pytest.mark.parametrize("filtered", [False, True])
+@pytest.mark.parametrize("durable", [0, 2])
+def test_a_receiver_hears_no_key_that_it_may_not_hear(key, attached, filtered, durable):
+    client = hub(*NEWS).client()
+    source = {"durable": durable}
+    if filtered:
+        source["filter"] = binding_filter(key, topic=True)
+    link = client.receiver("amq.topic" if filtered else f"amq.topic/{key}", **source)
+    assert link.attached is attached
+    assert attached or client.refused() == UNAUTHORIZED
+
+
+def test_a_receiver_that_says_no_key_hears_them_all():
+    client = hub(*NEWS).client()
+    assert not client.receiver("amq.topic").attached
+    assert client.refused() == UNAUTHORIZED
 
 
 @pytest.mark.parametrize("address", ["amq.direct", None])

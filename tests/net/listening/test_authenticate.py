@@ -285,6 +285,39 @@ def test_a_mechanism_that_was_not_offered_is_a_no(desk: Desk) -> None:
     assert waiter.answers == [None]
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "counted"),
+    [
+        ("ANONYMOUS", "ANONYMOUS"),
+        ("EXTERNAL", "EXTERNAL"),
+        ("SCRAM-SHA-256-PLUS", "SCRAM-SHA-256-PLUS"),
+        ("SCRAM-SHA-1", "other"),
+        ("", "other"),
+        ("x" * 1000, "other"),
+    ],
+)
+def test_who_asks_for_what_is_not_offered_is_counted(
+    desk: Desk, mechanism: str, counted: str
+) -> None:
+    before = dict(desk.shared.refused)
+    assert desk.shared.for_peer(Peer(1, "192.0.2.1")).begin(mechanism) is None
+    assert desk.shared.refused == {**before, counted: 1}
+
+
+@pytest.mark.parametrize("response", [b"xx", b"\0\0secret", b"\0\xff\0x"])
+def test_a_message_that_is_none_of_its_mechanism_is_counted_and_told(
+    desk: Desk, response: bytes
+) -> None:
+    exchange = desk.shared.for_peer(Peer(7, "192.0.2.1")).begin("PLAIN")
+    assert exchange is not None
+    with capturedLogs() as captured:
+        assert exchange.respond(response).kind == StepKind.DENIED
+    assert desk.shared.refused["PLAIN"] == sum(desk.shared.refused.values()) == 1
+    [line] = [str(formatEvent(event)) for event in captured]
+    assert line.endswith("PLAIN, no name: what came is no message of that mechanism")
+    assert line.startswith("connection 7 ")
+
+
 def test_the_best_mechanism_is_offered_first(desk: Desk, tmp_path: pathlib.Path) -> None:
     shared = Desk(tmp_path, anonymous=True).shared
     peer = Peer(1, "192.0.2.1", certificate_name="alice")

@@ -183,3 +183,29 @@ def test_what_is_no_users_file_is_told(text: str, tmp_path: pathlib.Path) -> Non
     file.write_text(text)
     with pytest.raises(ConfigurationError):
         read_users(file)
+
+
+@pytest.mark.parametrize("text", ["", "\n", " \n\n"])
+def test_an_empty_file_may_be_being_written_and_is_none_without_users(
+    text: str, tmp_path: pathlib.Path
+) -> None:
+    file = tmp_path / "users.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        read_users(file)
+    assert caught.value.problems == [
+        (str(file), "is empty: for no users, write so in a comment"),
+    ]
+    file.write_text("# nobody\n")
+    assert read_users(file) == {}
+
+
+def test_a_user_that_stands_twice_by_another_spelling_is_told(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "users.yaml"
+    write_users(file, {"dave": make_user("a", 10)})
+    file.write_text(file.read_text() + file.read_text().replace("dave", "\uff44ave"))
+    with pytest.raises(ConfigurationError) as caught:
+        read_users(file)
+    assert caught.value.problems == [
+        (f"{file}: \uff44ave", "is user 'dave', who is there already"),
+    ]

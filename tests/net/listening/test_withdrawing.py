@@ -100,6 +100,22 @@ def test_a_reload_that_changes_no_user_ends_nobody(office: Office, protocol: str
 
 
 @PROTOCOLS
+def test_a_users_file_that_is_being_written_ends_nobody(office: Office, protocol: str) -> None:
+    alice = office.login(protocol, ALICE)
+    text = office.users.read_text()
+    office.users.write_text("")
+    office.reload()
+    assert office.end_of(alice) == ""
+    assert office.end_of(office.login(protocol, Login("bob", "secret"))) == ""
+    office.users.write_text(text)
+    office.reload()
+    office.put("bob", None)
+    office.put("alice", None)  # what that leaves says so itself
+    office.reload()
+    assert "the user was removed" in office.end_of(alice)
+
+
+@PROTOCOLS
 def test_who_came_without_a_login_goes_when_one_is_needed(office: Office, protocol: str) -> None:
     alice, nobody = office.login(protocol, ALICE), office.login(protocol)
     office.changes[1] = "anonymous=false"

@@ -2,9 +2,11 @@
 
 import contextlib
 import datetime
+import math
 import pathlib
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 from OpenSSL import SSL
 from support.certificates import DAY, Authority
 from support.rules import rule
@@ -17,6 +19,9 @@ from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 
 from gateway.errors import ConfigurationError
 from gateway.net.tls.files import (
+    AUTHORITIES_MAX,
+    COSTLY,
+    EXPONENT_BITS_MAX,
     Doubt,
     channel_bindings,
     client_doubt,
@@ -343,3 +348,50 @@ def test_a_certificate_that_was_revoked_is_not_believed(tmp_path: pathlib.Path) 
     with pytest.raises(ConfigurationError) as caught:
         context(tmp_path / "none.pem")
     assert caught.value.problems[0][0] == "tls.client_crl"
+
+
+def with_exponent(bits: int) -> rsa.RSAPrivateKey:
+    """A key of RSA whose public exponent has so many bits."""
+    made = rsa.generate_private_key(65537, 2048).private_numbers()
+    p, q, e = made.p, made.q, (1 << (bits - 1)) + 1
+    while math.gcd(e, (p - 1) * (q - 1)) != 1:
+        e += 2
+    d = pow(e, -1, (p - 1) * (q - 1))
+    public = rsa.RSAPublicNumbers(e, p * q)
+    numbers = rsa.RSAPrivateNumbers(p, q, d, d % (p - 1), d % (q - 1), made.iqmp, public)
+    return numbers.private_key(unsafe_skip_rsa_key_validation=True)
+
+
+def below(authority: Authority, depth: int, key: rsa.RSAPrivateKey | None = None) -> Authority:
+    """One with so many between it, included, and that one."""
+    for number in range(depth):
+        authority = Authority(authority.directory, f"a{number}", above=authority, key=key)
+    return authority
+
+
+def test_a_client_has_so_many_authorities_above_it(tmp_path: pathlib.Path) -> None:
+    authority = Authority(tmp_path)
+    own = authority.issue("gateway")
+    context = tls_context(*own, authority.ca, require_client_certificate=True).getContext()
+    assert Met(context, own=below(authority, AUTHORITIES_MAX).issue("ann")).problem == ""
+    refused = Met(context, own=below(authority, AUTHORITIES_MAX + 1).issue("eve"))
+    assert refused.problem
+    assert client_doubt(refused) is not None
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+@pytest.mark.parametrize(("bits", "problem"), [(EXPONENT_BITS_MAX, ""), (2000, COSTLY)])
+def test_a_key_that_is_too_much_work_to_check_is_not_used(
+    tmp_path: pathlib.Path, depth: int, bits: int, problem: str
+) -> None:
+    authority, key = Authority(tmp_path), with_exponent(bits)
+    own = authority.issue("gateway")
+    context = tls_context(*own, authority.ca, require_client_certificate=True).getContext()
+    met = Met(context, own=below(authority, depth, key).issue("eve", key=key))
+    doubt = client_doubt(met)
+    if not problem:
+        assert (met.problem, doubt) == ("", None)
+        return
+    assert met.problem
+    whose = " (the authority 'a0')" if depth else ""
+    assert doubt == Doubt("" if depth else "eve", f"its certificate {problem}{whose}")

@@ -5,6 +5,9 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 from support.certificates import Authority
 from support.net import Net, Wire
@@ -12,14 +15,16 @@ from support.tls_visit import Renewing, Visit
 from support.work import units_of
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.protocol import Factory, Protocol
+from twisted.logger import capturedLogs, formatEvent
 
 from gateway.net.listening.first_octets import HEADER_1_0_SASL
-from gateway.net.tls.files import tls_context, upstream_tls
+from gateway.net.tls.files import AUTHORITIES_MAX, tls_context, upstream_tls
 from gateway.net.tls.layer import (
     KEPT,
     MOST,
     PIECE,
     RENEWALS_MAX,
+    SHOWN_MAX,
     Terms,
     TlsFactory,
     TlsLayer,
@@ -112,13 +117,8 @@ def test_before_a_login_there_is_less(net: Net) -> None:
 
 
 def test_a_handshake_is_as_much_as_it_is(net: Net) -> None:
-    visits = [Visit(net) for _ in range(2 * STRANGERS // TLS_HANDSHAKE)]
-    hellos = []
-    for each in visits:
-        with suppress(SSL.WantReadError):
-            each.tls.do_handshake()
-        hellos.append((layer_of(each), each.tls.bio_read(1 << 16)))
-    units = units_of(lambda: [layer.dataReceived(data) for layer, data in hellos])
+    visits, said = hellos(net, 2 * STRANGERS // TLS_HANDSHAKE)
+    units = units_of(lambda: [layer.dataReceived(data) for layer, data in said])
     assert STRANGERS <= units < STRANGERS + 2 * TLS_HANDSHAKE
     while not all(each.pump.handshaken for each in visits):
         net.turn()
@@ -126,14 +126,87 @@ def test_a_handshake_is_as_much_as_it_is(net: Net) -> None:
             each.goes_on()
 
 
-def test_a_hello_that_waits_for_its_turn_is_not_its_peers_time(net: Net) -> None:
-    visits = [Visit(net) for _ in range(STRANGERS // TLS_HANDSHAKE + 1)]
-    hellos = []
+def hellos(net: Net, clients: int) -> tuple[list[Visit], list[tuple[TlsLayer, bytes]]]:
+    """So many clients of one address, and what they say first."""
+    visits = [Visit(net) for _ in range(clients)]
+    said = []
     for each in visits:
         with suppress(SSL.WantReadError):
             each.tls.do_handshake()
-        hellos.append((layer_of(each), each.tls.bio_read(1 << 16)))
-    for layer, data in hellos:
+        said.append((layer_of(each), each.tls.bio_read(1 << 16)))
+    return visits, said
+
+
+def test_a_step_of_a_handshake_is_what_it_took_of_the_thread(net: Net) -> None:
+    took = [0]
+
+    def worked() -> int:
+        took[0] += 7 * STRANGERS // 2  # since it was asked last
+        return took[0]
+
+    net.turns.worked_units = worked
+    visits, said = hellos(net, 3)
+    turns: list[int] = []
+    for each in visits:
+        each.pump.on_step = lambda: turns.append(net.counts.turns)  # type: ignore[method-assign]
+    units = units_of(lambda: [layer.dataReceived(data) for layer, data in said])
+    assert units == 7 * STRANGERS // 2
+    net.turn()
+    assert [turn - turns[0] for turn in turns] == [0, 3, 7]
+
+
+def test_a_step_that_took_less_has_its_price(net: Net) -> None:
+    took = iter(range(0, 100, 7))
+    net.turns.worked_units = lambda: next(took)
+    _, ((layer, data),) = hellos(net, 1)
+    assert units_of(lambda: layer.dataReceived(data)) == TLS_HANDSHAKE
+
+
+def asking_for_certificates(directory: pathlib.Path, authority: Authority) -> Net:
+    """A net that takes clients with certificates of that authority."""
+    own = authority.issue("gateway")
+    context = tls_context(*own, authority.ca, require_client_certificate=False)
+    return Net(tls_context=context)
+
+
+@pytest.mark.parametrize("version", [SSL.TLS1_2_VERSION, SSL.TLS1_3_VERSION])
+def test_certificates_of_a_client_have_so_many_octets(tmp_path: pathlib.Path, version: int) -> None:
+    authority = Authority(tmp_path)
+    net = asking_for_certificates(tmp_path, authority)
+    certificate, key = authority.issue("mallory")
+    one = certificate.read_bytes()
+    octets = len(x509.load_pem_x509_certificate(one).public_bytes(Encoding.DER)) + 3
+    few, many = tmp_path / "few.pem", tmp_path / "many.pem"
+    few.write_bytes(one * (16 * 1024 // octets))
+    many.write_bytes(one * (SHOWN_MAX // octets + 1))
+    Visit(net, own=(few, key), version=version).shakes_hands()
+    visit = Visit(net, own=(many, key), version=version)
+    while not visit.server._aborting:
+        visit.goes_on()
+    assert not visit.pump.handshaken
+    with capturedLogs() as captured:
+        visit.goes()
+    (line,) = [formatEvent(event) for event in captured if event["log_level"].name == "warn"]
+    assert "a connection from 127.0.0.1 was refused: it sent too much before TLS" in str(line)
+    assert net.counts.handshake_failures["size"] == 1
+    assert net.account.held == KEPT
+
+
+def test_a_chain_of_six_long_certificates_is_short_enough(tmp_path: pathlib.Path) -> None:
+    key = rsa.generate_private_key(65537, 4096)
+    above = root = Authority(tmp_path, key=key)
+    for number in range(AUTHORITIES_MAX):
+        above = Authority(
+            tmp_path, f"an authority of a large company, number {number}", above=above, key=key
+        )
+    own = above.issue("a client of a large company", key=key)
+    assert own[0].read_bytes().count(b"BEGIN") == 6
+    Visit(asking_for_certificates(tmp_path, root), own=own).shakes_hands()
+
+
+def test_a_hello_that_waits_for_its_turn_is_not_its_peers_time(net: Net) -> None:
+    visits, said = hellos(net, STRANGERS // TLS_HANDSHAKE + 1)
+    for layer, data in said:
         layer.dataReceived(data)
     assert [each.pump.behind for each in visits] == [False] * (len(visits) - 1) + [True]
     assert [each.pump.steps for each in visits] == [1] * (len(visits) - 1) + [0]

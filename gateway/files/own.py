@@ -1,0 +1,68 @@
+"""The files of a data directory: each a regular file of its own, and nobody waits for another kind.
+
+A pipe that has taken the place of one would be waited for without a word, and what is written
+through a link changes somebody else's file. Whatever is wrong is an OSError with a `strerror`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pathlib
+import stat
+from contextlib import suppress
+from typing import Final
+
+NEVER_WAITING: Final = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+NOT_REGULAR: Final = "is no regular file"
+PRIVATE: Final = 0o600
+
+
+def open_own(path: pathlib.Path, flags: int) -> int:
+    """A descriptor of a regular file; with `O_CREAT` it is made, and no symbolic link followed.
+
+    Raises:
+        OSError: it cannot be opened, or is of another kind.
+    """
+    if flags & os.O_CREAT:
+        flags |= os.O_NOFOLLOW
+    try:
+        handle = os.open(path, flags | NEVER_WAITING, PRIVATE)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):  # a link; a pipe, a socket, a device
+            raise
+        raise _not_regular(path) from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _not_regular(path)
+    return handle
+
+
+def create_anew(path: pathlib.Path) -> int:
+    """A descriptor to append to a new file, instead of what had that name. Raises OSError."""
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    return os.open(path, flags, PRIVATE)
+
+
+def refuse_others(*paths: pathlib.Path) -> None:
+    """For who opens files by their names: OSError of the first that is there and not regular."""
+    for path in paths:
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise _not_regular(path)
+
+
+def remove_others(path: pathlib.Path) -> None:
+    """Remove what is there under that name if it is not a file of its own: a link, a pipe.
+
+    What it links to stays as it is. Raises OSError, of a directory, too.
+    """
+    with suppress(FileNotFoundError):
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+            path.unlink()
+
+
+def _not_regular(path: pathlib.Path) -> OSError:
+    return OSError(errno.EINVAL, NOT_REGULAR, str(path))
