@@ -49,8 +49,7 @@ class Result:
         classes: proven breaks by class, counted in copies.
         unproven: the others, which may be there for want of records that cannot be read.
         sums: by identity, its terms over everything.
-        log_facts: how much log there is, from when to when.
-        half: the block that the log ends with half of, as while a gateway writes it; empty: none.
+        log_facts: how much log there is, from when to when, and how it ends.
     """
 
     log: str
@@ -64,12 +63,19 @@ class Result:
     losses: list[Row]
     log_facts: Row
     incarnations: list[Row]
-    half: str
 
     @property
     def balanced(self) -> bool:
         """No break of any class."""
         return not self.classes and not self.unproven
+
+    @property
+    def half(self) -> str:
+        """The block that the log ends with half of, as while a gateway writes it; empty: none."""
+        return "".join(
+            f"{self.log_facts['newest']} block {row['block']} offset {row['offset']}"
+            for row in self.log_facts["unfinished"] or ()
+        )
 
     @property
     def final(self) -> bool:
@@ -90,6 +96,7 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
         stated = records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1).cache()
         runs = ledger.incarnations(summed).cache()
         balances = {of.name: Balance(summed, stated, runs, of) for of in IDENTITIES}
+        failed = {name: identities.since_begin(of.failures, runs) for name, of in balances.items()}
         steps = copies.copy_steps(records.where(ledger.kind_is(*copies.KINDS)))
         open_copies = copies.still_there(copies.copy_states(steps))
         gone = copies.ended_with_process(open_copies, runs)
@@ -101,9 +108,9 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
             copies.lost_at_restart(gone),
             copies.mutated(messages),
             copies.routed_twice(messages),
-            copies.queue_breaks(balances["queues"].failures, open_copies),
-            copies.route_breaks(balances["routes"].failures, messages),
-            identities.outlet_breaks(balances["outlets"].failures),
+            copies.queue_breaks(failed["queues"], open_copies),
+            copies.route_breaks(failed["routes"], messages),
+            identities.outlet_breaks(failed["outlets"]),
             identities.detached_breaks(balances["outlets"].totals, summed),
         ]
         judged = with_proof(reduce(DataFrame.unionByName, found), chain.doubt(paired))
@@ -131,7 +138,6 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
         losses=_rows(ledger.losses(summed).orderBy("row")),
         log_facts=_rows(log_facts(segments))[0],
         incarnations=_rows(runs.orderBy("incarnation")),
-        half=_half(paired),
     )
 
 
@@ -208,13 +214,8 @@ def log_breaks(paired: DataFrame, stated: DataFrame) -> list[DataFrame]:
     ]
 
 
-def _half(paired: DataFrame) -> str:
-    found = paired.where("newest").select("segment", F.inline("unfinished")).collect()
-    return "".join(f"{row['segment']} block {row['block']} offset {row['offset']}" for row in found)
-
-
 def log_facts(segments: DataFrame) -> DataFrame:
-    """One row: how much log there is, from when to when."""
+    """One row: how much log there is, from when to when, and how it ends."""
     return segments.agg(
         F.count("*").alias("segments"),
         F.sum("records").alias("records"),
@@ -223,6 +224,8 @@ def log_facts(segments: DataFrame) -> DataFrame:
         F.max("last_sequence").alias("last_sequence"),
         F.min("first_time_ms").alias("first_time_ms"),
         F.max("last_time_ms").alias("last_time_ms"),
+        F.max_by("segment", "ordinal").alias("newest"),
+        F.max_by("unfinished", "ordinal").alias("unfinished"),
     )
 
 
