@@ -200,7 +200,7 @@ def _class_table(result: Result) -> str:
         count = result.classes.get(str(break_class), 0)
         meaning, unproven = MEANINGS[break_class], result.unproven.get(str(break_class), 0)
         if unproven:
-            meaning += f"; {number(unproven)} more cannot be proven"
+            meaning += f"; {number(unproven)} cannot be proven"
         state = "bad" if count else "mute" if unproven else "good"
         rows.append((str(break_class), number(count), meaning, state))
     return "".join(
