@@ -42,11 +42,13 @@ def _ends_damaged() -> Column:
 def _told() -> Column:
     """What is damaged, with the numbers that only the segments around can tell.
 
-    A block that the newest segment has half of is no damage: it may be written at this moment.
+    A block that the newest segment has half of is no damage: it may be written at this moment. But
+    half a block and nothing else is no log.
     """
     before = F.coalesce("before_last_sequence", F.lit(0)) + 1
     behind = F.coalesce("last_sequence", "before_last_sequence", F.lit(0)) + 1
-    half = F.when(~F.col("newest"), F.col("unfinished")).otherwise(F.array())
+    provisional = F.col("newest") & (behind > 1)
+    half = F.when(~provisional, F.col("unfinished")).otherwise(F.array())
 
     def in_full(one: Column) -> Column:
         nothing = F.col("first_sequence").isNull()

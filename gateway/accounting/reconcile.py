@@ -74,7 +74,8 @@ class Result:
         """The block that the log ends with half of, as while a gateway writes it; empty: none."""
         return "".join(
             f"{self.log_facts['newest']} block {row['block']} offset {row['offset']}"
-            for row in self.log_facts["unfinished"] or ()
+            for row in (self.log_facts["unfinished"] or ())
+            if self.log_facts["records"]
         )
 
     @property

@@ -189,7 +189,8 @@ def verify_log(log: pathlib.Path | None) -> None:
     for other in other_files(log):
         click.echo(f"no segment, and not looked at: {other.name}", err=True)
     if not found and not broken:
-        whole = "no damage found, but where it ends nobody knows" if untold else "whole"
+        whole = "whole" if checked.unfinished is None else "whole, up to a block half written"
+        whole = "no damage found, but where it ends nobody knows" if untold else whole
         click.echo(f"{len(files)} segments, {octets} octets: {whole}")
     click.get_current_context().exit(1 if found or broken else NOT_COMPARED if untold else 0)
 

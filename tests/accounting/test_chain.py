@@ -190,6 +190,13 @@ def test_half_a_block_at_the_end_of_the_log_is_no_gap_and_elsewhere_it_is(paired
     assert ranges(frame) == [(9, 10)]
 
 
+def test_half_a_block_and_nothing_else_is_a_gap(paired):
+    nothing = FIRST | dict.fromkeys(("first_sequence", "last_sequence", "previous_sha256"))
+    frame = paired(nothing | {"unfinished": [HALF]})
+    told = "incomplete block (record 1 and all behind it are missing)"
+    assert details(chain.gaps_inside(frame)) == [("one", told)]
+
+
 def test_a_cut_behind_damage_in_the_middle_of_a_segment_is_told(paired):
     finding = (3, 777, "block checksum differs", 5, 7, None)
     damaged = FIRST | {"last_sequence": 8, "damaged": True, "findings": [finding]}

@@ -89,6 +89,21 @@ def test_a_log_may_end_in_half_a_block_since_a_gateway_may_be_writing_it(tmp_pat
     assert (unfinished.segment, unfinished.problem) == (path.name, "incomplete block")
 
 
+def test_half_a_block_is_damage_where_it_is_all_there_is_or_a_segment_is_looked_at_alone(
+    tmp_path: Path,
+):
+    path = segment_paths(balanced_log(tmp_path))[-1]
+    octets = path.read_bytes()
+    path.write_bytes(octets[:-1])
+    assert [each.problem for each in verify_segment(path).damages] == ["incomplete block"]
+    for other in segment_paths(tmp_path)[:-1]:
+        other.unlink()
+    for content, problem in ((b"", "incomplete header"), (octets[:9], "incomplete header")):
+        path.write_bytes(content)
+        damages, unfinished = verify(tmp_path)
+        assert ([each.problem for each in damages], unfinished) == ([problem], None)
+
+
 def test_half_a_block_that_another_segment_follows_is_damage(log: Path):
     first = segment_paths(log)[0]
     first.write_bytes(first.read_bytes()[:-10])
