@@ -16,6 +16,7 @@
     transfers/  what they keep of transfers until they are settled
     receiving   what comes for a session, taken apart                parts 2.5 to 2.7
     settling    what dispositions say of which deliveries            part 2.7.6
+    weighing    what of it is kept takes of memory
     redirects   where a peer sends us instead                        part 2.8
     transactions   the controller's side                             part 4
 

@@ -65,6 +65,8 @@ _CLOSE_SENT: Final = int(ConnectionState.CLOSE_SENT)
 _DISCARDING: Final = int(ConnectionState.DISCARDING)
 _END: Final = int(ConnectionState.END)
 
+READ_ALL: Final = 1 << 62
+
 
 @final
 class Connection:
@@ -84,6 +86,8 @@ class Connection:
         open: the peer's open, once it has come.
         carrier: what its sessions share.
         account: what is kept on the peer's behalf.
+        read_max: units of work, after which what came is taken apart no further: there is `more`,
+            for the driver to ask for when it has done with the events.
     """
 
     def __init__(
@@ -117,6 +121,10 @@ class Connection:
         self._pos = 0
         self._frames: int64 = 0  # of one read
         self._inbox = Inbox()
+        self.read_max: int64 = READ_ALL
+        self.more = False
+        self._read_end: int64 = 0
+        self._left: int64 = VERB  # of what the frames of one read may look at deliveries
         self._part = 0  # octets of a frame of which not all have come, on the account
         self._timers = Timers(now_ms, limits.handshake_timeout_ms, limits.idle_timeout_ms)
         self._layers = Layers(
@@ -269,7 +277,10 @@ class Connection:
 
     def _read_all(self, octets: bytes, events: list[Event]) -> None:
         reader = Reader(octets)
-        self.carrier.end = WORK.units + VERB
+        self.carrier.end = WORK.units + self._left
+        self._left = VERB
+        self._read_end = WORK.units + self.read_max
+        self.more = False
         self._pos = 0
         self._frames = 0
         needed = 0
@@ -285,7 +296,10 @@ class Connection:
         WORK.units += READ * self._frames
         if not self.closed:
             self._inbox.keep(octets, self._pos, needed)
-            if self._inbox.held() > self.limits.max_frame_size + frames.HEADER_SIZE:
+            if (
+                not self.more
+                and self._inbox.held() > self.limits.max_frame_size + frames.HEADER_SIZE
+            ):
                 self._fail(SaslError("more than a frame before the outcome"), events)
 
     def _read(self, octets: bytes, reader: Reader, events: list[Event]) -> int:
@@ -304,6 +318,10 @@ class Connection:
             needed = frames.frame_size(octets, pos, self._frame_limit())
             if size - pos < needed:
                 return needed
+            if WORK.units > self._read_end:
+                self.more = True
+                self._left = max(self.carrier.end - WORK.units, 0)
+                break
             reader.pos = pos + 4
             reader.end = pos + needed
             reader.elements = 0

@@ -30,9 +30,10 @@ from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.states import LinkInput, LinkState
 from gateway.amqp_1_0.transfers.incoming import Incoming
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
+from gateway.amqp_1_0.weighing import weigh_source, weigh_target
 from gateway.errors import LocalProtocolError
 from gateway.wire import serial
-from gateway.wire.accounts import DECODED
+from gateway.wire.accounts import weigh
 from gateway.wire.machine import Machine
 from gateway.wire.tagged import Tagged
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _ATTACHED: Final = int(LinkState.ATTACHED)  # a plain number: it compares at no cost
 
 NO_HANDLE: Final = -1
+LINK_OCTETS: Final = 4096  # what a link takes, apart from its name and what its attach brings
 
 
 @final
@@ -59,8 +61,8 @@ class Link:
         dead: what comes is dropped: we have detached, or are about to.
         failed: we have detached for an error of the peer's, or are about to.
         failure: the error, where our attach has yet to be sent.
-        attach_octets: of the peer's attach, as it came.
-        kept: octets of it on the connection's account.
+        kept: octets of it on the connection's account; of the peer's attach, as it came, until
+            that is forgotten.
         context: the driver's own.
     """
 
@@ -82,8 +84,8 @@ class Link:
         self.echo = False
         self.available = 0
         self.queued = 0
-        self.attach_octets = 0
         self.kept = 0
+        self._lasting = 0
         self._decoded = False
         self.flow_due = False
         self.incoming = Incoming(session.carrier)
@@ -215,6 +217,8 @@ class Link:
         else:
             self.send_attach(source=None, target=attach.target)
         self.send_detach(error=error)
+        self._lasting = 0
+        self.forget_attach()
 
     def send_detach(self, *, closed: bool = True, error: Error | None = None) -> None:
         """Detach our half; its deliveries are forgotten, those half sent are aborted."""
@@ -312,15 +316,28 @@ class Link:
                 raise LinkFieldError("an attach of a sender without initial-delivery-count")
             self.delivery_count = count or 0
 
+    def keep(self, octets: int) -> bool:
+        """The driver keeps so much as long as the link lives; `False`: that would be too much."""
+        if not self._take(octets):
+            return False
+        self._lasting += octets
+        return True
+
     def keep_decoded(self) -> bool:
-        """The driver keeps what it has decoded of the attach; `False`: that would be too much."""
-        if not self._decoded:
-            octets = DECODED * self.attach_octets
-            if not self.session.carrier.account.take(octets):
+        """The driver answers the attach later, by its termini; `False`: that would be too much."""
+        attach = self.attach
+        if attach is not None and not self._decoded:
+            _forget_beside(attach)
+            if not self._take(weigh_source(attach.source) + weigh_target(attach.target)):
                 return False
-            self.kept += octets
             self._decoded = True
         return True
+
+    def _take(self, octets: int) -> bool:
+        taken = self.session.carrier.account.take(octets)
+        if taken:
+            self.kept += octets
+        return taken
 
     def forget_attach(self) -> None:
         """The driver has done with the peer's attach: let go what takes memory of it."""
@@ -328,10 +345,11 @@ class Link:
         if attach is not None:
             attach.source = None
             attach.target = None
-            attach.unsettled = None
-            attach.offered_capabilities = None
-            attach.desired_capabilities = None
-            attach.properties = None
+            _forget_beside(attach)
+        lasting = LINK_OCTETS + weigh(self.name) + self._lasting
+        if self.kept > lasting:
+            self.session.carrier.account.give(self.kept - lasting)
+            self.kept = lasting
 
     def fail(self, error: LinkScopeError, tag: bytes = b"") -> None:
         """Detach for an error of the peer's; as soon as we are attached, if we are not yet.
@@ -348,6 +366,14 @@ class Link:
             )
         else:
             self.failure = error
+
+
+def _forget_beside(attach: Attach) -> None:
+    """Let go what nothing is asked of beside the termini once the driver knows of the attach."""
+    attach.unsettled = None
+    attach.offered_capabilities = None
+    attach.desired_capabilities = None
+    attach.properties = None
 
 
 _PEER_GONE: Final = (LinkState.DETACH_RCVD, LinkState.BOTH_RCVD, LinkState.GONE)

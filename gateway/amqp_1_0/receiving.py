@@ -45,18 +45,17 @@ from gateway.amqp_1_0.events import (
     SessionViolation,
     WindowOpened,
 )
-from gateway.amqp_1_0.link import NO_HANDLE, Link
+from gateway.amqp_1_0.link import LINK_OCTETS, NO_HANDLE, Link
 from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.settling import receive_disposition
 from gateway.amqp_1_0.states import LinkInput
-from gateway.amqp_1_0.transfers.incoming import Partial, state_octets
+from gateway.amqp_1_0.transfers.incoming import Partial
 from gateway.amqp_1_0.transfers.late import give_up_all, pass_over, receive_late
 from gateway.wire import serial
 from gateway.wire.buffers import Reader
 from gateway.wire.work import FRAME, STATE, UNSETTLED, WORK
 
 TXN_ID: Final = "txn-id"
-LINK_OCTETS: Final = 4096  # what a link takes, apart from what its attach brings
 
 
 def receive_frame(session: Session, code: int, reader: Reader, events: list[Event]) -> None:
@@ -112,7 +111,6 @@ def _keep(link: Link, octets: int) -> bool:
     if not link.session.carrier.account.take(kept):
         return False
     link.kept = kept
-    link.attach_octets = octets
     return True
 
 
@@ -306,13 +304,7 @@ def _take_transfer(
         return _whole(link, transfer, payload)
     partial = Partial(transfer, payload, _rcv_second(link, transfer.rcv_settle_mode))
     incoming.partial = partial
-    _hold(
-        link,
-        partial,
-        len(payload)
-        + len(partial.tag)
-        + state_octets(transfer, link.session.limits.max_frame_size),
-    )
+    _hold(link, partial, len(partial.tag) + partial.grown(transfer, payload))
     return None
 
 
@@ -320,7 +312,7 @@ def _continued(
     link: Link, partial: Partial, transfer: Transfer, payload: bytes
 ) -> DeliveryReceived | DeliveryAborted | None:
     partial.add(transfer, payload)
-    _hold(link, partial, len(payload) + state_octets(transfer, link.session.limits.max_frame_size))
+    _hold(link, partial, partial.grown(transfer, payload))
     if transfer.more is True and transfer.aborted is not True:
         return None
     link.incoming.drop_partial()

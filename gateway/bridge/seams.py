@@ -117,7 +117,13 @@ class Owner(Protocol):
 
 
 class Filter(Protocol):
-    """What a subscription wants to see: a selector, a subject pattern."""
+    """What a subscription wants to see: a selector, a subject pattern.
+
+    Attributes:
+        octets: that it takes.
+    """
+
+    octets: int
 
     def accepts(self, message: Message) -> bool:
         """Whether the message is for this subscription; must not change while subscribed."""

@@ -115,7 +115,8 @@ class LimitSettings(Section):
     user_size: Annotated[int, *size("1MiB", "1TiB")] = 512 * 1024 * 1024
     """The same of all connections of one user, or to one upstream."""
     host_size: Annotated[int, *size("1MiB", "1TiB")] = 1024 * 1024 * 1024
-    """The same of all connections to one virtual host."""
+    """The same of all connections to one virtual host; an eighth of it is for users who have a
+    sixty-fourth of it at most."""
     login_size: Annotated[int, *size(4096, "1MiB")] = 64 * 1024
     """Octets of one connection before its open."""
     answers: Annotated[int, *size("16KiB", "64MiB")] = 256 * 1024

@@ -9,6 +9,10 @@ from gateway.wire.accounts import UNLIMITED, Account
 # How many who wait are told of one transport that has drained.
 TOLD: Final = 64
 
+# Of what may be kept for a virtual host, for users who have little: a sixty-fourth at most.
+RESERVED: Final = 8
+LITTLE: Final = 64
+
 
 class Waiting(Protocol):
     """A connection with a message that is larger than what may be unread for now."""
@@ -55,8 +59,11 @@ class Accounts:
         return _of(self.users, name, self._user_max)
 
     def host(self, name: str) -> Account:
-        """That of a virtual host."""
-        return _of(self.hosts, name, self._host_max)
+        """That of a virtual host; a few users who have much leave something to all others."""
+        account = _of(self.hosts, name, self._host_max)
+        account.reserved = self._host_max // RESERVED
+        account.little = self._host_max // LITTLE
+        return account
 
     def upstream(self, name: str) -> Account:
         """That of an upstream: of its own connection, and of its detours."""

@@ -257,7 +257,7 @@ class Client:
         user = accounts.user(self.identity)
         self.account.join(user)
         self.room.join(user)
-        self.account.join(accounts.host(host.name))
+        self.account.join(accounts.host(host.name), user)
         self.settings.counts.connections_opened[self._protocol] += 1
         visit = self.visit
         visit.user = self.identity

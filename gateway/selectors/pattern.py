@@ -11,10 +11,14 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
+from gateway.wire.accounts import weigh
 from gateway.wire.work import CHARACTERS_SEARCHED, CHARACTERS_TRIED, WORK
 
 ANY_TEXT: Final = "%"
 ANY_CHARACTER: Final = "_"
+PIECE_OCTETS: Final = 96  # of memory, beside its text
+ANY_OCTETS: Final = 512  # more where some characters may be any
+EXPRESSION_OCTETS: Final = 24  # and for each character of these
 
 
 @final
@@ -46,6 +50,12 @@ class Piece:
                 self.run_at = start
             start = at + 1
 
+    def octets(self) -> int:
+        """That it takes."""
+        if self.expression is None:
+            return PIECE_OCTETS + weigh(self.text)
+        return PIECE_OCTETS + ANY_OCTETS + EXPRESSION_OCTETS * self.length
+
     def stands_at(self, text: str, at: int) -> bool:
         """Whether it is found exactly there."""
         if self.expression is None:
@@ -69,11 +79,16 @@ class Piece:
 
 @final
 class Pattern:
-    """A pattern that was understood."""
+    """A pattern that was understood.
 
-    __slots__ = ("_first", "_last", "_middle")
+    Attributes:
+        octets: that it takes.
+    """
+
+    __slots__ = ("_first", "_last", "_middle", "octets")
 
     def __init__(self, pieces: list[Piece]) -> None:
+        self.octets = sum([piece.octets() for piece in pieces])
         self._first = pieces[0]
         self._last = pieces[-1]
         self._middle = pieces[1:-1]

@@ -30,6 +30,7 @@ from gateway.selectors.tree import (
     Some,
 )
 from gateway.selectors.values import FALSE, TRUE, UNKNOWN, Operator
+from gateway.wire.accounts import weigh
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import CHARACTER, PART, WORK
 
@@ -37,6 +38,8 @@ LENGTH_MAX: Final = 16 * 1024  # characters
 PARTS_MAX: Final = 2000
 DEPTH_MAX: Final = 40
 PATTERN_MAX: Final = 1024  # characters
+WORD_OCTETS: Final = 128  # of memory that what is made of a word takes, beside its text
+SIGN_OCTETS: Final = 128  # and more of the sign of a number
 
 COMPARISONS: Final = {
     "=": Operator.EQUAL,
@@ -57,12 +60,16 @@ class Selector:
 
     Attributes:
         text: as it was given.
+        octets: that it takes.
     """
 
-    __slots__ = ("_condition", "_units", "text")
+    __slots__ = ("_condition", "_units", "octets", "text")
 
-    def __init__(self, text: str, condition: Expression, parts: int = 1) -> None:
+    def __init__(
+        self, text: str, condition: Expression, parts: int = 1, octets: int = WORD_OCTETS
+    ) -> None:
         self.text = text
+        self.octets = octets
         self._condition = condition
         self._units = parts * PART
 
@@ -84,9 +91,12 @@ def read_selector(text: str) -> Selector | Refusal:
         return _refused(f"it is longer than {LENGTH_MAX} characters")
     WORK.units += len(text) * CHARACTER
     try:
-        parser = _Parser(tokens_of(text))
+        tokens = tokens_of(text)
+        parser = _Parser(tokens)
         condition = parser.selector()
-        return Selector(text, condition, parser.parts)
+        # What is made of it has the text in it once more.
+        octets = 2 * weigh(text) + WORD_OCTETS * len(tokens) + parser.octets
+        return Selector(text, condition, parser.parts + parser.inversions, octets)
     except SelectorError as problem:
         return _refused(str(problem))
 
@@ -101,15 +111,19 @@ class _Parser:
 
     Attributes:
         parts: operands and comparisons so far.
+        inversions: NOTs and signs of numbers, of which there is a look at each, too.
+        octets: that signs and patterns take beside their words.
     """
 
-    __slots__ = ("_at", "_depth", "_tokens", "parts")
+    __slots__ = ("_at", "_depth", "_tokens", "inversions", "octets", "parts")
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
         self.parts = 0
+        self.inversions = 0
+        self.octets = 0
 
     def selector(self) -> Expression:
         """All of it."""
@@ -179,6 +193,7 @@ class _Parser:
         if not self._take_word("NOT"):
             return self._comparison()
         self._enter()
+        self.inversions += 1
         start = self._next()
         operand = _condition(self._negation(), start)
         self._depth -= 1
@@ -225,6 +240,7 @@ class _Parser:
         found = read_pattern(pattern, escape)
         if found is None:
             raise error(place, "a character behind the last escape")
+        self.octets += found.octets
         return Like(operand, found)
 
     def _in(self, operand: Expression) -> Expression:
@@ -268,6 +284,8 @@ class _Parser:
             return self._primary()
         self._at += 1
         self._enter()
+        self.inversions += 1
+        self.octets += SIGN_OCTETS
         operand = self._signed()
         self._depth -= 1
         return Arithmetic(Literal(ZERO), [(SUMS[token.text], operand)])
@@ -280,6 +298,7 @@ class _Parser:
             found = self._disjunction()
             self._depth -= 1
             self._expect_sign(")")
+            self.octets -= 2 * WORD_OCTETS  # nothing is made of brackets
             return found
         self._at += 1
         if token.value is not None:

@@ -30,10 +30,21 @@ class Account:
         limit: how many may be.
         refused: how often more was wanted.
         refused_below: how often one below it wanted more than its own limit.
+        reserved: of its limit, for those users below it that have no more than `little`.
         pressed: half of it has been used, and so little is given ahead (`faces.room`).
     """
 
-    __slots__ = ("_above", "held", "limit", "pressed", "refused", "refused_below")
+    __slots__ = (
+        "_above",
+        "_user",
+        "held",
+        "limit",
+        "little",
+        "pressed",
+        "refused",
+        "refused_below",
+        "reserved",
+    )
 
     def __init__(self, limit: int = UNLIMITED) -> None:
         self.held = 0
@@ -41,12 +52,20 @@ class Account:
         self.refused = 0
         self.refused_below = 0
         self.pressed = False
+        self.reserved = 0
+        self.little = 0
         self._above: list[Account] = []
+        self._user: Account | None = None
 
-    def join(self, above: Account) -> None:
-        """What is kept counts for `above`, too, from now on; also what is kept already."""
+    def join(self, above: Account, user: Account | None = None) -> None:
+        """What is kept counts for `above`, too, from now on; also what is kept already.
+
+        `user`: whose it is, where `above` has something reserved for users.
+        """
         self._above.append(above)
         above.held += self.held
+        if user is not None:
+            self._user = user
 
     def take(self, octets: int) -> bool:
         """Keep so much more; `False`, and nothing is counted, where that passes a limit."""
@@ -56,11 +75,17 @@ class Account:
                 above.refused_below += 1
             return False
         for above in self._above:
-            if above.held + octets > above.limit:
+            left = above.limit - above.held - octets
+            if left < above.reserved and (left < 0 or not self._has_little(above, octets)):
                 above.refused += 1
                 return False
         self.note(octets)
         return True
+
+    def _has_little(self, above: Account, octets: int) -> bool:
+        """Whether it is for who has so little that even what is reserved is for him."""
+        user = self._user
+        return user is not None and user.held + octets <= above.little
 
     def note(self, octets: int) -> None:
         """So much more is kept, whatever the limits: it is bounded elsewhere."""
@@ -101,7 +126,7 @@ def weigh(value: object) -> int:
     if value is None or isinstance(value, (bool, int, float)):
         return VALUE
     if isinstance(value, str):
-        return VALUE + 4 * len(value)
+        return VALUE + (len(value) if value.isascii() else 4 * len(value))
     if isinstance(value, bytes):
         return VALUE + len(value)
     if isinstance(value, Tagged):

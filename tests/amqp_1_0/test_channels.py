@@ -9,7 +9,7 @@ from support.pair_1_0 import Pair
 
 from gateway.amqp_1_0 import _spec, events
 from gateway.amqp_1_0.channels import SESSION_OCTETS
-from gateway.amqp_1_0.receiving import LINK_OCTETS
+from gateway.amqp_1_0.link import LINK_OCTETS
 
 FORCED = _spec.Error(condition="amqp:link:detach-forced")
 

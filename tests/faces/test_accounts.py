@@ -17,7 +17,7 @@ def test_refusals_are_counted_by_whose_limit_was_met() -> None:
         connection = Account(90)
         connection.join(accounts.everybody)
         connection.join(accounts.user(user))
-        connection.join(accounts.host("h"))
+        connection.join(accounts.host("h"), accounts.user(user))
         connection.take(91)
         connection.take(80)
     accounts.user("alice").take(30)
@@ -38,3 +38,15 @@ def test_all_connections_to_one_upstream_have_as_much_together_as_those_of_a_use
         connection.take(60)
     assert accounts.upstream("broker").held == accounts.everybody.held == 60
     assert accounts.refusals()["upstream"] == 1
+
+
+def test_users_who_have_much_leave_something_to_those_who_have_little() -> None:
+    accounts = Accounts(user_max=3200, host_max=6400)
+    for user, taken in (("alice", 3200), ("mallory", 2400), ("polite", 100)):
+        connection = Account()
+        connection.join(accounts.user(user))
+        connection.join(accounts.host("h"), accounts.user(user))
+        while connection.take(100):
+            pass
+        assert accounts.user(user).held == taken
+    assert accounts.refusals()["virtual_host"] == 2

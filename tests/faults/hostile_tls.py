@@ -32,6 +32,12 @@ TLS = {
 }
 HELLO_OCTETS = 130_000  # that it says it will have
 HELLO_SENT = 120_000
+CERTIFICATES = "many.pem"
+CERTIFICATES_MAX = 16 * 1024  # octets
+ASKS_FOR_CERTIFICATES = TLS | {
+    "anonymous": True,
+    "tls": TLS["tls"] | {"client_ca": "ca.pem"},
+}
 
 
 def _port(gateway: GatewayProcess) -> int:
@@ -55,6 +61,25 @@ def _shaken(port: int) -> tuple[socket.socket, ssl.SSLObject, ssl.MemoryBIO]:
         else:
             peer.sendall(to_send.read())
             return peer, tls, to_send
+
+
+def _nearly_shaken(port: int, certificates: Path) -> tuple[socket.socket, bytes]:
+    """A client and the rest of its handshake, with its certificates, which it has not said yet."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.load_cert_chain(certificates, certificates.with_suffix(".key"))
+    came, to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(came, to_send)
+    peer = socket.create_connection((HERE, port), timeout=30)
+    with suppress(ssl.SSLWantReadError):
+        tls.do_handshake()
+    peer.sendall(to_send.read())
+    while True:
+        came.write(peer.recv(READ))
+        with suppress(ssl.SSLWantReadError):
+            tls.do_handshake()
+            return peer, to_send.read()
 
 
 def _push(peers: Sequence[socket.socket], data: Sequence[bytes]) -> None:
@@ -139,6 +164,34 @@ def hellos_at_once(gateway: GatewayProcess, count: int) -> Sequence[socket.socke
     return peers
 
 
+def certificates_at_once(gateway: GatewayProcess, count: int) -> Sequence[socket.socket]:
+    """As many of somebody else as may be shown, all at the same time, again and again."""
+    file = gateway.directory / CERTIFICATES
+    peers: list[socket.socket] = []
+    for _ in range(count // CLIENTS):
+        for peer in peers:
+            peer.close()
+        shaken = [_nearly_shaken(_port(gateway), file) for _ in range(CLIENTS)]
+        peers = [peer for peer, _ in shaken]
+        _push(peers, [said for _, said in shaken])
+        for peer in peers:
+            peer.settimeout(ENDS_WITHIN_S)
+            assert peer.recv(1)  # of an alert
+    return peers
+
+
+def with_certificates(directory: Path) -> None:
+    """And what a stranger shows: its own, which is nobody's, and others."""
+    with_certificate(directory)
+    other = directory / "other"
+    other.mkdir()
+    one, key = Authority(other).issue("mallory")
+    octets = len(ssl.PEM_cert_to_DER_cert(one.read_text())) + 5
+    many = directory / CERTIFICATES
+    many.write_bytes(one.read_bytes() * (CERTIFICATES_MAX // octets))
+    many.with_suffix(".key").write_bytes(key.read_bytes())
+
+
 def with_certificate(directory: Path) -> None:
     """What the configuration names."""
     Authority(directory).issue("gateway")
@@ -173,5 +226,15 @@ ATTACKS = (
         prepare=with_certificate,
         kept_max=100 * 2 * KEPT,
         units_min=100 * TLS_HANDSHAKE,
+    ),
+    Attack(
+        "certificates of strangers at once",
+        certificates_at_once,
+        10 * CLIENTS,
+        CLIENTS,
+        config=ASKS_FOR_CERTIFICATES,
+        prepare=with_certificates,
+        kept_max=CLIENTS * 2 * KEPT,
+        units_min=CLIENTS * TLS_HANDSHAKE,
     ),
 )

@@ -52,6 +52,8 @@ SELDOM = st.integers(0, 4).map(lambda number: number == 4)
 class OddBodies:
     """A `Filter`."""
 
+    octets = 0
+
     def accepts(self, message: Message) -> bool:
         return len(message.payload) % 2 == 1
 

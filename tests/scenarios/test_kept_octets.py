@@ -519,7 +519,7 @@ def test_an_unfinished_delivery_with_a_large_state_counts_as_what_it_is_decoded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(WORK, "elements_max", 100_000)
-    hub = Hub(limits=Limits(kept_max=10 * MIB, message_size_max=MIB))
+    hub = Hub(limits=Limits(kept_max=8 * MIB, message_size_max=MIB))
     hub.host.declaring.declare_queue("q", QueueSettings(), Session(900))
     client = hub.client()
     session = client.session()
@@ -536,7 +536,7 @@ def test_an_unfinished_delivery_with_a_large_state_counts_as_what_it_is_decoded(
         )
         client.face.receive_data(octets_of(transfer, channel=session.channel_out, payload=b"x"), 0)
     assert account.refused == 2
-    assert account.held <= 10 * MIB
+    assert account.held <= 8 * MIB
     sent = [performative for _, performative in read_frames(client.face.data_to_send())]
     assert [type(each).__name__ for each in sent].count("Detach") == 2
 

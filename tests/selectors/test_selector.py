@@ -1,5 +1,8 @@
 """The selector language, by what selectors accept (JMS 2.0, 3.8.1)."""
 
+import re
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -384,3 +387,40 @@ def test_like_is_what_a_naive_matcher_says(text: str, pattern: str) -> None:
     selector = read_selector(f"a LIKE '{pattern}'")
     assert isinstance(selector, Selector)
     assert selector.accepts(message({"a": Tagged(Kind.STRING, text)})) == naive(text, pattern)
+
+
+@pytest.mark.parametrize(
+    ("text", "factor"),
+    [
+        (f"s = '{'a' * 16_000}'", 3),
+        (f"s = '{chr(0x1F600) * 16_000}'", 3),
+        (" OR ".join([f"a = {'-' * 39}1"] * 330), 3),
+        (" OR ".join([f"{'NOT ' * 39}a"] * 90), 4),
+        (" OR ".join([f"a{at} = '{at}'" for at in range(600)]), 4),
+        ("b = " + "+".join(["a*2"] * 900), 4),
+        (f"a IN ({','.join([repr(str(at)) for at in range(1900)])})", 4),
+        (" OR ".join([f"{'(' * 30}a IS NULL{')' * 30}"] * 60), 10),
+        (" OR ".join([f"a LIKE '{'%ab' * 300}'"] * 15), 4),
+        (" OR ".join([f"a LIKE '_%{chr(0x400 + at)}'" for at in range(900)]), 4),
+        ("a LIKE '" + "%".join(["_" + chr(0x400 + at) for at in range(340)]) + "'", 4),
+    ],
+    ids=range(11),
+)
+def test_a_selector_is_priced_at_what_it_takes_and_a_little(text: str, factor: int) -> None:
+    read_selector(text)  # what is made once, at the first one
+    re.purge()
+    tracemalloc.start()
+    selector = read_selector(text)
+    re.purge()
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert isinstance(selector, Selector)
+    assert taken <= selector.octets + len(text.encode()) <= factor * taken + len(text.encode())
+
+
+def test_signs_and_nots_are_looked_at_like_other_parts() -> None:
+    few, many = read_selector("a = -1"), read_selector(f"a = {'-' * 39}1")
+    assert isinstance(few, Selector)
+    assert isinstance(many, Selector)
+    extra = units_of(lambda: many.accepts(MESSAGE)) - units_of(lambda: few.accepts(MESSAGE))
+    assert extra == 38 * PART

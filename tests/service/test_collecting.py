@@ -3,11 +3,12 @@
 import gc
 import weakref
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from twisted.internet.task import Clock
 
-from gateway.service.collecting import EVERYTHING_S, Collecting
+from gateway.service.collecting import EVERYTHING_S, OLDEST, Collecting
 
 
 class Cycle:
@@ -87,3 +88,28 @@ def test_where_nothing_has_ended_nothing_is_looked_at_again(clock: Clock) -> Non
     assert gc.get_freeze_count() >= frozen // 2 > 0
     clock.advance(EVERYTHING_S)
     assert gc.get_freeze_count() >= frozen // 2
+
+
+def test_what_comes_in_a_flood_is_looked_at_in_several_walks() -> None:
+    walked = [gc.get_freeze_count()]
+
+    def on_collection(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop" and info["generation"] == OLDEST:
+            walked.append(gc.get_freeze_count())
+
+    gc.collect()
+    gc.callbacks.append(on_collection)
+    gc.enable()
+    kept = [[number] for number in range(200_000)]
+    gc.disable()
+    gc.callbacks.remove(on_collection)
+    walks = [after - before for before, after in pairwise(walked[1:])]
+    assert len(kept) == 200_000
+    assert len(walks) >= 4
+    assert max(walks) < 40_000
+
+
+def test_the_collector_is_left_as_it_was_found(clock: Clock, gone: Gone) -> None:
+    before = gc.get_threshold()
+    Collecting(clock, gone).end()
+    assert gc.get_threshold() == before

@@ -38,8 +38,4 @@ def bodies(consumer):
 
 def attaches(broker, address):
     """How often one of our links came for an address."""
-    found = 0
-    for event in broker.attached:
-        terminus = event.attach.source if event.attach.role else event.attach.target
-        found += getattr(terminus, "address", "") == address
-    return found
+    return broker.asked_for.count(address)

@@ -102,6 +102,7 @@ class Broker:
         self.begins = True
         self.events = []
         self.attached = []  # our attaches, in order
+        self.asked_for = []  # and their addresses
         self.sessions = []
         self.tags = 0
 
@@ -132,6 +133,7 @@ class Broker:
         link, attach = event.link, event.attach
         terminus = attach.source if attach.role else attach.target
         address = address_of(terminus)
+        self.asked_for.append(address)
         if address in self.refusals:
             link.refuse(self.refusals[address])
         elif address in self.session_errors:
@@ -163,12 +165,10 @@ class Broker:
         """The attached links of an address, in order: those by which the broker sends, or not."""
         found = []
         for event in self.attached:
+            if event.attach.role != sends or not event.link.attached:
+                continue
             terminus = event.attach.source if event.attach.role else event.attach.target
-            if (
-                address_of(terminus) == address
-                and event.attach.role == sends
-                and event.link.attached
-            ):
+            if address_of(terminus) == address:
                 found.append(event.link)
         return found
 

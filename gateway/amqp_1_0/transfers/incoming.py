@@ -8,20 +8,10 @@ from typing import Final, final
 from gateway.amqp_1_0._spec import DeliveryState, TransactionalState, Transfer
 from gateway.amqp_1_0.carrier import Carrier
 from gateway.amqp_1_0.errors import LinkFieldError
-from gateway.wire.accounts import DECODED
+from gateway.amqp_1_0.weighing import weigh_state
 
 NO_DELIVERY: Final = -1
 UNNUMBERED: Final = -2  # a delivery that came without its delivery-id
-
-
-def state_octets(transfer: Transfer, frame_size_max: int) -> int:
-    """What the delivery state of an unfinished delivery takes at most, decoded."""
-    state = transfer.state
-    if state is None:
-        return 0
-    if isinstance(state, TransactionalState) and state.outcome is None:
-        return len(state.txn_id)
-    return DECODED * frame_size_max
 
 
 @final
@@ -29,7 +19,7 @@ class Partial:
     """A delivery of which not all transfers have come.
 
     Attributes:
-        kept: octets of it on the connection's account.
+        kept: octets of it on the connection's account; `state_kept` of these for its state.
         octets: its payload so far, in one buffer that becomes the whole one's uncopied.
     """
 
@@ -43,6 +33,7 @@ class Partial:
         "settled",
         "size",
         "state",
+        "state_kept",
         "tag",
     )
 
@@ -62,6 +53,16 @@ class Partial:
         self.octets.write(payload)
         self.size = len(payload)
         self.kept = 0
+        self.state_kept = 0
+
+    def grown(self, transfer: Transfer, payload: bytes) -> int:
+        """Octets to be kept since its latest transfer."""
+        octets = len(payload)
+        if transfer.state is not None:
+            state = weigh_state(transfer.state)
+            octets += state - self.state_kept
+            self.state_kept = state
+        return octets
 
     def add(self, transfer: Transfer, payload: bytes) -> None:
         """Take a continuation, which may repeat what the first transfer said but not change it."""

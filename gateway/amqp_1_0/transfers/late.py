@@ -17,7 +17,6 @@ from gateway.amqp_1_0.transfers.incoming import (
     UNNUMBERED,
     Incoming,
     Partial,
-    state_octets,
 )
 from gateway.wire import serial
 
@@ -112,7 +111,8 @@ def _begin(link: Link, transfer: Transfer, payload: bytes, events: list[Event]) 
     if not _is_last(transfer) and number is not None and transfer.delivery_tag is not None:
         partial = Partial(transfer, payload, rcv_second=False)
         link.incoming.partial = partial
-        _keep(link, partial, transfer, len(payload) + len(partial.tag), events)
+        octets = len(partial.tag) + partial.grown(transfer, payload)
+        _keep(link, partial, transfer, octets, events)
         return
     pass_over(link.incoming, transfer, number)
     message_format = transfer.message_format or 0
@@ -131,7 +131,7 @@ def _go_on(
     if transfer.aborted is True:
         link.incoming.drop_partial()
     elif transfer.more is True:
-        _keep(link, partial, transfer, len(payload), events)
+        _keep(link, partial, transfer, partial.grown(transfer, payload), events)
     else:
         give_up(link, partial, events)
 
@@ -140,7 +140,6 @@ def _keep(
     link: Link, partial: Partial, transfer: Transfer, octets: int, events: list[Event]
 ) -> None:
     """Count what an unfinished delivery holds; beyond what may be, it is told of now."""
-    octets += state_octets(transfer, link.session.limits.max_frame_size)
     if partial.size <= link.max_message_size and link.session.carrier.account.take(octets):
         partial.kept += octets
     else:

@@ -280,6 +280,8 @@ class Binding:
         self.encoded = encoded
         self.selector = selector
         self.octets = BINDING_OCTETS + 8 * len(key) + len(encoded) + weigh(arguments)
+        if selector is not None:
+            self.octets += selector.octets
         self.owners: set[int] | None = None
 
     def selects_as(self, other: Binding) -> bool:

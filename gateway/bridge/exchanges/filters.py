@@ -12,6 +12,7 @@ from gateway.message import Condition, Kind, Message, Refusal
 from gateway.selectors.selector import Selector, read_selector
 from gateway.selectors.tree import Literal
 from gateway.selectors.values import FALSE
+from gateway.wire.accounts import VALUE
 from gateway.wire.tagged import Tagged
 
 SELECTOR_ARGUMENTS: Final = ("x-filter-jms-selector", "x-apache-selector")
@@ -21,9 +22,10 @@ SELECTOR_ARGUMENTS: Final = ("x-filter-jms-selector", "x-apache-selector")
 class NoLocal:
     """Implements `seams.Filter`: nothing that came by the same connection."""
 
-    __slots__ = ("connection_id",)
+    __slots__ = ("connection_id", "octets")
 
     def __init__(self, connection_id: int) -> None:
+        self.octets = VALUE
         self.connection_id = connection_id
 
     def accepts(self, message: Message) -> bool:
@@ -35,9 +37,10 @@ class NoLocal:
 class Both:
     """Implements `seams.Filter`: what two filters accept."""
 
-    __slots__ = ("_first", "_second")
+    __slots__ = ("_first", "_second", "octets")
 
     def __init__(self, first: Filter, second: Filter) -> None:
+        self.octets = VALUE + first.octets + second.octets
         self._first = first
         self._second = second
 

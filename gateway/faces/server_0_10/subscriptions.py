@@ -23,7 +23,7 @@ from gateway.faces.server_0_10.subscription import ServerSubscription
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
-from gateway.wire.accounts import DECODED
+from gateway.wire.accounts import weigh
 from gateway.wire.work import LINK, SUBSCRIPTION, WORK
 
 NO_LOCAL: Final = "no-local"
@@ -152,7 +152,10 @@ class Subscriptions:
         filter = None if remote else filter_of(arguments, client.peer.connection_id)
         if isinstance(filter, Refusal):
             return filter
-        kept = SUBSCRIPTION_OCTETS + DECODED * len(selector_of(arguments))
+        asked = selector_of(arguments) if remote else ""
+        kept = SUBSCRIPTION_OCTETS + weigh(asked)
+        if filter is not None:
+            kept += filter.octets
         if not client.account.take(kept):
             return TOO_MUCH
         explicit = command.accept_mode != spec.AcceptMode.NONE
@@ -175,7 +178,7 @@ class Subscriptions:
                 exclusive=command.exclusive,
                 settled=not explicit,
                 filter=filter,
-                selector=selector_of(arguments) if remote else "",
+                selector=asked,
             ),
         )
         if isinstance(bridged, Refusal):

@@ -30,6 +30,7 @@ from gateway.faces.source_filters import Wanted, binding_key, read_filters
 from gateway.message import MODIFIED_FAILED, Condition, Kind, Refusal
 from gateway.permissions.actions import Action
 from gateway.translate.addresses import Capability, Node, capability_of, resolve
+from gateway.wire.accounts import weigh
 from gateway.wire.tagged import Tagged
 
 SHARED: Final = "shared"
@@ -196,9 +197,7 @@ def _consume(links: Links, consumer: Consumer, queue: str, source: Source) -> Re
     if refusal is not None:
         return refusal
     remote = is_remote_queue(links.client.host, queue)
-    if not _has_room(consumer, source, remote):
-        return TOO_MUCH
-    wanted = _filters(links, source, None, remote=remote)
+    wanted = _filters(links, consumer.link, source, None, remote=remote)
     if isinstance(wanted, Refusal):
         return wanted
     bridged = links.client.host.subscribing.subscribe(
@@ -224,14 +223,6 @@ def _consume(links: Links, consumer: Consumer, queue: str, source: Source) -> Re
     return None
 
 
-def _has_room(consumer: Consumer, source: Source, remote: bool) -> bool:
-    """Whether there is room for what is kept of the attach, decoded: filters.
-
-    While an upstream is asked, all of it is.
-    """
-    return not (remote or source.filter) or consumer.link.keep_decoded()
-
-
 def _is_durable(source: Source) -> bool:
     return bool(source.durable) or source.expiry_policy == _spec.EXPIRY_NEVER
 
@@ -250,9 +241,7 @@ def _subscribe(
     if exchange is None:
         return Refusal(Condition.NOT_FOUND, f"there is no exchange {node.exchange!r}")
     remote = is_remote_exchange(host, exchange.name)
-    if not _has_room(consumer, source, remote):
-        return TOO_MUCH
-    wanted = _filters(links, source, exchange.type, remote=remote)
+    wanted = _filters(links, consumer.link, source, exchange.type, remote=remote)
     if isinstance(wanted, Refusal):
         return wanted
     key = binding_key(wanted, exchange.type, node.key)
@@ -425,16 +414,26 @@ def _count(links: Links, feature: Feature) -> None:
 
 
 def _filters(
-    links: Links, source: Source, exchange_type: str | None, *, remote: bool
+    links: Links, link: Link, source: Source, exchange_type: str | None, *, remote: bool
 ) -> Wanted | Refusal:
+    """Understand the filters; what is kept of them is on the account from now on.
+
+    While an upstream is asked, so are the termini.
+    """
     number = links.client.peer.connection_id
     wanted = read_filters(source.filter, exchange_type, number, remote=remote)
-    if isinstance(wanted, Refusal) and wanted.condition == Condition.NOT_IMPLEMENTED:
-        links.client.uses.refuse(Feature.FILTER)
+    if isinstance(wanted, Refusal):
+        if wanted.condition == Condition.NOT_IMPLEMENTED:
+            links.client.uses.refuse(Feature.FILTER)
+        return wanted
+    kept = weigh(wanted.selector) if remote else 0
+    if wanted.filter is not None:
+        kept += wanted.filter.octets
+    if not link.keep(kept) or (remote and not link.keep_decoded()):
+        return TOO_MUCH
     return wanted
 
 
 def refuse(link: Link, refusal: Refusal) -> None:
     """Answer an attach with "no"."""
     link.refuse(error_of(refusal))
-    link.forget_attach()

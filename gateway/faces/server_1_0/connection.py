@@ -60,7 +60,7 @@ from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import Encoding, Refusal
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
-from gateway.wire.work import COMMAND, DELIVERY, WORK
+from gateway.wire.work import COMMAND, DELIVERY, SHARE, WORK
 
 
 @final
@@ -90,6 +90,7 @@ class ServerConnection:
             sasl_required=not settings.anonymous_allowed,
             strict=settings.strict,
         )
+        self.connection.read_max = SHARE
         self.client = Client(
             bridge,
             turns,
@@ -119,8 +120,8 @@ class ServerConnection:
 
     @property
     def behind(self) -> bool:
-        """Some of what came is to be done in later turns, or of its end."""
-        return len(self._agenda.waiting) > 0 or self._leaving.under_way
+        """Some of what came is to be taken apart or done in later turns, or of its end."""
+        return len(self._agenda.waiting) > 0 or self.connection.more or self._leaving.under_way
 
     @property
     def reading_paused(self) -> bool:
@@ -144,7 +145,11 @@ class ServerConnection:
         """The transport is over."""
         self.client.act(now_ms)
         self._agenda.ended = True
-        self._take(self.connection.receive_eof())
+        if self.connection.more:
+            self.client.room.on_full(True)  # nothing more is sent, while the rest is read
+            self.connection.on_full(True)
+        else:
+            self._take(self.connection.receive_eof())
         if not self.behind:
             self._end(Reason.CONNECTION_LOST)
         self._leave()
@@ -163,7 +168,7 @@ class ServerConnection:
         if self.connection.carrier.shortened:
             lose_words(self.connection.carrier.shortened, self.settings.translated)
             self.connection.carrier.shortened = []
-        if not self.behind:
+        if not self._agenda.waiting:
             self._ended.let_go()
         return octets
 
@@ -290,12 +295,22 @@ class ServerConnection:
         """Another share of what waits; the turn's end has been, so the rest is of the next one."""
         self.client.act(self.bridge.now_ms)
         self.client.touch()
-        self._carry_out(self._agenda.take())
+        if self.connection.more and not self._agenda.waiting:
+            self._read_on()
+        else:
+            self._carry_out(self._agenda.take())
         if self._leaving.under_way:
             self._leaving.go_on(self.client, self._let_go)
         elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
         self._leave()
+
+    def _read_on(self) -> None:
+        """What was read is carried out: take more of it apart."""
+        self._ended.let_go()
+        self._take(self.connection.receive_data(b"", self.bridge.now_ms))
+        if self._agenda.ended and not self.connection.more:
+            self._take(self.connection.receive_eof())
 
     def _carry_out(self, events: list[Event]) -> None:
         agenda = self._agenda

@@ -187,7 +187,7 @@ class AdminSite(Site):
             self._counts.open -= 1
 
     def speaks_amqp(self, address: str) -> None:
-        """Tell who has taken this for the AMQP port: each hundredth time, if it goes on."""
+        """Tell who has taken this for the AMQP port."""
         self._tell("amqp", "an AMQP client at the admin port", address)
 
     def speaks_clear(self, address: str) -> None:
@@ -195,9 +195,12 @@ class AdminSite(Site):
         self._tell("clear", "plain HTTP at the admin port, which speaks HTTPS", address)
 
     def _tell(self, reason: str, what: str, address: str) -> None:
-        if self._counts.refused[reason] % 100 == 0:
-            self.told.warn("{what}, from {address}", what=what, address=address)
         self._counts.refused[reason] += 1
+        strayed = self.tokens.strayed
+        if strayed.may_tell():
+            self.told.warn(
+                "{what}, from {address}{more}", what=what, address=address, more=strayed.more()
+            )
 
 
 def admin_site(

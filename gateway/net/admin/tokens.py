@@ -18,10 +18,11 @@ from gateway.config import Settings
 from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.net.counts import AdminCounts
 from gateway.net.kept_files import Read
+from gateway.net.listening.pace import Pace
 from gateway.net.listening.throttle import Throttle
 
 BEARER: Final = b"bearer "
-TOLD_EVERY_MS: Final = 1000  # whoever guesses tokens must not fill the log
+TOLD_EVERY_MS: Final = 1000  # that a file cannot be read
 NOT_TO_BE_GUESSED: Final = 32  # octets of a token: however often others try, the right one is heard
 WHO: Final = "token"  # as the user whose failures are counted: there are no others
 
@@ -62,10 +63,10 @@ class Tokens:
         self._read = read
         self._settings = settings
         self._now_ms = now_ms
+        self.strayed = Pace(now_ms)  # who has taken the port for another one
         self._throttle = Throttle()
         self.counts = counts
-        self._told_ms = -TOLD_EVERY_MS
-        self._untold = 0
+        self._wrong = Pace(now_ms)
         self._unread_ms: dict[str, int] = {}  # when that was told, by the file's key
 
     def judge(self, path: str, shown: bytes, address: str) -> Refused | None:
@@ -113,7 +114,7 @@ class Tokens:
             return Refused(503, f"{what} cannot be read now: the gateway's log says why")
         self.counts.refused["wrong_token"] += 1
         self._throttle.failed(address, WHO, now_ms)
-        self._tell(address, now_ms)
+        self._tell(address)
         return Refused(401, f"this is not {what}")
 
     def _own(self, key: str, file: pathlib.Path, now_ms: int) -> bytes | None:
@@ -126,13 +127,10 @@ class Tokens:
                 self.log.error("{key}: {error}", key=key, error=error)
             return None
 
-    def _tell(self, address: str, now_ms: int) -> None:
-        if now_ms - self._told_ms < TOLD_EVERY_MS:
-            self._untold += 1
-            return
-        more = f"; {self._untold} more since the last such line" if self._untold else ""
-        self.log.warn(
-            "a wrong token at the admin port, from {address}{more}", address=address, more=more
-        )
-        self._told_ms = now_ms
-        self._untold = 0
+    def _tell(self, address: str) -> None:
+        if self._wrong.may_tell():
+            self.log.warn(
+                "a wrong token at the admin port, from {address}{more}",
+                address=address,
+                more=self._wrong.more(),
+            )

@@ -11,6 +11,6 @@ throttle, fair_queue         who has to wait for that, and how long
 withdrawing                  who could not come in again, after a reload
 users                        the users file
 decisions                    what the log tells of access rules
-journal, turned_away         the log's lines of connections
+journal, turned_away, pace   the log's lines of connections; how many there may be
 ports                        the ports, by name
 """

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 
 from gateway.faces.face import AuthenticationWaiter, Peer
 from gateway.net.alarm import Later
+from gateway.net.listening.pace import Pace
 from gateway.net.listening.password_threads import GivenUpError
 from gateway.net.listening.passwords import Passwords, prepared_or_none
 from gateway.net.listening.throttle import REPEATED_MS, Throttle
@@ -33,7 +34,6 @@ from gateway.wire.sasl import (
 from gateway.wire.scram import PLUS, SCRAM_SHA_256, SCRAM_SHA_512, is_scram
 from gateway.wire.scram_server import NO_BINDING, OTHER_BINDING, ScramServer
 
-REFUSALS_TOLD_EVERY_MS: Final = 1000  # whoever guesses passwords must not fill the log
 NAME_TOLD: Final = 80  # characters
 NAME_COMPARED: Final = 255  # characters of a name by which its failures are counted
 NAMES_TOLD: Final = 1000  # users who were named for a password in clear text
@@ -123,8 +123,8 @@ class Authentication:
         self.throttled = 0
         self.plain_in_clear = 0
         self.on_read: Callable[[], None] = lambda: None
-        self._told_ms = -REFUSALS_TOLD_EVERY_MS
-        self._untold = 0
+        self._refusals = Pace(now_ms)  # whoever guesses passwords must not fill the log
+        self.unchecked = Pace(now_ms)
         self._looks = False
         self._told_in_clear: set[str] = set()
 
@@ -155,9 +155,7 @@ class Authentication:
 
     def tell_refusal(self, peer: Peer, mechanism: str, name: str, why: str = "") -> None:
         """Operators are asked why somebody cannot log in: a line, unless there was one just now."""
-        now_ms = self.now_ms()
-        if now_ms - self._told_ms < REFUSALS_TOLD_EVERY_MS:
-            self._untold += 1
+        if not self._refusals.may_tell():
             return
         self.log.warn(
             "connection {number} from {endpoint}: refused a login: {mechanism}, {name}{why}{more}",
@@ -166,10 +164,8 @@ class Authentication:
             mechanism=mechanism,
             name=repr(name[:NAME_TOLD]) if name else "no name",
             why=f": {why}" if why else "",
-            more=f"; {self._untold} more since the last such line" if self._untold else "",
+            more=self._refusals.more(),
         )
-        self._told_ms = now_ms
-        self._untold = 0
 
     def note_password(self, peer: Peer, identity: str) -> None:
         """A right password came as it is; operators are to know whose crossed the network so."""
@@ -402,7 +398,13 @@ class PeerAuthenticator:
         answer.addCallbacks(found, lambda failure: self._failed(mechanism, failure))
 
     def _failed(self, mechanism: str, failure: object) -> None:
-        self.log.error("a password could not be checked: {failure}", failure=failure)
+        unchecked = self.shared.unchecked
+        if unchecked.may_tell():
+            self.log.error(
+                "a password could not be checked: {failure}{more}",
+                failure=failure,
+                more=unchecked.more(),
+            )
         self._answer(mechanism, None)
 
     def _refuse_unheard(self, mechanism: str) -> None:

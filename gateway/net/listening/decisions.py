@@ -11,7 +11,8 @@ from typing import Final, final
 
 from twisted.logger import Logger
 
-TOLD_EVERY_MS: Final = 1000
+from gateway.net.listening.pace import Pace
+
 TEXT_TOLD: Final = 300  # characters
 
 
@@ -22,17 +23,13 @@ class DecisionLog:
     log = Logger()
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
-        self._now_ms = now_ms
-        self._told_ms = -TOLD_EVERY_MS
-        self._untold = 0
+        self._pace = Pace(now_ms)
 
     def tell_decision(
         self, user: str, connection: int, address: str, what: str, decision: str
     ) -> None:
         """One line, unless there was one just now."""
-        now_ms = self._now_ms()
-        if now_ms - self._told_ms < TOLD_EVERY_MS:
-            self._untold += 1
+        if not self._pace.may_tell():
             return
         self.log.warn(
             "connection {connection} of {user} from {address}: {what}: {decision}{more}",
@@ -41,7 +38,5 @@ class DecisionLog:
             address=address,
             what=what[:TEXT_TOLD],
             decision=decision[:TEXT_TOLD],
-            more=f"; {self._untold} more since the last such line" if self._untold else "",
+            more=self._pace.more(),
         )
-        self._told_ms = now_ms
-        self._untold = 0

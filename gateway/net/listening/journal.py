@@ -1,8 +1,9 @@
 """The log's lines of connections: opened, refused, closed and why, and what broke a protocol.
 
 Each has the connection's number, which the audit log has, too, its address, user and product. Who
-makes connections must not fill the log with them: of those that are refused there is one line a
-second, of those that open or close there are a hundred, and the next says how many more there were.
+makes connections must not fill the log with them: of those that are refused, or break their
+protocol before they are open, there is one line a second, of those that open or close there are a
+hundred, of those that are open and break it ten; the next says how many more there were.
 """
 
 from __future__ import annotations
@@ -12,40 +13,11 @@ from typing import Final, final
 
 from gateway.audit.schema import Reason
 from gateway.faces.visit import TEXT_MAX, Visit
+from gateway.net.listening.pace import Pace
 from gateway.net.logs import NamedLogger, writes_steps
 
-PACE_MS: Final = 1000
-REFUSALS: Final = 1  # lines in that time
-COMINGS: Final = 100  # of connections that opened or closed
-
-
-@final
-class Pace:
-    """So many lines of a kind in a second; the first of the next tells how many there were not."""
-
-    def __init__(self, now_ms: Callable[[], int], most: int) -> None:
-        self._now_ms = now_ms
-        self._most = most
-        self._began_ms = -PACE_MS
-        self._told = 0
-        self._untold = 0
-
-    def may_tell(self) -> bool:
-        """Whether there may be one more."""
-        now_ms = self._now_ms()
-        if now_ms - self._began_ms >= PACE_MS:
-            self._began_ms = now_ms
-            self._told = 0
-        if self._told >= self._most:
-            self._untold += 1
-            return False
-        self._told += 1
-        return True
-
-    def more(self) -> str:
-        """What a line says of those that there were not."""
-        untold, self._untold = self._untold, 0
-        return f"; {untold} more since the last such line" if untold else ""
+COMINGS: Final = 100  # lines a second of connections that opened or closed
+BREACHES: Final = 10  # of those that were open and broke their protocol
 
 
 @final
@@ -55,9 +27,11 @@ class ConnectionLog:
     log = NamedLogger("gateway.net.connections")
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
-        self._refusals = Pace(now_ms, REFUSALS)
-        self._leavings = Pace(now_ms, REFUSALS)
+        self._refusals = Pace(now_ms)
+        self._leavings = Pace(now_ms)
         self._comings = Pace(now_ms, COMINGS)
+        self._early_breaches = Pace(now_ms)
+        self._breaches = Pace(now_ms, BREACHES)
 
     def on_opened(self, visit: Visit) -> None:
         """It is open."""
@@ -109,13 +83,16 @@ class ConnectionLog:
     def on_broken(self, visit: Visit, part: str, problem: str, *, first: bool) -> None:
         """It broke its protocol: told once of each, since it may go on doing so."""
         what = f": its {_cut(part)} was ended" if part else " broke its protocol"
-        (self.log.warn if first else self.log.debug)(
-            "connection {number} from {endpoint}{what}: {problem}: {who}",
+        pace = self._breaches if visit.opened else self._early_breaches
+        told = first and pace.may_tell()
+        (self.log.warn if told else self.log.debug)(
+            "connection {number} from {endpoint}{what}: {problem}: {who}{more}",
             number=visit.number,
             endpoint=visit.endpoint,
             what=what,
             problem=_cut(problem),
             who=_who(visit),
+            more=pace.more() if told else "",
         )
 
     def on_step(self, visit: Visit, what: str) -> None:

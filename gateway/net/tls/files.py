@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import dsa, rsa
+from cryptography.hazmat.primitives.asymmetric import rsa
 from OpenSSL import SSL, crypto
 from service_identity import CertificateError, VerificationError
 from service_identity.cryptography import (
@@ -42,11 +42,9 @@ from gateway.net.tls.layer import Terms, TlsFactory, TlsLayer
 
 COMMON_NAME: Final = b"CN"
 AUTHORITIES_MAX: Final = 5  # between a client's certificate and `client_ca`
-# What a signature that was made with a key is to be checked by, which is done in one piece. An
-# exponent of RSA has 17 bits nearly everywhere, and 256 at most (FIPS 186-5, A.1.1); one as long as
-# the key is two hundred times the work.
+# Of a key of RSA: checking a signature takes as long as this has bits, and is done in one piece. It
+# has 17 nearly everywhere, and 256 at most (FIPS 186-5, A.1.1), but may have as many as the key.
 EXPONENT_BITS_MAX: Final = 256
-KEY_BITS_MAX: Final = 8192
 COSTLY: Final = "has a key that is too much work to check"
 AMBIGUOUS: Final = "has several common names, so that it is nobody's"
 
@@ -163,13 +161,11 @@ def _is_costly(shown: crypto.X509) -> bool:
     """Whether a signature that was made with its key is very much work to check."""
     try:
         key = shown.to_cryptography().public_key()
-    except UnsupportedAlgorithm:  # OpenSSL knows more kinds, none of which has a length to choose
+    except UnsupportedAlgorithm:  # OpenSSL knows more kinds
         return False
     except ValueError:
         return True
-    if isinstance(key, rsa.RSAPublicKey) and key.public_numbers().e >> EXPONENT_BITS_MAX:
-        return True
-    return isinstance(key, rsa.RSAPublicKey | dsa.DSAPublicKey) and key.key_size > KEY_BITS_MAX
+    return isinstance(key, rsa.RSAPublicKey) and key.public_numbers().e >> EXPONENT_BITS_MAX > 0
 
 
 def _problem(error: int) -> str:

@@ -19,6 +19,8 @@ ELSEWHERE = Outcome(OutcomeKind.MODIFIED, undeliverable_here=True)
 class Begins:
     """A `Filter` by the first octet."""
 
+    octets = 0
+
     def __init__(self, octet: bytes) -> None:
         self.octet = octet
 

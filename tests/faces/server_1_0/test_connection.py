@@ -657,6 +657,11 @@ def test_an_unsettled_map_is_work_by_its_deliveries(hub):
         )
 
     def read(octets):
-        return units_of(lambda: client.face.receive_data(octets, hub.world.now_ms))
+        def whole():
+            client.face.receive_data(octets, hub.world.now_ms)
+            client.face.data_to_send()
+            assert not client.face.behind
+
+        return units_of(whole)
 
     assert read(attach(3000)) == read(attach(0)) + 3000 * UNSETTLED

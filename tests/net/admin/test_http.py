@@ -512,6 +512,21 @@ def test_an_amqp_client_is_told_where_it_is() -> None:
     assert made.counts.refused["amqp"] == 2
 
 
+def test_those_who_have_strayed_there_again_and_again_have_one_line_a_second() -> None:
+    made = Site()
+    with capturedLogs() as captured:
+        for _ in range(250):
+            Caller(made).say(b"AMQP\x00\x01\x00\x00").hang_up()
+        made.clock.advance(1)
+        Caller(made).say(b"AMQP\x00\x01\x00\x00").hang_up()
+    line = "an AMQP client at the admin port, from 192.168.1.1"
+    assert [formatEvent(event) for event in captured] == [
+        line,
+        f"{line}; 249 more since the last such line",
+    ]
+    assert made.counts.refused["amqp"] == 251
+
+
 # Tokens.
 
 

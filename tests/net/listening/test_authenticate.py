@@ -129,6 +129,19 @@ def desk(tmp_path: pathlib.Path) -> Desk:
     return Desk(tmp_path)
 
 
+def test_passwords_that_cannot_be_checked_have_one_line_a_second(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(desk.passwords, "check", broken)
+    with capturedLogs() as captured:
+        for number in range(20):
+            assert desk.answer("PLAIN", "alice", f"guess {number}") is None
+    assert [event["log_level"].name for event in captured].count("error") == 1
+
+
 def test_a_password_is_checked_in_a_thread(desk: Desk) -> None:
     assert desk.answer("PLAIN", "alice", "secret") == "alice"
     assert desk.answer("PLAIN", "al\u00adice", "secret") == "alice"

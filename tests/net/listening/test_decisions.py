@@ -2,7 +2,8 @@ from typing import Any
 
 from twisted.logger import globalLogPublisher
 
-from gateway.net.listening.decisions import TOLD_EVERY_MS, DecisionLog
+from gateway.net.listening.decisions import DecisionLog
+from gateway.net.listening.pace import PACE_MS
 
 
 class Clock:
@@ -32,5 +33,5 @@ def test_a_decision_is_a_line_with_who_what_and_why() -> None:
 
 
 def test_there_is_one_line_a_second_which_says_how_many_there_were() -> None:
-    lines = told(0, 1, 2, TOLD_EVERY_MS)
+    lines = told(0, 1, 2, PACE_MS)
     assert [line["more"] for line in lines] == ["", "; 2 more since the last such line"]

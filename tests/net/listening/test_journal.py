@@ -10,7 +10,7 @@ from twisted.logger import LogEvent, capturedLogs, formatEvent
 from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import Reason
 from gateway.faces.visit import Visit
-from gateway.net.listening.journal import COMINGS, ConnectionLog
+from gateway.net.listening.journal import BREACHES, COMINGS, ConnectionLog
 from gateway.net.logs import set_level
 
 
@@ -173,6 +173,36 @@ def test_a_breach_of_the_protocol_is_told_once_of_each_connection() -> None:
         " 'ann' by spout (qpid 1.39)",
     )
     assert (second[0], len(str(second[1])) < 400) == ("debug", True)
+
+
+@pytest.mark.parametrize(("opened", "most"), [(False, 1), (True, BREACHES)])
+def test_connections_that_break_their_protocol_very_often_are_not_all_told(
+    opened: bool, most: int
+) -> None:
+    log = Log()
+    told = []
+    for now_ms in (0, 999, 1000):
+        log.now_ms = now_ms
+        with capturedLogs() as captured:
+            for number in range(100):
+                visit = log.visit(number)
+                visit.opened = opened
+                visit.broke("", "a frame of 3 octets")
+        told += lines(captured)
+    assert [level for level, _ in told].count("warn") == 2 * most
+    assert str(told[200][1]).endswith(f"; {200 - most} more since the last such line")
+
+
+def test_who_has_not_logged_in_leaves_the_lines_of_others_as_they_are() -> None:
+    log = Log()
+    open_one = log.visit()
+    open_one.opened = True
+    with capturedLogs() as captured:
+        for number in range(100):
+            log.visit(number).broke("", "no mechanism of ours")
+        open_one.broke("", "a frame of 3 octets")
+    assert [level for level, _ in lines(captured)].count("warn") == 2
+    assert lines(captured)[-1][0] == "warn"
 
 
 def test_a_part_that_has_ended_for_an_error_is_told_apart_from_the_connection() -> None:
