@@ -91,7 +91,8 @@ def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
 
 def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
     """Read, account, write, and say what was found."""
-    segments = read(spark, log, view="segments").coalesce(1).cache()
+    segments = read(spark, log, view="segments").coalesce(1)
+    paired = chain.with_previous(segments).cache()
     with _by_message(read(spark, log)) as records:
         summed = _written(ledger.ledger(records), out / "ledger").coalesce(1)
         stated = records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1).cache()
@@ -102,7 +103,6 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
         open_copies = copies.still_there(copies.copy_states(steps))
         gone = copies.ended_with_process(open_copies, runs)
         messages = copies.message_states(records.where(ledger.kind_is(*copies.KINDS)))
-        paired = chain.with_previous(segments)
         found = [
             *log_breaks(paired, stated),
             copies.step_breaks(copies.with_previous(steps)),
@@ -120,7 +120,8 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
         outlets = _written(outlet_results(balances["outlets"], records), out / "outlets")
     routes = _written(balances["routes"].results(), out / "routes")
     results = {"queues": queues, "outlets": outlets, "routes": routes}
-    _written(segments.drop("findings", "unfinished"), out / "segments")
+    plain = [name for name in segments.columns if name not in ("findings", "unfinished")]
+    _written(paired.select(*plain), out / "segments")
     counted = breaks.groupBy("class", "proven").agg(F.sum("count").alias("count")).collect()
     return Result(
         log=str(log),
@@ -137,7 +138,7 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
             for of in IDENTITIES
         },
         losses=_rows(ledger.losses(summed).orderBy("row")),
-        log_facts=_rows(log_facts(segments))[0],
+        log_facts=_rows(log_facts(paired))[0],
         incarnations=_rows(runs.orderBy("incarnation")),
     )
 
