@@ -83,3 +83,7 @@ class StoreError(GatewayError):
         self.full = full
         self.cause = "full" if full else cause
         self.on_reserve = on_reserve
+
+
+class BrokenStoreError(StoreError):
+    """What is in its files is no store: no crash does that, but a disk, or somebody, does."""

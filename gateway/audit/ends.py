@@ -1,8 +1,9 @@
 """Where a log begins and ends: what somebody else remembers of it, and whether it is still so.
 
 A log can prove what stands between its segments, but not that its first or its newest one is there.
-The store keeps both ends, and they are compared at start and by `audit verify`. Standard library
-only, as in `reader`.
+The store keeps both ends, and they are compared at start and by `audit verify`. A start, which does
+not read the whole log as `audit verify` does, looks for its holes (`holes`), and the store keeps
+which of them have been told of. Standard library only, as in `reader`.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gateway.audit.reader import Segment, segment_paths, sequence_at
-from gateway.audit.schema import FIELD_NAMES, BlockKind, Kind, segment_numbers
+from gateway.audit.reader import Segment, block_at, segment_paths, sequence_at
+from gateway.audit.schema import BLOCK_HEADER, FIELD_NAMES, BlockKind, Kind, segment_numbers
 from gateway.files.whole import read_head, read_segment
 
 MESSAGE_KINDS: Final = frozenset(kind for kind in Kind if Kind.RECEIVED <= kind <= Kind.REQUEUED)
-HEAD_OCTETS: Final = 64 * 1024  # more than any header has
+HEADER_OCTETS: Final = 4 * 1024  # more than any header has
+HEAD_OCTETS: Final = 64 * 1024  # the first records, too, of nearly all segments
 _KIND: Final = FIELD_NAMES.index("kind")
 
 
@@ -33,10 +35,14 @@ class LogEnd(NamedTuple):
 
 
 class LogEnds(NamedTuple):
-    """Both ends of a log; `None` where it has none, or nobody knows."""
+    """Both ends of a log; `None` where it has none, or nobody knows.
+
+    `missing`: between them, the first and last numbers of segments that are known not to be there.
+    """
 
     first: LogEnd | None
     last: LogEnd | None
+    missing: frozenset[tuple[int, int]] = frozenset()
 
 
 NOTHING_KNOWN: Final = LogEnds(None, None)
@@ -57,7 +63,7 @@ class Difference(NamedTuple):
 
 def beginning(directory: Path) -> LogEnd | None:
     """The first record of a log, and the header of the segment that it is in."""
-    for path in segment_paths(directory)[:1]:
+    for path in segment_paths(directory):
         segment = Segment(path.name, read_segment(path))
         head = segment.good  # before any block is read
         for block in segment.blocks():
@@ -65,6 +71,8 @@ def beginning(directory: Path) -> LogEnd | None:
                 sequence = sequence_at(segment.octets, block.start)
                 header = sha256(segment.octets[:head]).hexdigest()
                 return LogEnd(sequence, segment.header.number, head, header)
+        if segment.damage is not None:
+            return None
     return None
 
 
@@ -72,21 +80,27 @@ def differences(directory: Path, ends: LogEnds) -> list[Difference]:
     """What is not there any more, or is not as it was, of what is remembered of a log."""
     by_number = {_number(path): path for path in segment_paths(directory)}
     found: list[Difference] = []
-    first, last = ends
+    first = ends.first
     if first is not None:
         if by_number and min(by_number) > first.segment:
             text = f"the log begins here; segments from number {first.segment} on are missing"
             found.append(Difference(by_number[min(by_number)].name, text, first.sequence))
         elif first.segment in by_number:
             found += _changed(by_number[first.segment], first)
-    if last is not None and last.segment:
-        if last.segment not in by_number:
-            text = f"segment number {last.segment} is missing: the log had come to it"
-            newest = by_number[max(by_number)].name if by_number else ""
-            found.append(Difference(newest, text, last.sequence))
-        else:
-            found += _changed(by_number[last.segment], last)
-    return found
+    return found + lost_end(directory, ends)
+
+
+def lost_end(directory: Path, ends: LogEnds) -> list[Difference]:
+    """Those at its end: records of which nobody knows how many there were."""
+    by_number = {_number(path): path for path in segment_paths(directory)}
+    last = ends.last
+    if last is None or not last.segment:
+        return []
+    if last.segment in by_number:
+        return _changed(by_number[last.segment], last)
+    text = f"segment number {last.segment} is missing: the log had come to it"
+    newest = by_number[max(by_number)].name if by_number else ""
+    return [Difference(newest, text, max(last.sequence, 1))]
 
 
 def _changed(path: Path, end: LogEnd) -> list[Difference]:
@@ -98,6 +112,68 @@ def _changed(path: Path, end: LogEnd) -> list[Difference]:
     if sha256(known).hexdigest() != end.sha256:
         return [Difference(path.name, "it is not what it was", end.sequence)]
     return []
+
+
+def holes(directory: Path) -> dict[tuple[int, int], Difference]:
+    """Which segments between its first and its newest a log does not have: first number and last.
+
+    What is there under a name and is not that segment, by its header, is a hole, too. Of each
+    segment no more than the header is read.
+    """
+    found: dict[tuple[int, int], Difference] = {}
+    expected = 0
+    for path in _begun(directory):
+        number = _number(path)
+        if expected and number > expected:
+            last = number - 1
+            told = f"segments number {expected} to {last} are"
+            told = f"segment number {last} is" if last == expected else told
+            text = f"{told} missing: the log goes on here"
+            found[expected, last] = Difference(path.name, text, _record_before(path))
+        flaw = _flaw_of_header(path) or ("it is there twice" if number < expected else "")
+        if flaw:
+            found[number, number] = Difference(path.name, flaw, _record_before(path))
+        expected = number + 1
+    return found
+
+
+def untold(found: dict[tuple[int, int], Difference], ends: LogEnds) -> list[Difference]:
+    """Those holes that are not known, or are larger than the known ones.
+
+    What is not the segment that an end is in is one of the `differences` already.
+    """
+    known = {*ends.missing, *((end.segment, end.segment) for end in ends[:2] if end is not None)}
+    return [
+        told
+        for (first, last), told in found.items()
+        if not any(begin <= first and last <= end for begin, end in known)
+    ]
+
+
+def _flaw_of_header(path: Path) -> str:
+    header = _headed(path).header
+    if header is None:
+        return "its header cannot be read"
+    if (header.number, header.incarnation) != segment_numbers(path.name):
+        return f"by its header it is segment number {header.number} of start {header.incarnation}"
+    return ""
+
+
+def _record_before(path: Path) -> int:
+    """The last record that is missing in front of a segment; 1 where that cannot be told."""
+    segment = Segment(path.name, read_head(path, HEAD_OCTETS))
+    octets, at = segment.octets, segment.good
+    while at and at + BLOCK_HEADER.size + 8 <= len(octets):
+        block = block_at(octets, at)  # of which the end may be beyond
+        if block.kind == BlockKind.RECORDS:
+            return max(sequence_at(octets, block.start) - 1, 1)
+        at = block.end
+    return 1
+
+
+def _headed(path: Path) -> Segment:
+    """Of which the header can be read, and nothing else."""
+    return Segment(path.name, read_head(path, HEADER_OCTETS))
 
 
 def has_messages(directory: Path) -> bool:
@@ -117,14 +193,24 @@ def last_incarnation(directory: Path) -> int:
 
     A file that has not even a header tells of none, whatever it is called.
     """
+    return max((_incarnation(path) for path in _begun(directory)), default=0)
+
+
+def newest(directory: Path) -> int:
+    """The number of a log's newest segment that has a header; 0: it has none."""
+    return max((_number(path) for path in _begun(directory)), default=0)
+
+
+def _begun(directory: Path) -> list[Path]:
+    """Without those at its end that came to nothing."""
     paths = segment_paths(directory)
     while paths and not _is_begun(paths[-1]):
         paths.pop()
-    return max((_incarnation(path) for path in paths), default=0)
+    return paths
 
 
 def _is_begun(path: Path) -> bool:
-    segment = Segment(path.name, read_head(path, HEAD_OCTETS))
+    segment = _headed(path)
     return segment.header is not None or not segment.torn
 
 

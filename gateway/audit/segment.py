@@ -51,7 +51,8 @@ class SegmentWriter:
     Attributes:
         last_sequence: of the last record that the log holds; 0 when it holds none. Blocks of a
             segment that could not be synced count, which are in memory until they are written.
-        synced: the end that is surely on disk; it never goes back while the writer is open.
+        synced: the end that is surely on disk; it never goes back while the writer is open. A
+            segment that was begun is there, with its header.
         segments: started since the writer was opened.
         cut_octets: torn tail that was cut at opening, or what else a power cut made of it.
         cut: what was the matter with it, if it was not just torn.
@@ -167,7 +168,9 @@ class SegmentWriter:
         first = block_at(blocks, 0)
         schema = schema_of(blocks, 0)  # an older gateway may have left them in the store
         segment = self._segment
-        begins = bool(first.flags & BlockFlag.SEGMENT_STARTS) and not self._empty
+        begins = bool(first.flags & BlockFlag.SEGMENT_STARTS)
+        if begins and self._empty:  # what was begun is for these, unless it is an earlier life's
+            begins = _incarnation_in(blocks, self._incarnation) != self._incarnation
         if segment is None or begins or schema != self._schema:
             self.sync()
             segment = self._start_segment(_incarnation_in(blocks, self._incarnation), schema)
@@ -191,6 +194,7 @@ class SegmentWriter:
         self._schema = schema
         self._empty = True
         self.segments += 1
+        self.synced = LogEnd(self.synced.sequence, number, len(header), started.digest.hexdigest())
         return started
 
     def _mend(self) -> None:
@@ -209,8 +213,13 @@ class SegmentWriter:
             self._owed = b""
 
     def _reopen(self) -> None:
-        """Go on at the end of the last segment, or behind it if it is damaged."""
-        for path in reversed(segment_paths(self._directory)):
+        """Go on at the end of the last segment, or behind it if it is damaged.
+
+        One that was begun, and has no record yet, stays: it may be remembered already.
+        """
+        paths = segment_paths(self._directory)
+        while paths:
+            path = paths.pop()
             segment = Segment(path.name, read_segment(path))
             self._look_at(segment)
             if segment.damage is not None and not segment.torn:
@@ -218,14 +227,14 @@ class SegmentWriter:
                     self._leave(segment)
                     return
                 self.cut = str(segment.damage)
-            if not self._empty:
-                self.cut_octets += len(segment.octets) - segment.good
+            self.cut_octets += len(segment.octets) - segment.good
+            if segment.header is not None:
                 self._segment = go_on(path, segment.octets[: segment.good])
+                if self._empty:
+                    self.last_sequence = _last_sequence_of(paths)
                 return
-            self.cut_octets += len(segment.octets)  # begun, but nothing was recorded in it yet
             path.unlink()
             sync_directory(self._directory)
-            self._number = self._incarnation = 0
 
     def _look_at(self, segment: Segment) -> None:
         for block in segment.blocks():
@@ -280,6 +289,20 @@ def _incarnation_in(blocks: bytes, current: int) -> int:
     if record[_KIND] == Kind.INCARNATION_STARTED:
         return int(record[_MESSAGE])
     return current
+
+
+def _last_sequence_of(paths: list[Path]) -> int:
+    """The sequence number of the last record in these segments, in order; 0 if they have none."""
+    for path in reversed(paths):
+        last = 0
+        segment = Segment(path.name, read_segment(path))
+        for block in segment.blocks():
+            if block.kind == BlockKind.RECORDS:
+                last = last_sequence(segment.octets, block)
+        last = max(last, _last_sequence_behind(segment, last))
+        if last:
+            return last
+    return 0
 
 
 def _last_sequence_behind(segment: Segment, known: int) -> int:

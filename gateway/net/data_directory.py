@@ -32,11 +32,15 @@ from gateway.audit.ends import (
     beginning,
     differences,
     has_messages,
+    holes,
     last_incarnation,
+    lost_end,
+    newest,
     size_of,
+    untold,
 )
 from gateway.audit.segment import SegmentWriter
-from gateway.errors import StartupError, StoreError, UnknownStoreError
+from gateway.errors import BrokenStoreError, StartupError, StoreError, UnknownStoreError
 from gateway.files.own import create_anew
 from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.store.interface import Recovered
@@ -49,6 +53,9 @@ SECRET_FILE: Final = "login-secret"
 UNFINISHED_FILE: Final = "unfinished-backup"
 SECRET_OCTETS: Final = 32
 OLDER: Final = "older than the audit log"
+# The store remembers an end of the log each `store.database.UNKNOWN_OCTETS`, so that no life that
+# was cut off can have given more numbers behind it than this.
+GIVEN_BEHIND: Final = 1_000_000
 
 
 @final
@@ -75,6 +82,9 @@ class LateSegments:
         self._first: LogEnd | None = None
         self._remembered = NOTHING_KNOWN
         self._surely_on_disk: LogEnd | None = None
+        self._given = 0
+        self._missing: frozenset[tuple[int, int]] = frozenset()
+        self._opened_at = 0
         self.told_by: int | None = None
         self.differences: list[Difference] = []
         self.accepted = ""
@@ -86,6 +96,12 @@ class LateSegments:
             self._accept(store, _unknown_store(directory, store))
         self._remembered = known.ends
         self.differences = differences(directory, known.ends)
+        found = holes(directory)
+        self._missing = frozenset(found)
+        if known.ends.last is not None:
+            self._look_at_end(known.ends.last, known)
+        if known.incarnation:
+            self.differences += untold(found, known.ends)
         older = ahead(directory, known, as_remembered=not self.differences)
         if older:
             self._accept(OLDER, _older_store(directory, older[0]))
@@ -93,6 +109,14 @@ class LateSegments:
         if not self.differences:
             self._surely_on_disk = known.surely_on_disk()
         return last_incarnation(directory)
+
+    def _look_at_end(self, last: LogEnd, known: Known) -> None:
+        """What is given, and called, anew lies behind what may have been there."""
+        lost = lost_end(self._directory, known.ends) and not known.clean
+        self._given = last.sequence + (GIVEN_BEHIND if lost else 0)
+        left = newest(self._directory)
+        if 0 < left < last.segment:
+            self._missing |= {(left + 1, last.segment)}
 
     def _accept(self, store: str, refusal: str) -> None:
         if not self._accept_new_store:
@@ -104,6 +128,11 @@ class LateSegments:
         last = self._remembered.last
         return 0 if last is None or self.differences else last.sequence
 
+    @property
+    def begun(self) -> int:
+        """See `LogKeeper`."""
+        return self.writer().segments
+
     def ends(self) -> LogEnds:
         """See `LogKeeper`."""
         synced = self.writer().synced
@@ -113,12 +142,13 @@ class LateSegments:
         if self._first is None and synced.sequence:
             with _as_store_errors(self._directory, "cannot read the audit log"):
                 self._first = beginning(self._directory)
-        return LogEnds(self._first, synced if synced.sequence else None)
+        return LogEnds(self._first, synced if synced.segment else None, self._missing)
 
     def writer(self) -> SegmentWriter:
         """The writer, opened."""
         if self._writer is None:
             self._writer = SegmentWriter(self._directory, self._surely_on_disk)
+            self._opened_at = self._writer.last_sequence
             if self.differences and self._remembered.last is not None:
                 self._writer.go_on_behind(self._remembered.last.segment)
         return self._writer
@@ -140,8 +170,13 @@ class LateSegments:
     @property
     def last_sequence(self) -> int:
         """The highest number that a record was given, be it there or not: it is not given again."""
-        known = self._remembered.last
-        return max(self.writer().last_sequence, 0 if known is None else known.sequence)
+        return max(self.writer().last_sequence, self._given)
+
+    @property
+    def written_again(self) -> range:
+        """Numbers of records that were in the store alone when it was opened."""
+        last = self.writer().last_sequence
+        return range(self._opened_at + 1, last + 1)
 
     @property
     def unsynced_octets(self) -> int:
@@ -222,11 +257,21 @@ def open_store(store: SqliteStore, directory: pathlib.Path) -> Recovered:
             f"{directory} is a backup that was not finished: messages may be missing in it. The"
             " gateway that made it was ended, or still makes it; take another backup"
         )
+    audit = directory / AUDIT_FOLDER
+    if os.path.lexists(audit) and not audit.is_dir():
+        raise StartupError(f"cannot use {audit}: it is no directory: put the audit log back there")
     try:
         make_private(directory)
         recovered = store.open()
         close_to_others(directory)
         return recovered
+    except BrokenStoreError as error:
+        raise UnknownStoreError(
+            f"{error}. No crash does that; a store.sqlite does that lies beside the"
+            " store.sqlite-wal of another time. Put back both as they were together, or a backup,"
+            " and keep these. Without either nothing of it can be read: move both away and start"
+            " with amqp-gateway serve --accept-new-store, without a single message"
+        ) from error
     except (OSError, StoreError, sqlite3.Error) as error:
         raise StartupError(f"cannot open the data directory: {_words(error)}") from error
 

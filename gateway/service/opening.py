@@ -100,6 +100,14 @@ def tell_of_log(
     store.counts.log_octets_cut = cut = segments.cut_octets
     if cut:
         log.info("the audit log ended in {cut} octets that were no whole records: cut off", cut=cut)
+    again = segments.written_again
+    if again:
+        log.info(
+            "records of the audit log behind number {known} were not in it, and are written again"
+            " from the store: to number {last}",
+            known=again.start - 1,
+            last=again.stop - 1,
+        )
     store.counts.log_differences = len(segments.differences)
     for each in segments.differences:
         audit.log_differs(

@@ -16,6 +16,8 @@ until the segment has been synced behind it, and at start what the segment lacks
 Blocks of groups without durable writes go straight to the segment; until it is synced they are
 also remembered as *loose*, and ride in the next durable row: else a power cut could leave a
 durable turn's records in the log and lose those before them. `LOOSE_OCTETS` bounds them by syncing.
+Of a segment that begins the store is told before anything in it is reported: it is on disk by then,
+and whoever removes it after a kill, with all the records of that life, is found out.
 
 Housekeeping comes after the report, a little each time: rows that nobody needs are deleted in
 batches (`occupancy`), at most `REWRITTEN_OCTETS` or so of stragglers ride along with a group while
@@ -120,6 +122,7 @@ class Committer:
         self._committed = committed
         self._log = log
         self._late = late
+        self._begun = 0  # segments that the store knows of
         self._stopping = Event()
         self._final_audit = b""
         self._loose: list[bytes] = []
@@ -264,6 +267,8 @@ class Committer:
         """Write the group, and report it."""
         self._trouble.foresee(len(group.row) + len(group.audit))
         self._insist(partial(self._write, group))
+        if self._log is not None and self._log.begun != self._begun:
+            self._insist(partial(self._know_segment, self._log.begun))
         self._insist(self._look)
         if group.turns:
             self._counts.turns += group.turns
@@ -368,6 +373,11 @@ class Committer:
         self._loose_octets = 0
         self._remember(moved=True)
         self._trouble.watch_room()
+
+    def _know_segment(self, begun: int) -> None:
+        """Before anything is reported that is in a new one, so that it cannot vanish unnoticed."""
+        self._sync_segments()
+        self._begun = begun
 
     def _remember(self, *, moved: bool = False) -> None:
         """The store knows how far the audit log has come, so that nobody can cut it unnoticed."""

@@ -6,6 +6,7 @@
     damaged_topology   the same of the other
     meta       format, incarnation, whether it was closed in order, and with how many rows
     audit_log  where the audit log begins, and where it has come to at least
+    audit_missing    numbers of its segments that are known to be missing, first and last
 
 Settings, and why: WAL with synchronous=FULL makes a commit one append and one fsync. The log is
 checkpointed by `checkpoint`, after the commit was reported, never by SQLite within a commit.
@@ -32,18 +33,27 @@ from zlib import crc32
 from gateway.audit.ahead import KNOWS_NOTHING, Known, last_sequence_in
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.audit.whereabouts import Whereabouts
-from gateway.errors import DecodeError, StoreError
+from gateway.errors import BrokenStoreError, DecodeError, StoreError
 from gateway.files.own import refuse_others
 from gateway.store.damage import Damage, TopologyKey, row_line, topology_line
 from gateway.store.interface import TopologyRow
 from gateway.store.log_rows import check, unpack_row
 
 FORMAT: Final = 1
+UNKNOWN_OCTETS: Final = 4 * 1024 * 1024  # of the audit log, behind the end that is remembered
 BESIDE: Final = ("-wal", "-journal", "-shm")
+BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
 FIRST: Final = "first"
 LAST: Final = "last"
-OTHER_TABLES: Final = ("topology", "damaged", "damaged_topology", "meta", "audit_log")
+OTHER_TABLES: Final = (
+    "topology",
+    "damaged",
+    "damaged_topology",
+    "meta",
+    "audit_log",
+    "audit_missing",
+)
 COUNTED: Final = ("log", "topology")  # tables whose rows are counted when it is closed
 PLACES: Final = (FIRST, LAST)
 SHRUNK_OCTETS: Final = 16 * 1024 * 1024  # the most that is written again to give back room
@@ -68,6 +78,7 @@ SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS audit_log (place TEXT PRIMARY KEY, sequence INTEGER,"
     " segment INTEGER, octets INTEGER, sha256 TEXT) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS audit_missing (first INTEGER PRIMARY KEY, last INTEGER)",
 )
 _INSERT: Final = "INSERT INTO log VALUES (?, ?)"
 _BEHIND: Final = "SELECT number, body FROM log WHERE number > ? ORDER BY number"
@@ -90,9 +101,18 @@ def reading(doing: str = "cannot read the store") -> Iterator[None]:
     """Octets that were changed on disk may also come out as values of another type."""
     try:
         yield
-    except (sqlite3.Error, TypeError, ValueError) as error:
+    except sqlite3.Error as error:
+        if is_broken(error):
+            raise BrokenStoreError(f"{doing}: {error}") from error
         full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
         raise StoreError(f"{doing}: {error}", full=full) from error
+    except (TypeError, ValueError) as wrong:
+        raise BrokenStoreError(f"{doing}: {wrong}") from wrong
+
+
+def is_broken(error: sqlite3.Error) -> bool:
+    """Whether SQLite says that the file is not what it has written."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN
 
 
 def refuse_other_files(path: Path) -> None:
@@ -118,17 +138,27 @@ def _is_as_written(kind: Any, key: Any, value: Any, checksum: Any) -> bool:
 def ends_in(database: sqlite3.Connection) -> LogEnds:
     """What is remembered of the audit log."""
     found: dict[str, LogEnd] = {}
-    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'audit_log'").fetchone():
+    if not _has_table(database, "audit_log"):
         return NOTHING_KNOWN  # of an older gateway
+    missing: frozenset[tuple[int, int]] = frozenset()
+    if _has_table(database, "audit_missing"):
+        rows = database.execute("SELECT first, last FROM audit_missing")
+        missing = frozenset((int(begin), int(end)) for begin, end in rows)
     for place, *end in database.execute("SELECT * FROM audit_log"):
         sequence, segment, octets, digest = end
         found[str(place)] = LogEnd(int(sequence), int(segment), int(octets), str(digest))
-    return LogEnds(found.get(FIRST), found.get(LAST))
+    return LogEnds(found.get(FIRST), found.get(LAST), missing)
+
+
+def _has_table(database: sqlite3.Connection, name: str) -> bool:
+    """An older gateway's store has fewer, and so has one that begins late."""
+    asked = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    return database.execute(asked, (name,)).fetchone() is not None
 
 
 def known_in(database: sqlite3.Connection) -> Known:
     """What it knows of the audit log."""
-    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+    if not _has_table(database, "meta"):
         return KNOWS_NOTHING  # empty, or not ours
     meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
     return Known(
@@ -157,7 +187,7 @@ def damage_in(database: sqlite3.Connection) -> Iterator[str]:
     if problem != "ok":
         yield f"it is broken: {' '.join(str(problem).split())}"
         return
-    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+    if not _has_table(database, "meta"):
         return  # empty, or not ours
     format = database.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
     if format != (FORMAT,):
@@ -189,6 +219,13 @@ def shrunk_in(database: sqlite3.Connection) -> Iterator[str]:
 
 def _rows_in(database: sqlite3.Connection, table: str) -> int:
     return int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def _is_near(end: LogEnd, known: LogEnd | None) -> bool:
+    """Whether it is not worth a commit that it is remembered where the log is written on."""
+    if known is None or known.segment != end.segment:
+        return False
+    return end.offset - known.offset < UNKNOWN_OCTETS
 
 
 @final
@@ -223,8 +260,9 @@ class Database:
             if problem == "ok" and not late:
                 self._create()
         if problem != "ok":
-            raise StoreError(f"{path} is broken: {problem}")
+            raise BrokenStoreError(f"{path} is broken: {problem}")
         self._ends = NOTHING_KNOWN
+        self._missing: frozenset[tuple[int, int]] | None = None
         self._files: list[Whereabouts] = []
         if self.meta("format") != FORMAT:
             raise StoreError(f"{path} has format {self.meta('format')}; this program has {FORMAT}")
@@ -297,7 +335,7 @@ class Database:
                 (life, row_line(number, body if isinstance(body, bytes) else b""))
                 for life, number, body in self._db.execute("SELECT * FROM damaged ORDER BY number")
             ]
-            if self._has_table("damaged_topology"):
+            if _has_table(self._db, "damaged_topology"):
                 found += [
                     (life, topology_line((kind, key)))
                     for life, kind, key in self._db.execute(
@@ -310,28 +348,30 @@ class Database:
                 untold.append(line)
         return lines, untold
 
-    def _has_table(self, name: str) -> bool:
-        """A late store has only those of who made it."""
-        asked = "SELECT 1 FROM sqlite_master WHERE name = ?"
-        return self._db.execute(asked, (name,)).fetchone() is not None
-
     def known(self) -> Known:
         """What it knows of the audit log: its ends, as they were remembered last, and more."""
         with reading():
             return known_in(self._db)
 
     def remember(self, ends: LogEnds, *, moved: bool = False) -> None:
-        """Remember the ends of the audit log; `moved`: only those that are in another segment."""
-        for place, end, known in zip(PLACES, ends, self._ends, strict=True):
-            same = known is not None and end is not None and known.segment == end.segment
-            if end is None or end == known or (moved and same):
+        """Remember the ends of the audit log; `moved`: only those that are far from the known."""
+        if ends.missing != self._missing:
+            self._remember_missing(ends.missing)
+        for place, end, known in zip(PLACES, ends[:2], self._ends[:2], strict=True):
+            if end is None or end == known or (moved and _is_near(end, known)):
                 continue
             with as_store_errors("cannot write to the store"):
                 self._db.execute(
                     "INSERT OR REPLACE INTO audit_log VALUES (?, ?, ?, ?, ?)", (place, *end)
                 )
-            first, last = self._ends
+            first, last, _missing = self._ends
             self._ends = LogEnds(end, last) if place == FIRST else LogEnds(first, end)
+
+    def _remember_missing(self, missing: frozenset[tuple[int, int]]) -> None:
+        with as_store_errors("cannot write to the store"), self._transaction():
+            self._db.execute("DELETE FROM audit_missing")
+            self._db.executemany("INSERT INTO audit_missing VALUES (?, ?)", sorted(missing))
+        self._missing = missing
 
     def started(self, incarnation: int, damage: Damage | None = None) -> None:
         """A new incarnation begins, not closed in order yet; unreadable rows are set aside.

@@ -201,6 +201,10 @@ class LogKeeper(Protocol):
     def kept(self) -> int:
         """After `compare`: the record up to which the log surely has what the store has of it."""
 
+    @property
+    def begun(self) -> int:
+        """How many segments were begun since it was opened."""
+
     def ends(self) -> LogEnds:
         """Both ends, as far as they are on disk."""
 

@@ -14,17 +14,14 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 from urllib.parse import quote
 
 from gateway.audit.ahead import Known
 from gateway.errors import StoreError
 from gateway.files.own import open_own
-from gateway.store.database import damage_in, known_in, reading, refuse_other_files
+from gateway.store.database import damage_in, is_broken, known_in, reading, refuse_other_files
 from gateway.store.lock import LOCK_NAME
 from gateway.store.sqlite import FILE_NAME
-
-BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def known(directory: Path) -> Known:
@@ -47,7 +44,7 @@ def damage(directory: Path) -> list[str]:
         try:
             return list(damage_in(database))
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in BROKEN:
+            if not is_broken(error):
                 raise
             return [f"it is broken: {error}"]
         except (TypeError, ValueError) as error:

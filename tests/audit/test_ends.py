@@ -8,6 +8,7 @@ import pytest
 from support.audit_logs import balanced_log
 
 from gateway.audit.ends import (
+    HEAD_OCTETS,
     NOTHING_KNOWN,
     Difference,
     LogEnd,
@@ -15,10 +16,13 @@ from gateway.audit.ends import (
     beginning,
     differences,
     has_messages,
+    holes,
     last_incarnation,
+    newest,
     size_of,
+    untold,
 )
-from gateway.audit.reader import segment_paths
+from gateway.audit.reader import Segment, last_sequence, segment_paths
 from gateway.audit.records.log import AuditLog
 from gateway.audit.segment import SegmentWriter
 
@@ -141,6 +145,88 @@ def test_the_last_life_and_the_size_are_those_of_the_segments(log: Path, tmp_pat
 def test_a_difference_reads_as_one_line():
     assert str(Difference("s", "cut", 7)) == "s: cut (record 7)"
     assert str(Difference("", "gone", 7)) == "gone (record 7)"
+
+
+def head_of(log: Path, place: int) -> tuple[Path, int]:
+    path = segment_paths(log)[place]
+    return path, int(path.name[:10])
+
+
+def test_a_log_has_no_holes(log: Path, tmp_path: Path):
+    assert len(segment_paths(log)) > 3
+    assert holes(log) == {}
+    assert holes(tmp_path / "none") == {}
+
+
+def test_a_hole_is_named_by_the_segment_and_the_record_behind_it(log: Path):
+    (gone, number), (behind, _) = head_of(log, 1), head_of(log, 2)
+    *_, block = Segment("", gone.read_bytes()).blocks()
+    last = last_sequence(gone.read_bytes(), block)
+    gone.unlink()
+    text = f"segment number {number} is missing: the log goes on here"
+    assert holes(log) == {(number, number): Difference(behind.name, text, last)}
+    _, first = head_of(log, 0)
+    ends = LogEnds(None, None, frozenset({(first, number)}))
+    assert untold(holes(log), ends) == []
+    assert len(untold(holes(log), NOTHING_KNOWN)) == 1
+
+
+@pytest.mark.parametrize("harm", ["cut", "changed", "empty", "another", "twice"])
+def test_what_is_not_the_segment_of_its_name_is_a_hole(log: Path, harm: str):
+    path, number = head_of(log, 2)
+    octets = path.read_bytes()
+    if harm == "twice":
+        path.with_name(path.name.replace("-000001", "-000000")).write_bytes(octets)
+    else:
+        path.write_bytes(
+            {
+                "cut": octets[:100],
+                "changed": octets[:40] + bytes([octets[40] ^ 1]) + octets[41:],
+                "empty": b"",
+                "another": head_of(log, 1)[0].read_bytes(),
+            }[harm]
+        )
+    assert list(holes(log)) == [(number, number)]
+
+
+def test_a_name_of_a_number_far_away_costs_nothing(log: Path):
+    path, number = head_of(log, -1)
+    (log / "9999999999-000001.audit").write_bytes(path.read_bytes())
+    assert set(holes(log)) == {(number + 1, 9999999998), (9999999999, 9999999999)}
+
+
+def test_a_newest_segment_that_came_to_nothing_is_none(log: Path):
+    _path, number = head_of(log, -1)
+    (log / "9999999999-000001.audit").write_bytes(b"")
+    assert holes(log) == {}
+    assert newest(log) == number
+    assert newest(log / "none") == 0
+
+
+def test_the_record_behind_a_hole_is_named_also_where_its_block_is_a_long_one(tmp_path: Path):
+    audit = AuditLog(1)
+    audit.incarnation_started(1, "1")
+    writer = SegmentWriter(tmp_path)
+    writer.append(audit.take_block(1))
+    for life in (2, 3):
+        writer.close()
+        audit = AuditLog(life, writer.last_sequence + 1)
+        audit.incarnation_started(1, "1")
+        for _ in range(HEAD_OCTETS // 50):
+            audit.clock(1, 0)
+        writer = SegmentWriter(tmp_path)
+        writer.append(audit.take_block(1))
+    writer.close()
+    segment_paths(tmp_path)[1].unlink()
+    (found,) = holes(tmp_path).values()
+    assert found.expected == HEAD_OCTETS // 50 + 2
+
+
+def test_no_more_than_the_headers_is_read(log: Path):
+    for path in segment_paths(log):
+        with path.open("r+b") as file:
+            file.truncate(next(Segment("", path.read_bytes()).blocks()).offset)
+    assert holes(log) == {}
 
 
 @pytest.mark.parametrize("kind", ["fifo", "directory", "dangling", "device"])

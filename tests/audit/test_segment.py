@@ -11,7 +11,7 @@ from support.audit_logs import balanced_log
 from support.faulty_disk import FAULTS, FULL, SHORT, UNSYNCED, FaultyDisk
 from support.stores import scratch
 
-from gateway.audit.ends import LogEnd
+from gateway.audit.ends import LogEnd, LogEnds, differences
 from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.records.log import AuditLog
 from gateway.audit.segment import SegmentWriter
@@ -147,10 +147,78 @@ def test_a_segment_begun_behind_what_was_synced_may_be_cut_anywhere(tmp_path: Pa
     with_a_hole(tmp_path, block.offset)
     writer = SegmentWriter(tmp_path, ended(first, 10))
     assert writer.cut != ""
-    assert not last.exists()
+    assert last.read_bytes() == whole[: block.offset]
     writer.append(whole[block.offset :])
     writer.close()
     assert (last.read_bytes(), verify(tmp_path).damages) == (whole, [])
+
+
+def begun(directory: Path) -> Path:
+    """A log whose newest segment has its header, and nothing else."""
+    balanced_log(directory)
+    path = segment_paths(directory)[-1]
+    os.truncate(path, next(Segment(path.name, path.read_bytes()).blocks()).offset)
+    return path
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_a_segment_that_was_begun_stays_for_ever(tmp_path: Path, others: bool) -> None:
+    path = begun(tmp_path)
+    if not others:
+        segment_paths(tmp_path)[0].unlink()
+    header, before = path.read_bytes(), sequences(tmp_path)
+    for _ in range(2):
+        writer = SegmentWriter(tmp_path)
+        assert writer.last_sequence == len(before)
+        assert writer.synced[1:3] == (2, len(header))
+        writer.close()
+        assert (path.read_bytes(), writer.cut_octets) == (header, 0)
+    records = AuditLog(3, writer.last_sequence + 1)
+    records.incarnation_started(1, "0.1")
+    writer = SegmentWriter(tmp_path)
+    writer.append(records.take_block(1))
+    writer.close()
+    assert path.read_bytes() == header
+    assert segment_paths(tmp_path)[-1].name == "0000000003-000003.audit"
+    assert verify(tmp_path) == WHOLE
+
+
+def test_a_segment_that_was_begun_takes_the_records_of_its_own_life(tmp_path: Path) -> None:
+    balanced_log(tmp_path)
+    path = segment_paths(tmp_path)[-1]
+    whole = path.read_bytes()
+    at = next(Segment(path.name, whole).blocks()).offset
+    os.truncate(path, at)
+    writer = SegmentWriter(tmp_path)
+    writer.append(whole[at:])
+    writer.close()
+    assert (path.read_bytes(), verify(tmp_path)) == (whole, WHOLE)
+
+
+def test_numbers_of_records_behind_damage_count_before_a_segment_that_was_begun(
+    tmp_path: Path,
+) -> None:
+    begun(tmp_path)
+    first = segment_paths(tmp_path)[0]
+    octets = bytearray(first.read_bytes())
+    last = sequences(tmp_path)[-1]
+    octets[-200] ^= 1
+    first.write_bytes(octets)
+    assert SegmentWriter(tmp_path).last_sequence == last
+
+
+def test_the_end_is_in_a_segment_as_soon_as_it_is_begun(tmp_path: Path) -> None:
+    turns = blocks(2)
+    writer = SegmentWriter(tmp_path)
+    assert writer.synced.segment == 0
+    writer.append(turns[0])
+    path = segment_paths(tmp_path)[0]
+    at = next(Segment(path.name, path.read_bytes()).blocks()).offset
+    assert writer.synced[:3] == (0, 1, at)
+    assert differences(tmp_path, LogEnds(None, writer.synced)) == []
+    writer.append(turns[1])
+    writer.sync()
+    assert writer.synced[:3] == (3, 1, path.stat().st_size)
 
 
 def test_damaged_lengths_lead_to_no_number_that_never_was(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from support import gateway_process
 from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
+from gateway.audit.ends import LogEnd
 from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.verify import WHOLE, verify
 from gateway.cli.main import commands
@@ -24,6 +25,7 @@ from gateway.clients.client import Login
 from gateway.clients.letter import Letter, Typed
 from gateway.errors import StartupError, UnknownStoreError
 from gateway.net.data_directory import UNFINISHED_FILE
+from gateway.store import outside
 from gateway.store.database import Database
 
 
@@ -273,6 +275,194 @@ def test_what_the_store_remembers_is_there_after_a_kill_too(tmp_path: Path) -> N
     again.stop()
 
 
+def remembered(directory: Path) -> LogEnd:
+    """Where the log had come to, as its store knows."""
+    last = outside.known(directory).ends.last
+    assert last is not None
+    return last
+
+
+def killed(tmp_path: Path, *, lives: int = 1, durable: bool = False) -> Path:
+    """A copy of a gateway's directory in the middle of its last life, before its log is synced."""
+    data = tmp_path / "data"
+    for _ in range(lives):
+        lived(data)
+    gateway = WholeGateway(data).start()
+    if not lives:
+        gateway.result(gateway.connect_0_10().declare_queue("q"))
+    for _ in range(5):
+        send(gateway, durable=durable)
+    gateway.wait_until(lambda: gateway.service.store.counts.turns_waiting == 0)
+    shutil.copytree(data, tmp_path / "killed")
+    gateway.stop()
+    return tmp_path / "killed"
+
+
+@pytest.mark.parametrize("lives", [0, 1, 2])
+def test_the_last_life_of_a_killed_gateway_does_not_vanish_unnoticed(
+    tmp_path: Path, lives: int
+) -> None:
+    data = killed(tmp_path, lives=lives)
+    assert run("audit", "verify", data).exit_code == 0
+    before = all_sequences(data)
+    segment_paths(data / "audit")[-1].unlink()
+    verified = run("audit", "verify", data)
+    assert (verified.exit_code, f"segment number {lives + 1} is missing" in verified.output) == (
+        1,
+        True,
+    )
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data).start()
+    assert [f"number {lives + 1} is missing" in line for line in criticals(captured)] == [True]
+    assert gateway.service.store.counts.log_differences == 1
+    gateway.stop()
+    after = all_sequences(data)
+    assert [each for each in before if each in after and after[each] != before[each]] == []
+    assert len(told(data, "log-differs")) == 1
+    WholeGateway(data).start().stop()
+    assert len(told(data, "log-differs")) == 1
+    assert run("audit", "verify", data).exit_code == 1
+
+
+def test_a_segment_that_a_killed_gateway_had_just_begun_does_not_vanish_unnoticed(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    gateway = WholeGateway(data, "audit.segment_size=64KiB").start()
+    gateway.result(gateway.connect_0_10().declare_queue("q"))
+    while len(segment_paths(data / "audit")) < 3:
+        send(gateway, durable=False)
+    gateway.wait_until(lambda: gateway.service.store.counts.turns_waiting == 0)
+    shutil.copytree(data, tmp_path / "killed")
+    gateway.stop()
+    segment_paths(tmp_path / "killed" / "audit")[-1].unlink()
+    verified = run("audit", "verify", tmp_path / "killed")
+    assert (verified.exit_code, "segment number 3 is missing" in verified.output) == (1, True)
+
+
+def test_an_older_log_beside_a_killed_store_is_told_and_written_again(tmp_path: Path) -> None:
+    lived(tmp_path / "data")
+    shutil.copytree(tmp_path / "data" / "audit", tmp_path / "old")
+    data = killed(tmp_path, durable=True)
+    before = all_sequences(data)
+    shutil.rmtree(data / "audit")
+    shutil.copytree(tmp_path / "old", data / "audit")
+    assert run("audit", "verify", data).exit_code == 1
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data).start()
+    lines = [str(formatEvent(each)) for each in captured]
+    assert len(criticals(captured)) == 1
+    assert len([line for line in lines if "are written again from the store" in line]) == 1
+    assert gateway.service.store.counts.log_differences == 1
+    assert depth(gateway) == 11
+    gateway.stop()
+    after = all_sequences(data)
+    assert [each for each in before if after.get(each, before[each]) != before[each]] == []
+    received = [each for each, kind in before.items() if kind == "received"]
+    assert [each for each in received if each not in after] == []
+
+
+@pytest.mark.parametrize("octets", [0, 100, "header"])
+def test_what_a_power_cut_leaves_of_a_life_that_has_just_begun_is_no_difference(
+    tmp_path: Path, octets: int | str
+) -> None:
+    """Of its segment the header is on disk when the store knows of it, and may be all there is."""
+    data = tmp_path / "data"
+    lived(data)
+    gateway = WholeGateway(data)
+    shutil.copytree(data, tmp_path / "cut")  # the store has this life, and the log does not
+    gateway.start().stop()
+    path = segment_paths(data / "audit")[-1]
+    whole = Segment(path.name, path.read_bytes())
+    end = next(whole.blocks()).offset if octets == "header" else octets
+    (tmp_path / "cut" / "audit" / path.name).write_bytes(whole.octets[:end])
+    for _ in range(3):  # and that life, and the next ones, are cut off, too
+        shutil.copytree(tmp_path / "cut", tmp_path / "next")
+        again = WholeGateway(tmp_path / "next")
+        assert again.service.store.counts.log_differences == 0
+        shutil.rmtree(tmp_path / "cut")
+        shutil.copytree(tmp_path / "next", tmp_path / "cut")
+        again.start().stop()
+        assert run("audit", "verify", tmp_path / "next").exit_code == 0
+        shutil.rmtree(tmp_path / "next")
+
+
+def another(path: Path) -> None:
+    """In its place is a copy of the segment before it."""
+    before = path.parent / f"{int(path.name[:10]) - 1:010}{path.name[10:]}"
+    [copied] = [each for each in segment_paths(path.parent) if each.name[:10] == before.name[:10]]
+    path.write_bytes(copied.read_bytes())
+
+
+def no_header(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+@pytest.mark.parametrize(
+    ("harm", "problem"),
+    [
+        (Path.unlink, "segment number 2 is missing"),
+        (another, "by its header it is segment number 1"),
+        (no_header, "its header cannot be read"),
+    ],
+)
+def test_a_hole_between_segments_is_told_once_and_for_ever(
+    tmp_path: Path, harm: Any, problem: str, stopped: bool
+) -> None:
+    data = tmp_path / "data"
+    for _ in range(3):
+        lived(data)
+    if not stopped:
+        data = killed(tmp_path)
+    harm(segment_paths(data / "audit")[1])
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data).start()
+    assert [problem in line for line in criticals(captured)] == [True]
+    assert gateway.service.store.counts.log_differences == 1
+    send(gateway, durable=True)
+    gateway.stop()
+    (record,) = told(data, "log-differs")
+    assert problem in record["problem"]
+    lived(data)
+    assert len(told(data, "log-differs")) == 1
+
+
+def test_a_hole_that_becomes_larger_or_another_one_is_told_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for _ in range(7):
+        lived(data, messages=0)
+    paths = segment_paths(data / "audit")
+    for gone, problem in (
+        ([2], "segment number 3 is missing"),
+        ([3], "segments number 3 to 4 are missing"),
+        ([5, 6], "segments number 6 to 7 are missing"),
+        ([], ""),
+    ):
+        for each in gone:
+            paths[each].unlink()
+        before = len(told(data, "log-differs"))
+        WholeGateway(data).start().stop()
+        problems = [each["problem"] for each in told(data, "log-differs")[before:]]
+        assert [problem in each for each in problems] == [True] * bool(gone)
+    assert run("audit", "verify", data).exit_code == 1
+
+
+def test_a_hole_is_told_again_by_the_next_start_where_the_one_before_came_to_nothing(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    for _ in range(3):
+        lived(data)
+    segment_paths(data / "audit")[1].unlink()
+    gateway = WholeGateway(data)
+    shutil.copytree(data, tmp_path / "killed")
+    gateway.start().stop()
+    again = WholeGateway(tmp_path / "killed").start()
+    assert again.service.store.counts.log_differences == 1
+    again.stop()
+
+
 STORE = "store.sqlite*"
 
 
@@ -405,7 +595,7 @@ def test_after_a_power_cut_the_store_writes_again_what_has_not_reached_the_disk(
     gateway.stop()
     path = segment_paths(tmp_path / "cut" / "audit")[-1]
     octets = bytearray(path.read_bytes())
-    first = next(Segment(path.name, bytes(octets)).blocks()).offset
+    first = remembered(tmp_path / "cut").offset  # up to there it was on disk
     at = first + int(part * (len(octets) - first))
     octets[at : at + 64] = bytes(64)  # of many writes of which the system had done the others
     before = all_sequences(tmp_path / "cut")
@@ -495,6 +685,78 @@ def test_verify_tells_of_a_store_with_which_no_gateway_starts(
     assert (verified.exit_code, "whole" in verified.output) == (1, False)
     with pytest.raises(StartupError):
         WholeGateway(data)
+
+
+def beside_another_wal(directory: Path) -> None:
+    """An older copy of the store, beside the WAL of a gateway that was killed."""
+    shutil.copy(directory / "store.sqlite", directory.parent / "old")
+    gateway = lived(directory, stop=False)
+    client = gateway.connect_0_10()
+    for _ in range(10):
+        letter = Letter(body=Typed("string", "x" * 100_000), durable=True)
+        gateway.result(client.send("q", letter))
+    gateway.stop()
+    gateway = lived(directory, stop=False)
+    wal = (directory / "store.sqlite-wal").read_bytes()
+    gateway.stop()
+    shutil.copy(directory.parent / "old", directory / "store.sqlite")
+    (directory / "store.sqlite-wal").write_bytes(wal)
+
+
+@pytest.mark.parametrize("harm", [halve, overwrite, beside_another_wal])
+def test_a_store_of_which_nothing_can_be_read_is_refused_and_what_to_do_is_said(
+    tmp_path: Path, harm: Any
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    harm(data)
+    before = {path: path.read_bytes() for path in (data / "audit").iterdir()}
+    for accept in (False, True):
+        with pytest.raises(UnknownStoreError, match="Put back both as they were together") as told:
+            WholeGateway(data, accept_damaged_store=accept)
+    assert str(data / "store.sqlite") in str(told.value)
+    assert "--accept-new-store" in str(told.value)
+    assert {path: path.read_bytes() for path in (data / "audit").iterdir()} == before
+    remove(data)  # as it says
+    gateway = WholeGateway(data, accept_new_store=True).start()
+    assert depth(gateway) == 0
+    gateway.stop()
+
+
+def test_a_file_in_the_place_of_the_log_is_told_in_a_sentence(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    shutil.rmtree(data / "audit")
+    (data / "audit").touch()
+    with pytest.raises(StartupError, match=f"cannot use {data}/audit: it is no directory"):
+        WholeGateway(data)
+
+
+def test_a_life_whose_only_segment_is_gone_is_missed_however_soon_it_was_cut_off(
+    tmp_path: Path,
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    gateway = WholeGateway(data).start()
+    client = gateway.connect_0_10()
+    gateway.result(client.send("q", Letter(body=Typed("string", "x"))))  # in the log alone
+    for _ in range(2):  # what follows the first is done before the second is
+        gateway.result(client.send("q", Letter(body=Typed("string", "x"), durable=True)))
+    cut_off = tmp_path / "cut-off"
+    shutil.copytree(data, cut_off)
+    gateway.stop()
+    segments = segment_paths(cut_off / "audit")
+    assert len(segments) == 2
+    segments[-1].unlink()
+    missing = "segment number 2 is missing: the log had come to it"
+    verified = run("audit", "verify", cut_off)
+    assert (verified.exit_code, missing in verified.output) == (1, True)
+    again = WholeGateway(cut_off).start()
+    assert again.service.store.counts.log_differences == 1
+    again.stop()
+    (record,) = told(cut_off, "log-differs")
+    assert missing in str(record)
+    assert told(cut_off, "incarnation-started")[-1]["incarnation"] == 3
 
 
 def test_a_newest_segment_that_is_a_pipe_is_told_and_waited_for_by_nobody(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.errors import StoreError
-from gateway.store.database import Database
+from gateway.audit.ends import LogEnd, LogEnds
+from gateway.errors import BrokenStoreError, StoreError
+from gateway.store.database import UNKNOWN_OCTETS, Database
 
 
 def test_a_file_of_holes_is_shrunk_only_where_there_is_room_for_what_is_left(
@@ -49,6 +50,20 @@ def test_topology_is_cleared_from_a_key_on_to_in_front_of_another_before_more_is
     database.close()
 
 
+def test_an_end_of_the_log_that_is_far_from_the_known_one_is_remembered(tmp_path: Path) -> None:
+    database = Database(tmp_path / "store.sqlite")
+    begun = LogEnd(9, 2, 700, "a")
+    near = LogEnd(19, 2, 700 + UNKNOWN_OCTETS - 1, "b")
+    far = LogEnd(29, 2, 700 + UNKNOWN_OCTETS, "c")
+    another = LogEnd(29, 3, 700, "d")
+    for end, known in ((begun, begun), (near, begun), (far, far), (another, another)):
+        database.remember(LogEnds(None, end), moved=True)
+        assert database.known().ends.last == known
+    database.remember(LogEnds(None, LogEnd(30, 3, 701, "e")))
+    assert database.known().ends.last == LogEnd(30, 3, 701, "e")
+    database.close()
+
+
 @pytest.mark.parametrize("end", ["", "-wal", "-journal", "-shm"])
 def test_a_pipe_in_the_place_of_one_of_its_files_is_told(tmp_path: Path, end: str) -> None:
     path = tmp_path / "store.sqlite"
@@ -57,4 +72,18 @@ def test_a_pipe_in_the_place_of_one_of_its_files_is_told(tmp_path: Path, end: st
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
     with pytest.raises(StoreError, match=f"cannot open {pipe}: is no regular file"):
+        Database(path)
+
+
+def test_a_file_with_a_broken_page_is_no_store(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    database = Database(path)
+    for number in range(1, 50):
+        database.commit(number, b"x" * 10_000, {})
+    database.stopped()
+    database.close()
+    octets = bytearray(path.read_bytes())
+    octets[8192 * 2 : 8192 * 4] = b"\xff" * 8192 * 2
+    path.write_bytes(octets)
+    with pytest.raises(BrokenStoreError, match=f"{path} is broken: "):
         Database(path)

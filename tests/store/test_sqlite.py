@@ -17,7 +17,7 @@ from support.stores import (
 )
 
 from gateway.audit.records.log import AuditLog
-from gateway.errors import StartupError, StoreError, UnknownStoreError
+from gateway.errors import BrokenStoreError, StartupError, StoreError, UnknownStoreError
 from gateway.message import Message
 from gateway.store import committer
 from gateway.store.sqlite import FILE_NAME, INCARNATION_SHIFT
@@ -364,7 +364,7 @@ def test_a_directory_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
 def test_a_file_that_is_no_store_is_refused_and_the_lock_let_go(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(b"no database at all " * 1000)
     for _ in range(2):
-        with pytest.raises(StoreError, match="cannot open"):
+        with pytest.raises(BrokenStoreError, match="cannot open"):
             Running(tmp_path)
     (tmp_path / FILE_NAME).unlink()
     reopened(tmp_path)
