@@ -490,6 +490,37 @@ def test_reconcile_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch)
         *("-P", "-m", "gateway.accounting", "reconcile"),
         *("--out=/out", "--master=local[*]", "--", "/log"),
     ]
+    amqp_gateway("reconcile", "/log", "--require-final")
+    assert ran[1][5:] == [
+        *("--out=reconciliation", "--master=local[*]", "--require-final", "--", "/log")
+    ]
+
+
+@pytest.mark.parametrize("ended", [0, 1, 3, 4])
+def test_reconcile_exits_as_its_job_does(monkeypatch: pytest.MonkeyPatch, ended: int) -> None:
+    done = subprocess.CompletedProcess([], ended)
+    monkeypatch.setattr(audit_verbs.subprocess, "run", lambda command, check: done)
+    assert amqp_gateway("reconcile", "/log").exit_code == ended
+
+
+def test_a_job_that_is_ended_or_cannot_begin_could_not_be_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    killed = subprocess.CompletedProcess([], -9)
+    monkeypatch.setattr(audit_verbs.subprocess, "run", lambda command, check: killed)
+    result = amqp_gateway("reconcile", "/log")
+    assert (result.exit_code, result.stderr) == (3, "reconcile: it was ended by signal 9\n")
+
+    def fails(command: list[str], check: bool) -> Any:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(audit_verbs.subprocess, "run", fails)
+    result = amqp_gateway("reconcile", "/log")
+    assert (result.exit_code, result.stderr.count("\n")) == (3, 1)
+
+
+def test_wrong_arguments_of_reconcile_exit_2() -> None:
+    assert amqp_gateway("reconcile", "/log", "--no-such-option").exit_code == 2
 
 
 class Script:

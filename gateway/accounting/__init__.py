@@ -5,12 +5,13 @@ source, columns         segments as a Spark data source, each as columns
 chain                   is the log whole
 ledger, identities      all records summed up; what must be equal
 copies                  single copies: which was lost, left twice or changed
-breaks                  what is wrong, in one form
+breaks                  what is wrong, in one form; what of it is proven
 report, page            what people are told
 session, java, bundle   Spark: one here, its Java, what a cluster is given
 
-Imports the standard library, numpy, pyarrow, pyspark, `audit.schema` and `audit.reader` only, so
-that one zip for `--py-files` carries it (`bundle`). The daemon never imports it.
+Imports the standard library, numpy, pyarrow, pyspark, and of `audit` only what reads (`schema`,
+`reader`, `salvage`), so that one zip for `--py-files` carries it (`bundle`). The daemon never
+imports it.
 
 A job is: read, check the schema, named steps from data frame to data frame, write. Only steps
 decide anything, and steps read nothing.

@@ -1,4 +1,4 @@
-"""`python -m gateway.accounting`: runs a job. Exit codes: 0 balanced, 1 not, 2 could not be run."""
+"""`python -m gateway.accounting`: runs a job, and says by its exit code what came of it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gateway.audit.reader import segment_paths
 from gateway.files.whole import segment_size
 
+if TYPE_CHECKING:  # what it imports may not be installed
+    from gateway.accounting.reconcile import Result
+
 BALANCED: Final = 0
 NOT_BALANCED: Final = 1
-NOT_RUN: Final = 2
+NOT_RUN: Final = 3  # 2 is of wrong arguments
+NOT_FINAL: Final = 4
 LIBRARIES: Final = ("pyspark", "pyarrow", "numpy")
 
 
@@ -24,7 +28,10 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="python -m gateway.accounting",
         description="Proves from an audit log that every message is accounted for.",
-        epilog="Exit codes: 0 balanced, 1 not balanced, 2 could not be run.",
+        epilog=(
+            "Exit codes: 0 balanced, 1 not balanced, 2 wrong arguments, 3 it could not be run, "
+            "4 balanced so far, with --require-final."
+        ),
     )
     jobs = top.add_subparsers(dest="job", required=True, metavar="JOB")
     job = jobs.add_parser(
@@ -38,6 +45,11 @@ def parser() -> argparse.ArgumentParser:
         "--master",
         default="local[*]",
         help="Spark master; empty: the one submitted to (default: %(default)s)",
+    )
+    job.add_argument(
+        "--require-final",
+        action="store_true",
+        help="exit with 4 where it is balanced so far: the log's end may yet change that",
     )
     return top
 
@@ -55,8 +67,14 @@ def main(arguments: list[str] | None = None) -> int:
         return _not_run(f"cannot read {error.filename}: {error.strerror}")
     if not paths:
         return _not_run(f"no audit segments in {options.log}")
-    with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
-        return _reconcile(options, Path(scratch), octets)
+    try:
+        with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
+            return _reconcile(options, Path(scratch), octets)
+    except KeyboardInterrupt:
+        return _not_run("interrupted")
+    except Exception as error:  # of Spark, Java, the disk: no verdict, whatever it is
+        told = str(error).strip().splitlines()
+        return _not_run(f"{type(error).__name__}: {told[0] if told else 'no more is known'}")
 
 
 def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
@@ -91,7 +109,14 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     page = out / "report.html"
     page.write_text(report.html_page(result), encoding="utf-8")
     print(report.summary(result, str(page)))
-    return BALANCED if result.balanced else NOT_BALANCED
+    return exit_code(result, require_final=options.require_final)
+
+
+def exit_code(result: Result, *, require_final: bool) -> int:
+    """What a verdict ends with."""
+    if not result.balanced:
+        return NOT_BALANCED
+    return NOT_FINAL if require_final and not result.final else BALANCED
 
 
 def _not_run(problem: str) -> int:

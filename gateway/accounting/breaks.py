@@ -43,6 +43,8 @@ COLUMNS: Final = {
     "link": "bigint",
     "incarnation": "bigint",
     "sequence": "bigint",
+    "since": "bigint",
+    "proven": "boolean",
     "count": "bigint",
     "certain": "boolean",
     "detail": "string",
@@ -53,10 +55,14 @@ COLUMNS: Final = {
 
 
 def as_breaks(frame: DataFrame, break_class: BreakClass | Column, detail: Column) -> DataFrame:
-    """`frame`'s columns of the names in `COLUMNS`, the others empty; a row is one, and certain."""
+    """`frame`'s columns of the names in `COLUMNS`, the others empty; a row is one, and certain.
+
+    `since` and `sequence`: what shows it are these two records of the log, and that nothing between
+    them says otherwise. Without `since` it is shown by what is there, whatever may be missing.
+    """
     named = break_class if isinstance(break_class, Column) else F.lit(str(break_class))
     given: dict[str, Column] = {"class": named, "detail": detail}
-    defaults = {"count": F.lit(1), "certain": F.lit(True)}
+    defaults = {"count": F.lit(1), "certain": F.lit(True), "proven": F.lit(True)}
     present = frame.columns  # asked of the JVM each time
     for name in COLUMNS:
         if name in present:
@@ -64,3 +70,16 @@ def as_breaks(frame: DataFrame, break_class: BreakClass | Column, detail: Column
         else:
             given.setdefault(name, defaults.get(name, F.lit(None)))
     return frame.select(*(given[name].cast(type_).alias(name) for name, type_ in COLUMNS.items()))
+
+
+def with_proof(breaks: DataFrame, doubt: DataFrame) -> DataFrame:
+    """Of each break, whether it is proven: not where what would explain it may be missing.
+
+    `doubt`: one row, as by `chain.doubt`.
+    """
+    overlaps = F.exists(
+        "doubt",
+        lambda part: (part["first"] <= F.col("sequence")) & (part["last"] >= F.col("since")),
+    )
+    judged = breaks.crossJoin(F.broadcast(doubt))
+    return judged.withColumn("proven", F.col("since").isNull() | ~overlaps).drop("doubt")

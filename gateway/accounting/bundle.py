@@ -16,7 +16,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent.parent
 MODULES: Final = (
-    *("__init__.py", "audit/__init__.py", "audit/schema.py", "audit/reader.py"),
+    *("__init__.py", "audit/__init__.py", "audit/schema.py", "audit/reader.py", "audit/salvage.py"),
     *("files/__init__.py", "files/whole.py"),
 )
 _START: Final = """import sys

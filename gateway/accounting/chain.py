@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.breaks import BreakClass, as_breaks
@@ -14,69 +14,138 @@ DRIFT_LIMIT_MS: Final = 1_000
 
 
 def with_previous(segments: DataFrame) -> DataFrame:
-    """Each segment beside the one before it, by file name."""
+    """Each segment beside the one before it, by file name, and what damage it has (`told`).
+
+    `before_last_sequence` is the last record before it, wherever that is. `before_open`: the one
+    before ends with damage, whose finding says what is missing there.
+    """
     order = Window.orderBy("ordinal")
-    before = ("segment", "number", "sha256", "last_sequence", "last_time_ms", "damaged")
-    return segments.select(
-        "*", *(F.lag(name).over(order).alias(f"before_{name}") for name in before)
+    before = ("segment", "number", "sha256", "last_time_ms", "damaged", "open", "unfinished")
+    behind = F.min("first_sequence").over(order.rowsBetween(1, Window.unboundedFollowing))
+    beside = segments.withColumn("open", _ends_damaged()).select(
+        "*",
+        *(F.lag(name).over(order).alias(f"before_{name}") for name in before),
+        F.max("last_sequence")
+        .over(order.rowsBetween(Window.unboundedPreceding, -1))
+        .alias("before_last_sequence"),
+        behind.alias("after_sequence"),
+        F.lead("ordinal").over(order).isNull().alias("newest"),
     )
+    return beside.withColumn("told", _told())
 
 
-def gaps_inside(segments: DataFrame) -> DataFrame:
-    """Damaged blocks and sequence gaps, with their places."""
-    found = segments.select("segment", "incarnation", F.inline("findings")).where("problem <> ''")
-    detail = F.concat(
-        F.col("problem"),
-        F.when(
-            F.col("expected").isNotNull(),
-            F.format_string(" (expected sequence %d, found %d)", "expected", "found"),
-        ).otherwise(""),
-    )
+def _ends_damaged() -> Column:
+    last = F.try_element_at("findings", F.lit(-1))
+    return (F.size("unfinished") > 0) | (F.col("damaged") & last["found"].isNull())
+
+
+def _told() -> Column:
+    """What is damaged, with the numbers that only the segments around can tell.
+
+    A block that the newest segment has half of is no damage: it may be written at this moment. But
+    half a block and nothing else is no log.
+    """
+    before = F.coalesce("before_last_sequence", F.lit(0)) + 1
+    behind = F.coalesce("last_sequence", "before_last_sequence", F.lit(0)) + 1
+    provisional = F.col("newest") & (behind > 1)
+    half = F.when(~provisional, F.col("unfinished")).otherwise(F.array())
+
+    def in_full(one: Column) -> Column:
+        nothing = F.col("first_sequence").isNull()
+        begins = one["expected"].isNull() & (one["found"] == F.col("first_sequence"))
+        ends = one["found"].isNull() & (one["expected"].isNotNull() | nothing)
+        expected = F.when(begins, before).when(ends, behind).otherwise(one["expected"])
+        found = F.when(ends, F.col("after_sequence")).otherwise(one["found"])
+        return one.withField("expected", expected).withField("found", found)
+
+    def at_end(one: Column) -> Column:
+        return one.withField("expected", behind).withField("found", F.col("after_sequence"))
+
+    damages = F.filter("findings", lambda one: one["problem"] != "")
+    return F.concat(F.transform(damages, in_full), F.transform(half, at_end))
+
+
+def gaps_inside(paired: DataFrame) -> DataFrame:
+    """Damaged blocks and sequence gaps, with their places; `paired` by `with_previous`."""
+    found = paired.select("segment", "incarnation", F.inline("told"))
+    detail = F.concat(F.col("problem"), _numbers(F.col("expected"), F.col("found")))
     return as_breaks(found.withColumn("sequence", F.col("expected")), BreakClass.LOG_GAP, detail)
+
+
+def _numbers(expected: Column, found: Column) -> Column:
+    """What a finding says of sequence numbers, as `reader.numbers_in_words`."""
+    last = found - 1
+    all_of_them = F.format_string(" (record %d and all behind it are missing)", expected)
+    return (
+        F.when(expected.isNull() | (found == expected), "")
+        .when(found.isNull(), all_of_them)
+        .when(last == expected, F.format_string(" (record %d is missing)", expected))
+        .when(last > expected, F.format_string(" (records %d to %d are missing)", expected, last))
+        .otherwise(F.format_string(" (expected record %d, found %d)", expected, found))
+    )
 
 
 def gaps_between(paired: DataFrame) -> DataFrame:
     """Segments missing, changed or out of place; `paired` by `with_previous`."""
-    missing = F.coalesce(F.col("before_number"), F.lit(0)) + 1 != F.col("number")
-    changed = F.col("before_sha256") != F.col("previous_sha256")
-    jump = F.col("before_last_sequence") + 1 != F.col("first_sequence")
-    late = F.col("before_segment").isNull() & (F.col("first_sequence") != 1)
+    number = F.coalesce("before_number", F.lit(0)) + 1
+    first = F.coalesce("before_last_sequence", F.lit(0)) + 1
+    # What is missing with a damaged block, on either side, is told with that.
+    begins = F.exists("told", lambda one: one["found"] == F.col("first_sequence"))
+    jump = (first != F.col("first_sequence")) & ~begins & ~F.coalesce("before_open", F.lit(False))
+    changed = (F.col("before_sha256") != F.col("previous_sha256")) & ~F.col("before_damaged")
+    missing = F.format_string(
+        "segment number %d where %d belongs: a segment is missing or was moved", "number", number
+    )
     detail = (
         F.when(
-            missing,
-            F.format_string(
-                "segment number %d where %d belongs: a segment is missing or was moved",
-                "number",
-                F.coalesce(F.col("before_number"), F.lit(0)) + 1,
-            ),
+            number != F.col("number"),
+            F.concat(missing, F.when(jump, _numbers(first, F.col("first_sequence"))).otherwise("")),
         )
         .when(
-            late,
+            jump & F.col("before_segment").isNull(),
             F.format_string(
                 "the log begins with sequence %d: what was before it is missing", "first_sequence"
             ),
         )
-        .when(F.col("before_damaged"), None)  # its damage is reported where it is
         .when(
             jump,
             F.format_string(
                 "%s ends with sequence %d, this one begins with %d",
                 "before_segment",
-                "before_last_sequence",
+                first - 1,
                 "first_sequence",
             ),
         )
         .when(
-            changed, F.format_string("%s is not what it was when it was closed", "before_segment")
+            changed & (F.size("before_unfinished") == 0),
+            F.format_string("%s is not what it was when it was closed", "before_segment"),
         )
     )
     found = paired.withColumn("detail", detail).where("detail is not null")
     placed = found.withColumn("block", F.lit(0)).withColumn("offset", F.lit(0))
-    return as_breaks(
-        placed.withColumn("sequence", F.coalesce("before_last_sequence", F.lit(0)) + 1),
-        BreakClass.LOG_GAP,
-        F.col("detail"),
+    return as_breaks(placed.withColumn("sequence", first), BreakClass.LOG_GAP, F.col("detail"))
+
+
+def doubt(paired: DataFrame) -> DataFrame:
+    """One row: the ranges of sequence numbers of which the log cannot tell what happened there.
+
+    Records that are missing, or are there more than once, or whose names are missing.
+    """
+    first = F.coalesce("before_last_sequence", F.lit(0)) + 1
+    between = _range(first, F.col("first_sequence"))
+    inside = paired.select(F.inline("told")).select(_range(F.col("expected"), F.col("found")))
+    unnamed = F.struct(F.col("unnamed_from").alias("first"), F.col("unnamed_to").alias("last"))
+    ranges = inside.unionByName(paired.select(between)).unionByName(
+        paired.select(unnamed.alias("range"))
     )
+    return ranges.where("range.first <= range.last").agg(F.collect_set("range").alias("doubt"))
+
+
+def _range(expected: Column, found: Column) -> Column:
+    """What is between, whichever comes first; nothing where one of them is not known."""
+    known = expected.isNotNull() & found.isNotNull()
+    first, last = F.least(expected, found), F.greatest(expected, found) - 1
+    return F.when(known, F.struct(first.alias("first"), last.alias("last"))).alias("range")
 
 
 def told_differences(stated: DataFrame) -> DataFrame:
@@ -100,13 +169,14 @@ def told_differences(stated: DataFrame) -> DataFrame:
 
 
 def clock_going_back(paired: DataFrame) -> DataFrame:
-    """The gateway clock never goes back, by design."""
+    """The gateway clock never goes back, by design; in a segment that was moved it is no wonder."""
     inside = (
         paired.select("segment", "incarnation", F.inline("findings"))
         .where("time_back_ms > 0")
         .select("segment", "incarnation", "block", "offset", "time_back_ms")
     )
-    between = paired.where("first_time_ms < before_last_time_ms").select(
+    moved = F.col("first_sequence") <= F.coalesce("before_last_sequence", F.lit(0))
+    between = paired.where((F.col("first_time_ms") < F.col("before_last_time_ms")) & ~moved).select(
         "segment",
         "incarnation",
         F.lit(0).alias("block"),

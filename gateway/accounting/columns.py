@@ -1,6 +1,6 @@
 """From a segment's octets to columns: what a Spark task does with its one segment.
 
-`record_batches` gives every record of the good part of a segment as Arrow batches of about
+`record_batches` gives every record of a segment that can be read, as Arrow batches of about
 `BATCH_RECORDS`; `segment_row` gives what is to be known of the segment as a whole: its place in the
 chain, its sequence numbers, and everything that is wrong with it.
 """
@@ -14,8 +14,17 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from gateway.audit.reader import Block, Segment, names_in, sequence_break
-from gateway.audit.schema import FIELDS, LAYOUTS, NAME_FIELDS, BlockKind, Kind, Layout
+from gateway.audit.reader import Block, Damage, Segment, names_in, sequence_break
+from gateway.audit.salvage import Salvage
+from gateway.audit.schema import (
+    FIELDS,
+    LAYOUTS,
+    NAME_FIELDS,
+    BlockKind,
+    Kind,
+    Layout,
+    segment_numbers,
+)
 
 BATCH_RECORDS: Final = 65_536
 CHECKPOINTS: Final = (Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT)
@@ -61,7 +70,7 @@ SEGMENTS_SCHEMA: Final = pa.schema(
     [
         ("segment", pa.string()),
         ("ordinal", pa.int64()),  # by file name, from 0
-        ("number", pa.int64()),  # by its header
+        ("number", pa.int64()),  # by its header, else by its name
         ("incarnation", pa.int64()),
         ("previous_sha256", pa.string()),
         ("sha256", pa.string()),
@@ -72,7 +81,11 @@ SEGMENTS_SCHEMA: Final = pa.schema(
         ("first_time_ms", pa.int64()),
         ("last_time_ms", pa.int64()),
         ("damaged", pa.bool_()),
-        ("findings", pa.list_(FINDING)),
+        ("unfinished", pa.list_(FINDING)),  # the half-written block that it ends with, if it does
+        ("findings", pa.list_(FINDING)),  # those of damage last, as they stand in the file
+        # The first and the last record with a name that nobody can tell: damage has it.
+        ("unnamed_from", pa.int64()),
+        ("unnamed_to", pa.int64()),
     ]
 )
 
@@ -96,7 +109,7 @@ def record_batches(
     texts: dict[int, str] = {}
     parts: list[bytes] = []
     size, runs, wanted = 0, _Runs(), np.array(sorted(kinds), dtype=np.int8)
-    for block in segment.blocks():
+    for block in Salvage(segment).blocks():
         if block.kind == BlockKind.NAMES:
             texts.update(names_in(octets, block))
             continue
@@ -162,20 +175,24 @@ def _text(number: int, texts: dict[int, str]) -> str | None:
 def segment_row(name: str, ordinal: int, octets: bytes) -> pa.RecordBatch:
     """One row about a segment, with everything that is wrong inside it."""
     segment = Segment(name, octets)
-    survey = _Survey()
-    for block in segment.blocks():
-        if block.kind == BlockKind.RECORDS:
-            survey.look_at(octets, block)
-    if segment.damage:
-        damage = segment.damage
-        survey.findings.append(_finding(damage.block, damage.offset, damage.problem))
+    survey, salvage = _Survey(), Salvage(segment)
+    for block in salvage.blocks():
+        if block.kind == BlockKind.NAMES:
+            survey.names.update(number for number, _text in names_in(octets, block))
+            continue
+        rows = survey.look_at(octets, block, skipped=salvage.skipped)
+        if salvage.damages:
+            survey.look_for_names(rows)
+    findings = survey.findings + [_told(damage) for damage in salvage.damages]
+    unfinished = [_told(salvage.unfinished)] if salvage.unfinished is not None else []
     header = segment.header
+    number, incarnation = segment_numbers(name)
     row = {
         "segment": name,
         "ordinal": ordinal,
-        "number": header.number if header else None,
-        "incarnation": header.incarnation if header else None,
-        "previous_sha256": header.previous_sha256 if header else None,
+        "number": header.number if header else number or None,
+        "incarnation": header.incarnation if header else incarnation or None,
+        "previous_sha256": (header.previous_sha256 or None) if header else None,
         "sha256": sha256(octets).hexdigest(),
         "octets": len(octets),
         "records": survey.records,
@@ -183,8 +200,11 @@ def segment_row(name: str, ordinal: int, octets: bytes) -> pa.RecordBatch:
         "last_sequence": survey.last_sequence,
         "first_time_ms": survey.first_time_ms,
         "last_time_ms": survey.last_time_ms,
-        "damaged": segment.damage is not None,
-        "findings": survey.findings,
+        "damaged": bool(salvage.damages),
+        "unfinished": unfinished,
+        "findings": findings,
+        "unnamed_from": survey.unnamed_from,
+        "unnamed_to": survey.unnamed_to,
     }
     return pa.RecordBatch.from_pylist([row], schema=SEGMENTS_SCHEMA)
 
@@ -199,10 +219,13 @@ class _Survey:
         self.first_time_ms: int | None = None
         self.last_time_ms: int | None = None
         self.findings: list[dict[str, Any]] = []  # Any: as pyarrow takes them
+        self.names = {0}  # the numbers of those that it has
+        self.unnamed_from: int | None = None
+        self.unnamed_to: int | None = None
 
-    def look_at(self, octets: bytes, block: Block) -> None:
-        """Take in one block of records."""
-        expected = 0 if self.last_sequence is None else self.last_sequence + 1
+    def look_at(self, octets: bytes, block: Block, *, skipped: bool) -> Columns:
+        """Take in one block of records; `skipped`: what is missing before it is told as damage."""
+        expected = 0 if self.last_sequence is None or skipped else self.last_sequence + 1
         broken = sequence_break(octets, block, expected)
         if broken:
             self.findings.append(_finding(block.ordinal, broken[0], "sequence gap", *broken[1:]))
@@ -218,6 +241,23 @@ class _Survey:
         self.last_sequence = int(rows["sequence"][-1])
         self.last_time_ms = int(rows["time_ms"][-1])
         self.records += count
+        return rows
+
+    def look_for_names(self, rows: Columns) -> None:
+        """Which of these records, behind damage, have names that the segment does not tell."""
+        known = np.array(sorted(self.names))
+        there = [name for name in NAME_FIELDS if name in rows.dtype.names]
+        unnamed = rows["sequence"][
+            np.logical_or.reduce([~np.isin(rows[name], known) for name in there])
+        ]
+        if len(unnamed):
+            if self.unnamed_from is None:
+                self.unnamed_from = int(unnamed[0])
+            self.unnamed_to = int(unnamed[-1])
+
+
+def _told(damage: Damage) -> dict[str, Any]:
+    return _finding(damage.block, damage.offset, damage.problem, damage.expected, damage.found)
 
 
 def _finding(

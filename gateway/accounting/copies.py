@@ -30,6 +30,7 @@ KINDS: Final = (
     *sorted(REMOVALS),
 )
 COPY_KEYS: Final = ("message", "node", "position")
+_FAILURE: Final = ("incarnation", "node", "sequence")  # what a checkpoint is known by
 NAMED: Final = 20  # how many candidates a break that cannot be pinned down lists
 
 
@@ -49,9 +50,11 @@ def copy_steps(records: DataFrame) -> DataFrame:
 def with_previous(steps: DataFrame) -> DataFrame:
     """Each step beside the copy's step before it (`none` for the first)."""
     order = Window.partitionBy(*COPY_KEYS).orderBy("sequence")
-    return steps.withColumn(
-        "before", F.coalesce(F.lag("step").over(order), F.lit("none"))
-    ).withColumn("before_incarnation", F.lag("incarnation").over(order))
+    return (
+        steps.withColumn("before", F.coalesce(F.lag("step").over(order), F.lit("none")))
+        .withColumn("before_incarnation", F.lag("incarnation").over(order))
+        .withColumn("since", F.coalesce(F.lag("sequence").over(order), F.lit(0)))
+    )
 
 
 def step_breaks(paired: DataFrame) -> DataFrame:
@@ -115,15 +118,23 @@ def still_there(states: DataFrame) -> DataFrame:
 
 
 def ended_with_process(open_copies: DataFrame, runs: DataFrame) -> DataFrame:
-    """Open copies of incarnations that are over: a later one has got past its recovery."""
-    latest = runs.where("opened").agg(F.max("incarnation").alias("latest"))
-    return open_copies.crossJoin(F.broadcast(latest)).where("incarnation < latest")
+    """Open copies of incarnations that are over: a later one has got past its recovery.
+
+    `until`: the record with which it has.
+    """
+    later = Window.orderBy("incarnation").rowsBetween(1, Window.unboundedFollowing)
+    over = runs.select("incarnation", F.min("opened_sequence").over(later).alias("until"))
+    return open_copies.join(F.broadcast(over.where("until is not null")), "incarnation")
 
 
 def lost_at_restart(ended: DataFrame) -> DataFrame:
     """Durable copies that were not recovered."""
     return as_breaks(
-        ended.where("durable"), BreakClass.LOST, F.lit("durable, but not there after the restart")
+        ended.where("durable").withColumns(
+            {"since": F.col("sequence"), "sequence": F.col("until")}
+        ),
+        BreakClass.LOST,
+        F.lit("durable, but not there after the restart"),
     )
 
 
@@ -132,21 +143,19 @@ def queue_breaks(failures: DataFrame, open_copies: DataFrame) -> DataFrame:
     candidates = _candidates(failures, open_copies.where("entered_sequence is not null"))
     certain = candidates.where("certain")
     named = as_breaks(
-        certain.drop("sequence").withColumnRenamed("checkpoint_sequence", "sequence"),
+        certain,
         BreakClass.LOST,
         F.format_string(
             "in the queue by the log (%d), not by the checkpoint (%d)", "computed", "stated"
         ),
     )
-    rest = failures.join(
-        certain.select("incarnation", "node").distinct(), ["incarnation", "node"], "left_anti"
-    )
+    rest = failures.join(certain.select(*_FAILURE).distinct(), [*_FAILURE], "left_anti")
     listed = (
         candidates.where(f"rank <= {NAMED}")
-        .groupBy("incarnation", "node")
+        .groupBy(*_FAILURE)
         .agg(F.array_join(F.sort_array(F.collect_list("message")), ", ").alias("ids"))
     )
-    unnamed = rest.join(listed, ["incarnation", "node"], "left")
+    unnamed = rest.join(listed, [*_FAILURE], "left")
     return named.unionByName(_unnamed_queue_breaks(unnamed))
 
 
@@ -170,24 +179,20 @@ def _unnamed_queue_breaks(failures: DataFrame) -> DataFrame:
 
 def _candidates(failures: DataFrame, open_copies: DataFrame) -> DataFrame:
     """Open copies that a failed checkpoint should have seen; certain if it can only be these."""
-    failed = F.broadcast(
-        failures.where("excess >= 0").select(
-            "incarnation",
-            "node",
-            F.col("sequence").alias("checkpoint_sequence"),
-            *("computed", "stated", "excess", "computed_checksum", "checksum"),
-        )
-    )
-    of_queue = Window.partitionBy("incarnation", "node")
+    terms = ("since", "computed", "stated", "excess", "computed_checksum", "checksum")
+    failed = F.broadcast(failures.where("excess >= 0").select(*_FAILURE, *terms))
+    of_failure = Window.partitionBy(*_FAILURE)
     missing = F.col("computed_checksum").bitwiseXOR(F.col("checksum"))
     return (
-        open_copies.join(failed, ["incarnation", "node"])
-        .where("entered_sequence < checkpoint_sequence")
-        .withColumn("candidates", F.count("*").over(of_queue))
-        .withColumn("rank", F.row_number().over(of_queue.orderBy("position")))
+        open_copies.drop("sequence")
+        .join(failed, ["incarnation", "node"])
+        .where("entered_sequence < sequence")
+        .withColumn("candidates", F.count("*").over(of_failure))
+        .withColumn("all_of_them", F.bit_xor("mix").over(of_failure))
+        .withColumn("rank", F.row_number().over(of_failure.orderBy("position")))
         .withColumn(
             "certain",
-            (F.col("candidates") == F.col("excess"))
+            ((F.col("candidates") == F.col("excess")) & (F.col("all_of_them") == missing))
             | ((F.col("excess") == 1) & (F.col("mix") == missing)),
         )
     )
@@ -205,6 +210,8 @@ def message_states(records: DataFrame) -> DataFrame:
         F.max(F.when(routed, F.col("incarnation"))).alias("incarnation"),
         F.max(F.when(routed, F.coalesce("exchange", "node"))).alias("route"),
         F.max(F.when(routed, F.col("sequence"))).alias("sequence"),
+        F.min(F.when(routed, F.col("sequence"))).alias("first_routed"),
+        F.max(F.when(ended, F.col("sequence"))).alias("last_ended"),
         F.min_by("body_digest", F.when(bodied, F.col("sequence"))).alias("original"),
         F.min(body).alias("least"),
         F.max(body).alias("greatest"),
@@ -235,9 +242,16 @@ def _digest(value: Column) -> Column:
 
 def routed_twice(messages: DataFrame) -> DataFrame:
     """Messages of which more copies ended their route than it made."""
-    over = messages.where("received and ended > routed").withColumn("node", F.col("route"))
+    over = messages.where("received and ended > routed").withColumns(
+        {
+            "node": F.col("route"),
+            "count": F.col("ended") - F.col("routed"),
+            "since": F.col("first_routed"),
+            "sequence": F.col("last_ended"),
+        }
+    )
     return as_breaks(
-        over.withColumn("count", F.col("ended") - F.col("routed")),
+        over,
         BreakClass.DUPLICATE,
         F.format_string("%d copies routed, %d arrived", "routed", "ended"),
     )
@@ -248,16 +262,13 @@ def route_breaks(failures: DataFrame, messages: DataFrame) -> DataFrame:
     short = messages.where("received and ended < routed").withColumn(
         "missing", F.col("routed") - F.col("ended")
     )
-    failed = F.broadcast(
-        failures.where("excess > 0").select(
-            "incarnation", "route", F.col("sequence").alias("checkpoint_sequence"), "excess"
-        )
-    )
-    of_route = Window.partitionBy("incarnation", "route")
+    terms = ("incarnation", "route", "sequence")
+    failed = F.broadcast(failures.where("excess > 0").select(*terms, "since", "excess"))
     candidates = (
-        short.join(failed, ["incarnation", "route"])
-        .where("sequence < checkpoint_sequence")
-        .withColumn("all_missing", F.sum("missing").over(of_route))
+        short.withColumnRenamed("sequence", "routed_sequence")
+        .join(failed, ["incarnation", "route"])
+        .where("routed_sequence < sequence")
+        .withColumn("all_missing", F.sum("missing").over(Window.partitionBy(*terms)))
     )
     certain = candidates.where("all_missing = excess").withColumn("node", F.col("route"))
     named = as_breaks(
@@ -266,7 +277,7 @@ def route_breaks(failures: DataFrame, messages: DataFrame) -> DataFrame:
         F.format_string("%d copies routed, %d arrived", "routed", "ended"),
     )
     rest = failures.where("excess > 0").join(
-        certain.select("incarnation", "route").distinct(), ["incarnation", "route"], "left_anti"
+        certain.select(*terms).distinct(), [*terms], "left_anti"
     )
     return named.unionByName(
         as_breaks(

@@ -257,26 +257,50 @@ def compared(windows: DataFrame, stated: DataFrame, identity: Identity) -> DataF
     )
 
 
-def first_failures(statements_compared: DataFrame, identity: Identity) -> DataFrame:
-    """The first checkpoint of each key at which the identity does not hold."""
-    wrong = (F.col("computed") != F.col("stated")) | (
-        F.col("computed_checksum") != F.col("checksum")
-    )
+def failures(statements_compared: DataFrame, identity: Identity) -> DataFrame:
+    """The checkpoints at which the identity fails, in each key by more than at the one before.
+
+    What was wrong before is taken to be so still, and is not said again: `computed` and `excess`
+    are without it. `since`: the sequence of the checkpoint before; null if there is none.
+    """
     order = Window.partitionBy("incarnation", identity.key).orderBy("sequence")
+    off = F.col("computed") - F.col("stated")
+    other = F.coalesce(F.col("computed_checksum").bitwiseXOR(F.col("checksum")), F.lit(0))
+    said = statements_compared.withColumns({"off": off, "other": other})
+    before = {name: F.coalesce(F.lag(name).over(order), F.lit(0)) for name in ("off", "other")}
+    judged = said.withColumns(
+        {
+            "since": F.lag("sequence").over(order),
+            "off_before": before["off"],
+            "other_before": before["other"],
+        }
+    )
     return (
-        statements_compared.where(wrong)
-        .withColumn("rank", F.row_number().over(order))
-        .where("rank = 1")
-        .drop("rank")
-        .withColumn("excess", F.col("computed") - F.col("stated"))
+        judged.where("off <> off_before or other <> other_before")
+        .withColumns(
+            {
+                "excess": F.col("off") - F.col("off_before"),
+                "computed": F.col("computed") - F.col("off_before"),
+                "computed_checksum": F.col("computed_checksum").bitwiseXOR(F.col("other_before")),
+            }
+        )
+        .drop("off", "other", "off_before", "other_before")
     )
 
 
-def outlet_breaks(failures: DataFrame) -> DataFrame:
+def since_begin(failed: DataFrame, runs: DataFrame) -> DataFrame:
+    """What fails at its first checkpoint does so since its incarnation began."""
+    before = F.lag("last_sequence").over(Window.orderBy("incarnation"))
+    begun = runs.select("incarnation", F.coalesce(before, F.lit(0)).alias("begun"))
+    joined = failed.join(F.broadcast(begun), "incarnation")
+    return joined.withColumn("since", F.coalesce("since", "begun")).drop("begun")
+
+
+def outlet_breaks(failed: DataFrame) -> DataFrame:
     """Outlets whose unsettled deliveries are not what their checkpoint says."""
     stuck = F.when(F.col("excess") > 0, str(BreakClass.STUCK))
     return as_breaks(
-        failures.withColumn("count", F.abs("excess")),
+        failed.withColumn("count", F.abs("excess")),
         stuck.otherwise(str(BreakClass.ORPHAN_SETTLEMENT)),
         F.format_string(
             "outlet %d: %d unsettled by the log, %d by its checkpoint", "link", "computed", "stated"
@@ -286,8 +310,12 @@ def outlet_breaks(failures: DataFrame) -> DataFrame:
 
 def detached_breaks(outlets: DataFrame, summed: DataFrame) -> DataFrame:
     """Outlets that are gone although deliveries of theirs never ended."""
-    detached = summed.where(kind_is(Kind.LINK_DETACHED)).select("incarnation", "link").distinct()
-    stuck = outlets.where("unsettled > 0").join(detached, ["incarnation", "link"], "left_semi")
+    lives = summed.groupBy("incarnation", "link").agg(
+        F.min("first_sequence").alias("since"),
+        F.max("last_sequence").alias("sequence"),
+        F.bool_or(kind_is(Kind.LINK_DETACHED)).alias("gone"),
+    )
+    stuck = outlets.where("unsettled > 0").join(lives.where("gone"), ["incarnation", "link"])
     return as_breaks(
         stuck.withColumn("count", F.col("unsettled")).withColumn("node", F.col("of_node")),
         BreakClass.STUCK,

@@ -81,7 +81,7 @@ def ledger(records: DataFrame) -> DataFrame:
 
 
 def incarnations(summed: DataFrame) -> DataFrame:
-    """Each incarnation: whether it got past its recovery (`opened`), and ended in order."""
+    """Each incarnation: with which record it got past its recovery, if so; if it ended in order."""
     # What is durable of the topology is declared before the first copy is recovered, and what was
     # found of rules, store and log is told.
     past_recovery = ~kind_is(
@@ -92,7 +92,7 @@ def incarnations(summed: DataFrame) -> DataFrame:
         F.min("first_sequence").alias("first_sequence"),
         F.max("last_sequence").alias("last_sequence"),
         F.sum("records").alias("records"),
-        F.bool_or(past_recovery).alias("opened"),
+        F.min(F.when(past_recovery, F.col("first_sequence"))).alias("opened_sequence"),
         F.bool_or(kind_is(Kind.INCARNATION_STOPPED)).alias("stopped"),
     )
 

@@ -54,13 +54,14 @@ footer { margin-top: 40px; color: var(--soft); font-size: 13px; }
 <div><dt>Sequence</dt><dd>$sequence</dd></div>
 <div><dt>Runs of the gateway</dt><dd>$incarnations</dd></div>
 <div class="half"><dt>Time (UTC)</dt><dd>$first to $last</dd></div>
-<div class="half"><dt>Audit log</dt><dd><code>$log</code></dd></div>
+<div class="half"><dt>Audit log</dt><dd><code>$log</code>$half</dd></div>
 </dl>
 <h2>Classes of breaks</h2>
 <p>What was looked for, and how much of it was found.</p>
 <table id="classes"><tbody>$classes</tbody></table>
 <h2>Breaks</h2>
-<p>One line each; the lines of one cause stand in the order of the log.</p>
+<p>One line each, damage of the log first. What cannot be proven without records that cannot be
+read stands last, and is not counted.</p>
 $breaks
 $identities
 <h2>Declared losses</h2>

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting import chain, copies, identities, ledger
+from gateway.accounting.breaks import BreakClass, with_proof
 from gateway.accounting.identities import IDENTITIES, ROUTE, Identity
 from gateway.accounting.source import FORMAT
 from gateway.audit.schema import Kind
@@ -30,6 +31,12 @@ UNUSED: Final = ("time_ms", "delivery_count", "connection", "transaction")
 EXTRA: Final = {"queues": ("gone_with_process", "in_doubt")}
 SHOWN: Final = 500  # rows of a table that the report shows; the Parquet files have them all
 
+# What is proven first, and of that the log's own damage: it is the cause of what is not.
+IN_ORDER: Final = (
+    *("not proven", f"class <> '{BreakClass.LOG_GAP}'"),
+    *("class", "incarnation", "sequence", "message"),
+)
+
 Row = dict[str, Any]  # Any: a cell of a result, for showing
 
 
@@ -38,14 +45,17 @@ class Result:
     """What a reconciliation found; the tables are cut at `SHOWN` rows.
 
     Attributes:
-        classes: breaks by class, counted in copies.
+        breaks: those that are proven first, of them those of the log itself.
+        classes: proven breaks by class, counted in copies.
+        unproven: the others, which may be there for want of records that cannot be read.
         sums: by identity, its terms over everything.
-        log_facts: how much log there is, from when to when.
+        log_facts: how much log there is, from when to when, and how it ends.
     """
 
     log: str
     breaks: list[Row]
     classes: dict[str, int]
+    unproven: dict[str, int]
     queues: list[Row]
     outlets: list[Row]
     routes: list[Row]
@@ -57,12 +67,21 @@ class Result:
     @property
     def balanced(self) -> bool:
         """No break of any class."""
-        return not self.classes
+        return not self.classes and not self.unproven
+
+    @property
+    def half(self) -> str:
+        """The block that the log ends with half of, as while a gateway writes it; empty: none."""
+        return "".join(
+            f"{self.log_facts['newest']} block {row['block']} offset {row['offset']}"
+            for row in (self.log_facts["unfinished"] or ())
+            if self.log_facts["records"]
+        )
 
     @property
     def final(self) -> bool:
         """The last incarnation ended in order: nothing can change any more."""
-        return bool(self.incarnations and self.incarnations[-1]["stopped"])
+        return bool(self.incarnations and self.incarnations[-1]["stopped"]) and not self.half
 
 
 def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
@@ -72,38 +91,43 @@ def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
 
 def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
     """Read, account, write, and say what was found."""
-    segments = read(spark, log, view="segments").coalesce(1).cache()
+    segments = read(spark, log, view="segments").coalesce(1)
+    paired = chain.with_previous(segments).cache()
     with _by_message(read(spark, log)) as records:
         summed = _written(ledger.ledger(records), out / "ledger").coalesce(1)
         stated = records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1).cache()
         runs = ledger.incarnations(summed).cache()
         balances = {of.name: Balance(summed, stated, runs, of) for of in IDENTITIES}
+        failed = {name: identities.since_begin(of.failures, runs) for name, of in balances.items()}
         steps = copies.copy_steps(records.where(ledger.kind_is(*copies.KINDS)))
         open_copies = copies.still_there(copies.copy_states(steps))
         gone = copies.ended_with_process(open_copies, runs)
         messages = copies.message_states(records.where(ledger.kind_is(*copies.KINDS)))
         found = [
-            *log_breaks(segments, stated),
+            *log_breaks(paired, stated),
             copies.step_breaks(copies.with_previous(steps)),
             copies.lost_at_restart(gone),
             copies.mutated(messages),
             copies.routed_twice(messages),
-            copies.queue_breaks(balances["queues"].failures, open_copies),
-            copies.route_breaks(balances["routes"].failures, messages),
-            identities.outlet_breaks(balances["outlets"].failures),
+            copies.queue_breaks(failed["queues"], open_copies),
+            copies.route_breaks(failed["routes"], messages),
+            identities.outlet_breaks(failed["outlets"]),
             identities.detached_breaks(balances["outlets"].totals, summed),
         ]
-        breaks = _written(reduce(DataFrame.unionByName, found), out / "breaks")
+        judged = with_proof(reduce(DataFrame.unionByName, found), chain.doubt(paired))
+        breaks = _written(judged, out / "breaks")
         queues = _written(queue_results(balances["queues"], gone), out / "queues")
         outlets = _written(outlet_results(balances["outlets"], records), out / "outlets")
     routes = _written(balances["routes"].results(), out / "routes")
     results = {"queues": queues, "outlets": outlets, "routes": routes}
-    _written(segments.drop("findings"), out / "segments")
-    counted = breaks.groupBy("class").agg(F.sum("count").alias("count"))
+    plain = [name for name in segments.columns if name not in ("findings", "unfinished")]
+    _written(paired.select(*plain), out / "segments")
+    counted = breaks.groupBy("class", "proven").agg(F.sum("count").alias("count")).collect()
     return Result(
         log=str(log),
-        breaks=_rows(breaks.orderBy("class", "incarnation", "sequence", "message")),
-        classes={row["class"]: row["count"] for row in counted.collect()},
+        breaks=_rows(breaks.orderBy(*map(F.expr, IN_ORDER))),
+        classes={row["class"]: row["count"] for row in counted if row["proven"]},
+        unproven={row["class"]: row["count"] for row in counted if not row["proven"]},
         queues=_rows(queues.orderBy("incarnation", "node")),
         outlets=_rows(results["outlets"].orderBy("incarnation", "link")),
         routes=_rows(results["routes"].orderBy("incarnation", "route")),
@@ -114,7 +138,7 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
             for of in IDENTITIES
         },
         losses=_rows(ledger.losses(summed).orderBy("row")),
-        log_facts=_rows(log_facts(segments))[0],
+        log_facts=_rows(log_facts(paired))[0],
         incarnations=_rows(runs.orderBy("incarnation")),
     )
 
@@ -132,7 +156,7 @@ class Balance:
         self.identity = identity
         self.totals = identities.totals(windows, identity)
         self.compared = identities.compared(windows, said, identity).cache()
-        self.failures = identities.first_failures(self.compared, identity)
+        self.failures = identities.since_begin(identities.failures(self.compared, identity), runs)
 
     def results(self) -> DataFrame:
         """The totals beside the last statement, and whether all statements agreed."""
@@ -141,7 +165,7 @@ class Balance:
             F.max_by("stated", "sequence").alias("last_stated"),
             F.count("*").alias("checkpoints"),
         )
-        failed = self.failures.select(*keys, F.lit(False).alias("balanced"))
+        failed = self.failures.select(*keys, F.lit(False).alias("balanced")).distinct()
         return (
             self.totals.join(last, keys, "left")
             .join(failed, keys, "left")
@@ -181,11 +205,10 @@ def outlet_results(balance: Balance, records: DataFrame) -> DataFrame:
     return balance.results().join(leads, ["incarnation", "link"], "left")
 
 
-def log_breaks(segments: DataFrame, stated: DataFrame) -> list[DataFrame]:
-    """What is wrong with the log itself."""
-    paired = chain.with_previous(segments)
+def log_breaks(paired: DataFrame, stated: DataFrame) -> list[DataFrame]:
+    """What is wrong with the log itself; `paired` by `chain.with_previous`."""
     return [
-        chain.gaps_inside(segments),
+        chain.gaps_inside(paired),
         chain.gaps_between(paired),
         chain.told_differences(stated),
         chain.clock_going_back(paired),
@@ -194,7 +217,7 @@ def log_breaks(segments: DataFrame, stated: DataFrame) -> list[DataFrame]:
 
 
 def log_facts(segments: DataFrame) -> DataFrame:
-    """One row: how much log there is, from when to when."""
+    """One row: how much log there is, from when to when, and how it ends."""
     return segments.agg(
         F.count("*").alias("segments"),
         F.sum("records").alias("records"),
@@ -203,6 +226,8 @@ def log_facts(segments: DataFrame) -> DataFrame:
         F.max("last_sequence").alias("last_sequence"),
         F.min("first_time_ms").alias("first_time_ms"),
         F.max("last_time_ms").alias("last_time_ms"),
+        F.max_by("segment", "ordinal").alias("newest"),
+        F.max_by("unfinished", "ordinal").alias("unfinished"),
     )
 
 

@@ -94,6 +94,8 @@ def summary(result: Result, page: str) -> str:
     ]
     lost = sum(row["count"] for row in result.losses)
     lines.append(f"  losses   {number(lost)} declared by translation")
+    if result.half:
+        lines.append(f"  end      half a block, as a gateway at work leaves it: {result.half}")
     lines += [f"  {line}" for line in break_lines(result)]
     lines.append(f"  report   {page}")
     return "\n".join(lines)
@@ -107,12 +109,23 @@ def _terms_in_words(sums: Row, identity: Identity) -> str:
 
 
 def break_lines(result: Result) -> list[str]:
-    """The first breaks, one line each."""
-    lines = [f"{row['class']}: {break_text(row)}" for row in result.breaks[:LISTED]]
-    rest = sum(result.classes.values()) - sum(row["count"] for row in result.breaks[:LISTED])
+    """The first breaks, one line each; of what cannot be proven, how much it is."""
+    listed = [row for row in result.breaks if row["proven"]][:LISTED]
+    lines = [f"{row['class']}: {break_text(row)}" for row in listed]
+    rest = sum(result.classes.values()) - sum(row["count"] for row in listed)
     if rest > 0:
         lines.append(f"... and {number(rest)} more")
+    if result.unproven:
+        lines.append(
+            f"cannot be proven, since not all records can be read: {unproven_in_words(result)}"
+        )
     return lines
+
+
+def unproven_in_words(result: Result) -> str:
+    """How much of which class may be there for want of records that cannot be read."""
+    counts = sorted(result.unproven.items())
+    return ", ".join(f"{number(count)} {break_class}" for break_class, count in counts)
 
 
 def break_text(row: Row) -> str:
@@ -125,7 +138,12 @@ def break_text(row: Row) -> str:
     if row["node"] is not None:
         where.append(f"{row['node'] or 'default exchange'}")
     place = ", ".join(where)
-    return f"{place}: {row['detail']}" if place else str(row["detail"])
+    text = f"{place}: {row['detail']}" if place else str(row["detail"])
+    if row["proven"]:
+        return text
+    last = row["sequence"]
+    first = min(row["since"] + 1, last)
+    return f"{text} (cannot be proven: of records {first} to {last} not all can be read)"
 
 
 def html_page(result: Result) -> str:
@@ -137,6 +155,7 @@ def html_page(result: Result) -> str:
         verdict=escape(verdict(result).capitalize()),
         sentence=escape(_sentence(result)),
         log=escape(result.log),
+        half=escape(f", which ends with half a block: {result.half}" if result.half else ""),
         records=number(facts["records"] or 0),
         segments=number(facts["segments"]),
         octets=octets(facts["octets"]),
@@ -154,9 +173,16 @@ def html_page(result: Result) -> str:
 def _sentence(result: Result) -> str:
     if not result.balanced:
         found = sum(result.classes.values())
+        unproven = ""
+        if result.unproven:
+            unproven = (
+                " What else does not add up cannot be proven, since not all records can be read: "
+                f"{unproven_in_words(result)}."
+            )
         if found == 1:
-            return "One break was found. It is listed below with its message or its place."
-        return f"{number(found)} breaks were found, listed below with their messages or places."
+            return f"One break was found, listed below with its message or its place.{unproven}"
+        listed = "breaks were found, listed below with their messages or places"
+        return f"{number(found)} {listed}.{unproven}"
     if result.final:
         return "Every copy of every message is accounted for, and the log is whole."
     return (
@@ -172,9 +198,11 @@ def _class_table(result: Result) -> str:
             rows.append((str(break_class), "later", "not looked for by this job yet", "mute"))
             continue
         count = result.classes.get(str(break_class), 0)
-        rows.append(
-            (str(break_class), number(count), MEANINGS[break_class], "bad" if count else "good")
-        )
+        meaning, unproven = MEANINGS[break_class], result.unproven.get(str(break_class), 0)
+        if unproven:
+            meaning += f"; {number(unproven)} cannot be proven"
+        state = "bad" if count else "mute" if unproven else "good"
+        rows.append((str(break_class), number(count), meaning, state))
     return "".join(
         f'<tr><td><code>{name}</code></td><td class="n {state}">{count}</td>'
         f"<td>{escape(meaning)}</td></tr>"

@@ -7,7 +7,9 @@ digests            what messages and queues are compared by
 segment            writes them to files, on the commit thread
 segment_file       one of these files: what of it is surely on disk
 whereabouts        whether a file that is written is still where it was
-reader             reads and verifies them
+reader             reads them
+salvage            and what stands behind damage
+verify             is a whole log as it was written
 ends               where the log begins and ends, as the store remembers it
 last_nodes         which node a copy was in, by the log alone
 ahead              whether the log goes on behind all that the store knows

@@ -1,16 +1,14 @@
-"""Reads and verifies segments: for `audit cat`, for the writer at start, and inside Spark tasks.
+"""Reads segments: for `audit cat`, for the writer at start, and inside Spark tasks.
 
 A segment is read up to its first damaged octet; what came before it is good, and `Damage` says
-where it is and what is wrong. `verify` looks at a whole log: checksums, the sequence numbers
-without a gap from 1 on, the chain of hashes from segment to segment, and what the gateway itself
-recorded of a log that had been changed. Standard library only.
+where it is and what is wrong. `salvage` goes on behind it, `verify` looks at a whole log. Standard
+library only.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from hashlib import sha256
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -19,7 +17,6 @@ from gateway.audit.schema import (
     ALIASES,
     BLOCK_HEADER,
     FIELD_NAMES,
-    FIELDS,
     LAYOUTS,
     MAX_LENGTH,
     NAME_ENTRY,
@@ -37,13 +34,11 @@ from gateway.audit.schema import (
     segment_numbers,
     unsigned,
 )
-from gateway.files.whole import read_segment
 
 FIRST: Final = "0" * 64  # the hash "before" the first segment of a log
 ALL: Final = f"*{SEGMENT_SUFFIX}"
 
 _BLOCK_KINDS: Final = frozenset(BlockKind)
-_KIND_AT: Final = FIELDS[FIELD_NAMES.index("kind")].offset  # in a record of any version
 
 
 class Header(NamedTuple):
@@ -86,8 +81,8 @@ class Damage(NamedTuple):
 
     def __str__(self) -> str:
         """One line for people."""
-        numbers = f" (expected {self.expected}, found {self.found})" if self.expected else ""
-        return f"{self.segment} block {self.block} offset {self.offset}: {self.problem}{numbers}"
+        where = f"{self.segment} block {self.block} offset {self.offset}"
+        return f"{where}: {self.problem}{numbers_in_words(self.expected, self.found)}"
 
 
 class Segment:
@@ -154,11 +149,17 @@ class Segment:
         self.torn = torn
 
     def blocks(self) -> Iterator[Block]:
-        """The good blocks in order."""
+        """The good blocks in order, up to the first damage."""
+        for block in self.blocks_from(self.good, 0):
+            self.good = block.end
+            yield block
+
+    def blocks_from(self, offset: int, index: int) -> Iterator[Block]:
+        """The good blocks in order, from the one of this number that begins at `offset`."""
         octets, end = self.octets, len(self.octets)
         if self.header is None:
             return
-        offset, index, version = self.good, 0, self.header.schema
+        version = self.header.schema
         record_octets = self.layout.octets
         while offset < end:
             start = offset + BLOCK_HEADER.size
@@ -179,7 +180,6 @@ class Segment:
             if crc32(octets[start:stop], crc32(octets[offset + 4 : start])) != checksum:
                 self._stop(index, offset, "block checksum differs")
                 return
-            self.good = stop
             yield Block(index, offset, kind, flags, start, stop, record_octets)
             offset, index = stop, index + 1
 
@@ -196,6 +196,22 @@ def _implausible(length: int, kind: int, record_octets: int) -> str:
     if kind == BlockKind.RECORDS and (length == 0 or length % record_octets):
         return "block length is not a whole number of records"
     return ""
+
+
+def numbers_in_words(expected: int, found: int) -> str:
+    """What a damage says of sequence numbers, in brackets; empty if that is nothing.
+
+    `found` 0: nothing came behind it.
+    """
+    if not expected or found == expected:
+        return ""
+    if not found:
+        return f" (record {expected} and all behind it are missing)"
+    if found == expected + 1:
+        return f" (record {expected} is missing)"
+    if found > expected:
+        return f" (records {expected} to {found - 1} are missing)"
+    return f" (expected record {expected}, found {found})"
 
 
 def names_in(octets: bytes, block: Block) -> Iterator[tuple[int, str]]:
@@ -260,92 +276,23 @@ def other_files(directory: Path) -> list[Path]:
     return sorted(path for path in directory.glob(ALL) if not segment_numbers(path.name)[0])
 
 
-def verify(directory: Path) -> list[Damage]:
-    """Everything that is wrong with a log, in order; empty if it is whole.
-
-    A log begins with record 1: what comes first with a higher number has lost what was before it.
-    """
-    found: list[Damage] = []
-    previous: Segment | None = None
-    expected = 1
-    for path in segment_paths(directory):
-        segment = Segment(path.name, read_segment(path))
-        if previous is not None:
-            found += chain_damage(previous, segment)
-        expected = _verify_blocks(segment, expected, found)
-        previous = segment
-    return found
-
-
-def verify_segment(path: Path) -> list[Damage]:
-    """What is wrong within one segment."""
-    found: list[Damage] = []
-    _verify_blocks(Segment(path.name, read_segment(path)), 0, found)
-    return found
-
-
-def _verify_blocks(segment: Segment, expected: int, found: list[Damage]) -> int:
-    """Add what is wrong; the next sequence number, of which 0 means any."""
-    texts: dict[int, str] = {0: ""}
-    for block in segment.blocks():
-        if block.kind == BlockKind.NAMES:
-            texts.update(names_in(segment.octets, block))
-            continue
-        broken = sequence_break(segment.octets, block, expected)
-        if broken:
-            found.append(Damage(segment.name, block.ordinal, broken[0], "gap", *broken[1:]))
-        expected = last_sequence(segment.octets, block) + 1
-        found += _told_differences(segment, block, texts)
-    if segment.damage:
-        found.append(segment.damage)
-    return expected
-
-
-def _told_differences(segment: Segment, block: Block, texts: dict[int, str]) -> list[Damage]:
-    """What the gateway found at a start to be not as it had left it; recorded there for ever."""
-    octets = segment.octets
-    if Kind.LOG_DIFFERS not in octets[block.start + _KIND_AT : block.end : block.record_octets]:
-        return []
-    found: list[Damage] = []
-    for at in block.places():
-        if octets[at + _KIND_AT] == Kind.LOG_DIFFERS:
-            told = _shown(segment.layout.record.unpack_from(octets, at), texts)
-            problem = (
-                "the gateway started with a log that was not what it had left: "
-                f"{told['segment']} {told['problem']} (record {told['expected']})"
-            )
-            found.append(Damage(segment.name, block.ordinal, at, problem))
-    return found
-
-
-def chain_damage(before: Segment, segment: Segment) -> list[Damage]:
-    """Whether `segment` continues the one before it: its number, and the hash that it quotes."""
-    if before.header is None or segment.header is None:
-        return []
-    if segment.header.number != before.header.number + 1:
-        missing = before.header.number + 1
-        number = segment.header.number
-        return [Damage(segment.name, 0, 0, "segment missing or moved", missing, number)]
-    if segment.header.previous_sha256 != sha256(before.octets).hexdigest():
-        return [Damage(segment.name, 0, 0, f"chain broken: {before.name} was changed")]
-    return []
-
-
-def records(segment: Segment) -> Iterator[dict[str, Any]]:
+def records(segment: Segment, blocks: Iterable[Block] | None = None) -> Iterator[dict[str, Any]]:
     """The records of a segment as JSON-ready values, with names, digests in hex, aliases.
 
-    Any: what `json.dumps` takes.
+    `blocks`: of those only, as they were read; else of all before the first damage. Any: what
+    `json.dumps` takes.
     """
     texts: dict[int, str] = {0: ""}
-    for block in segment.blocks():
+    for block in segment.blocks() if blocks is None else blocks:
         if block.kind == BlockKind.NAMES:
             texts.update(names_in(segment.octets, block))
             continue
         for values in segment.rows(block):
-            yield _shown(values, texts)
+            yield shown(values, texts)
 
 
-def _shown(values: tuple[int, ...], texts: dict[int, str]) -> dict[str, Any]:
+def shown(values: tuple[int, ...], texts: dict[int, str]) -> dict[str, Any]:
+    """One record, by its names. Any: as in `records`."""
     raw = dict(zip(FIELD_NAMES, values, strict=False))  # the fields of its version
     kind = raw.pop("kind")
     aliases = ALIASES.get(Kind(kind), {}) if kind in _KIND_NAMES else {}

@@ -20,9 +20,9 @@ from gateway.audit.reader import (
     other_files,
     records,
     segment_paths,
-    verify,
-    verify_segment,
 )
+from gateway.audit.salvage import Salvage
+from gateway.audit.verify import verify, verify_segment
 from gateway.cli.features import HEAD, table, uses_in
 from gateway.cli.options import FILE, check_text
 from gateway.cli.trace import Trace
@@ -34,11 +34,12 @@ from gateway.store import outside
 from gateway.store.sqlite import FILE_NAME
 
 NOT_COMPARED: Final = 3
+NOT_RUN: Final = 3  # of `reconcile`
 
 
 @final
 class Reading:
-    """The records of segments; `broken`: something of them cannot be read, and was told of."""
+    """The records of segments, behind damage too; `broken`: there was some, and was told of."""
 
     def __init__(self, files: list[pathlib.Path]) -> None:
         self.broken = False
@@ -47,11 +48,11 @@ class Reading:
     def records(self) -> Iterator[dict[str, Any]]:
         """In their order. Any: as `reader.records`."""
         for file in self._files:
-            segment = _read(file)
-            yield from records(segment)
-            if segment.damage is not None:
+            salvage = Salvage(_read(file))
+            yield from records(salvage.segment, salvage.blocks())
+            for damage in salvage.damages:
                 self.broken = True
-                click.echo(f"amqp-gateway: {segment.damage}", err=True)
+                click.echo(f"amqp-gateway: {damage}", err=True)
 
 
 def default_log() -> pathlib.Path:
@@ -176,17 +177,20 @@ def verify_log(log: pathlib.Path | None) -> None:
         checked = verify(log) if log.is_dir() else verify_segment(log)
     except OSError as error:
         raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
-    found: list[Damage | Difference] = [*checked, *different, *older]
+    found: list[Damage | Difference] = [*checked.damages, *different, *older]
     for damage in found:
         click.echo(click.style("LOG_GAP ", fg="red") + str(damage))
     for line in broken:
         click.echo(click.style("STORE ", fg="red") + line)
     if untold:
         click.echo(f"not compared with the store: {untold}", err=True)
+    if checked.unfinished is not None:
+        click.echo(f"half written, as by a gateway at work: {checked.unfinished}", err=True)
     for other in other_files(log):
         click.echo(f"no segment, and not looked at: {other.name}", err=True)
     if not found and not broken:
-        whole = "no damage found, but where it ends nobody knows" if untold else "whole"
+        whole = "whole" if checked.unfinished is None else "whole, up to a block half written"
+        whole = "no damage found, but where it ends nobody knows" if untold else whole
         click.echo(f"{len(files)} segments, {octets} octets: {whole}")
     click.get_current_context().exit(1 if found or broken else NOT_COMPARED if untold else 0)
 
@@ -197,6 +201,7 @@ def verify_log(log: pathlib.Path | None) -> None:
 Examples:
   amqp-gateway reconcile
   amqp-gateway reconcile /var/lib/amqp-gateway/audit --out report
+  amqp-gateway reconcile /backups/monday/audit --require-final
 """
 )
 @click.argument("log", required=False, type=FILE)
@@ -208,19 +213,41 @@ Examples:
     help="Directory for the report and the Parquet files.",
 )
 @click.option("--master", default="local[*]", show_default=True, help="Spark master.")
-def reconcile(log: pathlib.Path | None, out: pathlib.Path, master: str) -> None:
+@click.option(
+    "--require-final",
+    is_flag=True,
+    help="Exit code 4 where it is balanced so far: the gateway had not ended in order.",
+)
+def reconcile(
+    log: pathlib.Path | None, out: pathlib.Path, master: str, require_final: bool
+) -> None:
     """Prove from an audit log that every message is accounted for (Spark).
 
-    Exit code 0: balanced; 1: not; 2: it could not be run.
+    Damage of the log costs the records that it has, and is told first (LOG_GAP). What only these
+    could explain is listed as "cannot be proven", and not counted.
+
+    Exit code 0: balanced; 1: not; 2: wrong arguments; 3: it could not be run; 4: balanced so far,
+    with --require-final.
     """
-    click.get_current_context().exit(run_reconciliation(log or default_log(), out, master))
+    options = ("--require-final",) if require_final else ()
+    ended = run_reconciliation(log or default_log(), out, master, *options)
+    click.get_current_context().exit(ended)
 
 
-def run_reconciliation(log: pathlib.Path, out: pathlib.Path, master: str = "local[*]") -> int:
+def run_reconciliation(
+    log: pathlib.Path, out: pathlib.Path, master: str = "local[*]", *flags: str
+) -> int:
     """Run the job in a process of its own, since the gateway never imports Spark; its exit code."""
     command = [sys.executable, "-P", "-m", "gateway.accounting", "reconcile"]
-    options = [f"--out={out}", f"--master={master}"]  # whose values may begin with "-"
-    done = subprocess.run([*command, *options, "--", str(log)], check=False)
+    options = [f"--out={out}", f"--master={master}", *flags]  # whose values may begin with "-"
+    try:
+        done = subprocess.run([*command, *options, "--", str(log)], check=False)
+    except (OSError, ValueError) as error:  # no memory for it, a name that none can have
+        click.echo(f"reconcile: {error}", err=True)
+        return NOT_RUN
+    if done.returncode < 0:
+        click.echo(f"reconcile: it was ended by signal {-done.returncode}", err=True)
+        return NOT_RUN
     return done.returncode
 
 

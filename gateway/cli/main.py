@@ -26,7 +26,9 @@ EPILOG = """
 Exit codes:
   0  done
   1  it cannot be done, or the answer is no
-  2  wrong arguments, or a wrong configuration; reconcile: it could not be run
+  2  wrong arguments, or a wrong configuration
+  3  audit verify, check --may: it cannot be told; reconcile: it could not be run
+  4  reconcile --require-final: balanced, but only so far
 """
 
 

@@ -12,14 +12,23 @@ FINDING = (
 SCHEMA = (
     "segment string, ordinal bigint, number bigint, incarnation bigint, previous_sha256 string, "
     "sha256 string, first_sequence bigint, last_sequence bigint, first_time_ms bigint, "
-    f"last_time_ms bigint, damaged boolean, findings array<{FINDING}>"
+    f"last_time_ms bigint, damaged boolean, unfinished array<{FINDING}>, "
+    f"findings array<{FINDING}>, unnamed_from bigint, unnamed_to bigint"
+)
+NAMES = (
+    *("segment", "ordinal", "number", "incarnation", "previous_sha256", "sha256"),
+    *("first_sequence", "last_sequence", "first_time_ms", "last_time_ms", "damaged"),
+    *("unfinished", "findings", "unnamed_from", "unnamed_to"),
 )
 WHOLE = {
     "incarnation": 1,
     "first_time_ms": 1,
     "last_time_ms": 1,
     "damaged": False,
+    "unfinished": [],
     "findings": [],
+    "unnamed_from": None,
+    "unnamed_to": None,
 }
 FIRST = WHOLE | {
     "segment": "one",
@@ -39,14 +48,24 @@ SECOND = WHOLE | {
     "first_sequence": 11,
     "last_sequence": 20,
 }
+THIRD = SECOND | {
+    "segment": "three",
+    "ordinal": 2,
+    "number": 3,
+    "previous_sha256": "b",
+    "sha256": "c",
+    "first_sequence": 21,
+    "last_sequence": 30,
+}
+BEHIND = (3, 777, "block checksum differs", 5, None, None)  # and no record comes behind it
+BEFORE = (1, 99, "block checksum differs", None, 14, None)  # the first record behind it is 14
+HALF = (4, 888, "incomplete block", None, None, None)
 
 
 @pytest.fixture
 def paired(frames):
-    names = [part.split()[0] for part in SCHEMA.split(", ")[:11]] + ["findings"]
-
     def segments(*rows: dict):
-        table = frames.table(SCHEMA, *(tuple(row[name] for name in names) for row in rows))
+        table = frames.table(SCHEMA, *(tuple(row[name] for name in NAMES) for row in rows))
         return chain.with_previous(table)
 
     return segments
@@ -54,6 +73,11 @@ def paired(frames):
 
 def details(breaks) -> list[tuple]:
     return [(row["segment"], row["detail"]) for row in breaks.collect()]
+
+
+def ranges(frame) -> list[tuple]:
+    (row,) = chain.doubt(frame).collect()
+    return sorted((each["first"], each["last"]) for each in row["doubt"])
 
 
 def test_a_whole_chain_has_no_gaps(paired):
@@ -66,6 +90,7 @@ def test_a_whole_chain_has_no_gaps(paired):
 def test_a_log_that_does_not_begin_at_the_beginning_is_a_gap(paired):
     ((segment, detail),) = details(chain.gaps_between(paired(SECOND)))
     assert (segment, detail[:36]) == ("two", "segment number 2 where 1 belongs: a ")
+    assert detail.endswith("was moved (records 1 to 10 are missing)")
 
 
 def test_a_log_whose_first_record_is_not_the_first_is_a_gap(paired):
@@ -119,10 +144,80 @@ def test_damage_is_told_once_and_where_it_is(paired):
     assert row["detail"] == "block checksum differs"
 
 
+def test_what_is_missing_at_the_end_of_a_segment_is_told_with_its_damage_alone(paired):
+    damaged = FIRST | {"last_sequence": 4, "sha256": "c", "damaged": True, "findings": [BEHIND]}
+    frame = paired(damaged, SECOND, THIRD)
+    assert details(chain.gaps_between(frame)) == []
+    told = "block checksum differs (records 5 to 10 are missing)"
+    assert details(chain.gaps_inside(frame)) == [("one", told)]
+    assert ranges(frame) == [(5, 10)]
+
+
+def test_what_is_missing_at_the_beginning_of_a_segment_is_told_with_its_damage_alone(paired):
+    damaged = SECOND | {"first_sequence": 14, "damaged": True, "findings": [BEFORE]}
+    told = "block checksum differs (records 11 to 13 are missing)"
+    frame = paired(FIRST, damaged)
+    assert details(chain.gaps_between(frame)) == []
+    assert details(chain.gaps_inside(frame)) == [("two", told)]
+    alone = paired(damaged | {"number": 1})
+    assert details(chain.gaps_between(alone)) == []
+    assert ranges(alone) == [(1, 13)]
+
+
+def test_damage_at_the_end_of_the_log_says_that_nothing_is_behind_it(paired):
+    damaged = FIRST | {"last_sequence": 4, "damaged": True, "findings": [BEHIND]}
+    told = "block checksum differs (record 5 and all behind it are missing)"
+    assert details(chain.gaps_inside(paired(damaged))) == [("one", told)]
+
+
+def test_a_segment_of_which_nothing_can_be_read_is_one_gap(paired):
+    nothing = SECOND | dict.fromkeys(("first_sequence", "last_sequence", "previous_sha256"))
+    finding = (0, 0, "not an audit segment", None, None, None)
+    frame = paired(FIRST, nothing | {"damaged": True, "findings": [finding]}, THIRD)
+    assert details(chain.gaps_between(frame)) == []
+    told = "not an audit segment (records 11 to 20 are missing)"
+    assert details(chain.gaps_inside(frame)) == [("two", told)]
+    assert ranges(frame) == [(11, 20)]
+
+
+def test_half_a_block_at_the_end_of_the_log_is_no_gap_and_elsewhere_it_is(paired):
+    half = {"unfinished": [HALF]}
+    assert details(chain.gaps_inside(paired(FIRST, SECOND | half))) == []
+    frame = paired(FIRST | half | {"last_sequence": 8, "sha256": "c"}, SECOND)
+    told = "incomplete block (records 9 to 10 are missing)"
+    assert details(chain.gaps_inside(frame)) == [("one", told)]
+    assert details(chain.gaps_between(frame)) == []
+    assert ranges(frame) == [(9, 10)]
+
+
+def test_half_a_block_and_nothing_else_is_a_gap(paired):
+    nothing = FIRST | dict.fromkeys(("first_sequence", "last_sequence", "previous_sha256"))
+    frame = paired(nothing | {"unfinished": [HALF]})
+    told = "incomplete block (record 1 and all behind it are missing)"
+    assert details(chain.gaps_inside(frame)) == [("one", told)]
+
+
+def test_a_cut_behind_damage_in_the_middle_of_a_segment_is_told(paired):
+    finding = (3, 777, "block checksum differs", 5, 7, None)
+    damaged = FIRST | {"last_sequence": 8, "damaged": True, "findings": [finding]}
+    assert details(chain.gaps_between(paired(damaged, SECOND))) == [
+        ("two", "one ends with sequence 8, this one begins with 11")
+    ]
+
+
+def test_in_doubt_is_what_is_missing_what_is_there_twice_and_what_has_no_name(paired):
+    gap = (0, 100, "sequence gap", 3, 5, None)
+    again = SECOND | {"first_sequence": 8}
+    unnamed = THIRD | {"unnamed_from": 23, "unnamed_to": 27}
+    frame = paired(FIRST | {"findings": [gap]}, again, unnamed)
+    assert ranges(frame) == [(3, 4), (8, 10), (23, 27)]
+    assert ranges(paired(FIRST, SECOND, THIRD)) == []
+
+
 def test_a_sequence_gap_says_what_was_expected(paired):
     gap = FIRST | {"findings": [(0, 100, "sequence gap", 3, 5, None)]}
     assert details(chain.gaps_inside(paired(gap))) == [
-        ("one", "sequence gap (expected sequence 3, found 5)")
+        ("one", "sequence gap (records 3 to 4 are missing)")
     ]
 
 
@@ -134,6 +229,11 @@ def test_a_clock_that_goes_back_is_found_inside_and_between(paired):
         ("two", "the clock goes back by 5 ms"),
     ]
     assert details(chain.gaps_inside(frame)) == []
+
+
+def test_the_clock_of_a_segment_that_was_moved_is_not_told(paired):
+    moved = FIRST | {"ordinal": 1, "first_time_ms": 1}
+    assert details(chain.clock_going_back(paired(SECOND | {"last_time_ms": 9}, moved))) == []
 
 
 def test_drift_is_told_by_its_worst_beyond_the_limit(frames):

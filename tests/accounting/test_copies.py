@@ -93,13 +93,26 @@ def open_copies(frames, *lines: dict):
 
 
 def runs(frames, *numbers: int):
-    return frames.table("incarnation bigint, opened boolean", *((n, True) for n in numbers))
+    return frames.table(
+        "incarnation bigint, opened_sequence bigint", *((n, 9 * n) for n in numbers)
+    )
 
 
 def test_a_durable_copy_that_is_not_recovered_is_lost_with_its_id(frames):
     still = open_copies(frames, ENTERED, SENT)
     gone = copies.ended_with_process(still, runs(frames, 1, 2))
     assert found(copies.lost_at_restart(gone)) == [("LOST", 5, "q", 1)]
+    assert spans(copies.lost_at_restart(gone)) == [(2, 18)]
+
+
+def spans(breaks) -> list[tuple]:
+    """Between which records something shows that a missing one may explain."""
+    return [(row["since"], row["sequence"]) for row in breaks.collect()]
+
+
+def test_a_step_is_judged_by_the_one_before_it_or_by_all_the_log(frames):
+    steps = copies.copy_steps(frames.records(ACCEPTED, {"kind": Kind.CLOCK}, ACCEPTED))
+    assert spans(copies.step_breaks(copies.with_previous(steps))) == [(0, 1), (1, 3)]
 
 
 def test_a_transient_copy_goes_with_its_process(frames):
@@ -120,34 +133,49 @@ def test_what_is_open_in_the_last_incarnation_is_not_gone(frames):
 
 FAILED = (
     "incarnation bigint, node string, sequence bigint, computed bigint, stated bigint, "
-    "excess bigint, computed_checksum bigint, checksum bigint"
+    "excess bigint, computed_checksum bigint, checksum bigint, since bigint"
 )
 
 
 def test_a_copy_that_the_depth_lacks_is_lost_by_name_if_it_is_the_only_one(frames):
     still = open_copies(frames, ENTERED)
-    failed = frames.table(FAILED, (1, "q", 10, 1, 0, 1, 77, 0))
+    failed = frames.table(FAILED, (1, "q", 10, 1, 0, 1, 77, 0, 4))
     assert found(copies.queue_breaks(failed, still)) == [("LOST", 5, "q", 1)]
+    assert spans(copies.queue_breaks(failed, still)) == [(4, 10)]
 
 
 def test_the_checksum_tells_which_of_several_is_lost(frames):
     other = ENTERED | {"message": 6, "position": 2, "mix": 1024}
     still = open_copies(frames, ENTERED, other)
-    failed = frames.table(FAILED, (1, "q", 10, 2, 1, 1, 77 ^ 1024, 77))
+    failed = frames.table(FAILED, (1, "q", 10, 2, 1, 1, 77 ^ 1024, 77, 4))
     assert found(copies.queue_breaks(failed, still)) == [("LOST", 6, "q", 1)]
+
+
+def test_only_a_copy_with_the_right_checksum_is_named(frames):
+    failed = frames.table(FAILED, (1, "q", 10, 1, 0, 1, 1024, 0, 4))
+    (row,) = copies.queue_breaks(failed, open_copies(frames, ENTERED)).collect()
+    assert (row["class"], row["message"], row["certain"]) == ("LOST", None, False)
+
+
+def test_of_two_checkpoints_of_a_queue_each_names_what_it_lacks(frames):
+    other = ENTERED | {"message": 6, "position": 2, "mix": 1024}
+    rows = ((1, "q", 10, 1, 0, 1, 77, 0, 4), (1, "q", 20, 1, 0, 1, 1024, 0, 10))
+    breaks = copies.queue_breaks(frames.table(FAILED, *rows), open_copies(frames, ENTERED, other))
+    assert found(breaks) == [("LOST", 5, "q", 1), ("LOST", 6, "q", 1)]
+    assert sorted(spans(breaks)) == [(4, 10), (10, 20)]
 
 
 def test_where_it_cannot_be_told_the_candidates_are_listed(frames):
     others = [ENTERED | {"message": n, "position": n, "mix": n} for n in (6, 7)]
     still = open_copies(frames, ENTERED, *others)
-    failed = frames.table(FAILED, (1, "q", 10, 3, 1, 2, 0, 0))
+    failed = frames.table(FAILED, (1, "q", 10, 3, 1, 2, 0, 0, 4))
     (row,) = copies.queue_breaks(failed, still).collect()
     assert (row["class"], row["message"], row["count"], row["certain"]) == ("LOST", None, 2, False)
     assert row["detail"].endswith("among messages 5, 6, 7")
 
 
 def test_more_in_the_queue_than_the_log_says_is_a_duplicate(frames):
-    failed = frames.table(FAILED, (1, "q", 10, 0, 1, -1, 0, 77))
+    failed = frames.table(FAILED, (1, "q", 10, 0, 1, -1, 0, 77, 4))
     still = open_copies(frames, ENTERED, SENT, ACCEPTED)
     assert found(copies.queue_breaks(failed, still)) == [("DUPLICATE", None, "q", 1)]
 
@@ -159,6 +187,7 @@ def test_a_body_that_changes_on_its_way_is_mutated(frames):
     sent = SENT | {"body_digest": 8}
     messages = copies.message_states(frames.records(RECEIVED, sent))
     assert found(copies.mutated(messages)) == [("MUTATED", 5, None, 1)]
+    assert spans(copies.mutated(messages)) == [(None, 2)]  # whatever may be missing
 
 
 def test_a_translated_body_may_differ_and_one_that_was_not_hashed_is_not_compared(frames):
@@ -169,17 +198,19 @@ def test_a_translated_body_may_differ_and_one_that_was_not_hashed_is_not_compare
 
 ROUTE_FAILED = (
     "incarnation bigint, route string, sequence bigint, computed bigint, stated bigint, "
-    "excess bigint"
+    "excess bigint, since bigint"
 )
 
 
 def test_a_copy_that_never_arrives_is_lost_with_its_message(frames):
     messages = copies.message_states(frames.records(RECEIVED, ENTERED | {"exchange": "x"}))
-    failed = frames.table(ROUTE_FAILED, (1, "x", 10, 1, 0, 1))
+    failed = frames.table(ROUTE_FAILED, (1, "x", 10, 1, 0, 1, 4))
     assert found(copies.route_breaks(failed, messages)) == [("LOST", 5, "x", 1)]
+    assert spans(copies.route_breaks(failed, messages)) == [(4, 10)]
 
 
 def test_more_arrivals_than_copies_are_duplicates(frames):
     one = RECEIVED | {"copies": 1}
     messages = copies.message_states(frames.records(one, ENTERED, ENTERED | {"node": "r"}))
     assert found(copies.routed_twice(messages)) == [("DUPLICATE", 5, "x", 1)]
+    assert spans(copies.routed_twice(messages)) == [(1, 3)]

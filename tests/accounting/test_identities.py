@@ -36,7 +36,7 @@ def failures(frames, identity, *lines: dict):
     records = frames.records(*lines)
     windows = identities.sums(ledger(records), identity)
     said = identities.statements(records, identity)
-    return identities.first_failures(identities.compared(windows, said, identity), identity)
+    return identities.failures(identities.compared(windows, said, identity), identity)
 
 
 def totals(frames, identity, *lines: dict) -> dict:
@@ -64,6 +64,30 @@ def test_a_depth_that_the_log_does_not_give_fails_at_its_first_checkpoint(frames
 def test_the_right_depth_with_other_copies_fails_by_its_checksum(frames):
     (row,) = failures(frames, QUEUE, ENTERED, queue_checkpoint(1, 8)).collect()
     assert (row["excess"], row["computed_checksum"], row["checksum"]) == (0, 7, 8)
+
+
+def test_a_failure_is_of_the_time_since_the_checkpoint_before_or_the_begin_of_its_run(frames):
+    runs = frames.table("incarnation bigint, last_sequence bigint", (1, 40), (2, 90))
+    lines = (ENTERED, queue_checkpoint(1, 7), ENTERED | {"window": 1}, queue_checkpoint(1, 7, 2))
+    late = failures(frames, QUEUE, *lines)
+    assert [row["since"] for row in identities.since_begin(late, runs).collect()] == [2]
+    for incarnation, since in ((1, 0), (2, 40)):
+        lost = (line | {"incarnation": incarnation} for line in (ENTERED, queue_checkpoint(0, 0)))
+        early = failures(frames, QUEUE, *lost)
+        assert [row["since"] for row in identities.since_begin(early, runs).collect()] == [since]
+
+
+def test_what_a_checkpoint_has_said_is_not_said_again_but_what_is_wrong_behind_it_is(frames):
+    lines = (
+        *(ENTERED, queue_checkpoint(0, 0), ENTERED | {"window": 1, "mix": 9}),
+        *(queue_checkpoint(1, 9, 2), queue_checkpoint(0, 0, 3)),
+    )
+    failed = failures(frames, QUEUE, *lines).orderBy("sequence").collect()
+    terms = ("since", "sequence", "computed", "stated", "excess", "computed_checksum", "checksum")
+    assert [tuple(row[name] for name in terms) for row in failed] == [
+        (None, 2, 1, 0, 1, 7, 0),
+        (4, 5, 1, 0, 1, 9, 0),
+    ]
 
 
 def test_a_checkpoint_of_a_queue_that_nothing_happened_to_must_say_nothing(frames):
@@ -137,7 +161,9 @@ def test_an_outlet_that_is_gone_owes_nothing(frames):
     records = frames.records(SENT, gone)
     summed = ledger(records)
     outlets = identities.totals(identities.sums(summed, OUTLET), OUTLET)
-    assert found(identities.detached_breaks(outlets, summed)) == [("STUCK", None, "q", 1)]
+    breaks = identities.detached_breaks(outlets, summed)
+    assert found(breaks) == [("STUCK", None, "q", 1)]
+    assert [(row["since"], row["sequence"]) for row in breaks.collect()] == [(1, 2)]
 
 
 def test_a_route_counts_copies_and_what_became_of_them(frames):
@@ -159,7 +185,7 @@ def test_a_route_that_no_checkpoint_names_has_nothing_pending_at_the_end(frames)
     windows = identities.sums(summed, ROUTE)
     said = identities.statements(records, ROUTE)
     implied = identities.with_implied(said, windows, incarnations(summed))
-    failed = identities.first_failures(identities.compared(windows, implied, ROUTE), ROUTE)
+    failed = identities.failures(identities.compared(windows, implied, ROUTE), ROUTE)
     assert [(row["route"], row["excess"]) for row in failed.collect()] == [("x", 1)]
     running = incarnations(ledger(frames.records(RECEIVED)))
     assert identities.with_implied(said, windows, running).count() == 0
@@ -175,9 +201,9 @@ def test_incarnations_say_whether_they_opened_and_stopped(frames):
         {"kind": Kind.RECOVERED, "incarnation": 2},
     )
     table = incarnations(ledger(frames.records(*lines))).orderBy("incarnation")
-    assert [(row["opened"], row["stopped"]) for row in table.collect()] == [
-        (True, True),
-        (False, False),
+    assert [(row["opened_sequence"], row["stopped"]) for row in table.collect()] == [
+        (2, True),
+        (None, False),
     ]
 
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.audit_logs import UNREADABLE, balanced_log, put_unreadable
@@ -12,8 +13,8 @@ from gateway.accounting import __main__ as program
 from gateway.accounting import bundle, java
 
 
-def test_without_a_log_it_says_so_and_exits_2(tmp_path, capsys):
-    assert program.main(["reconcile", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+def test_without_a_log_it_says_so_and_exits_3(tmp_path, capsys):
+    assert program.main(["reconcile", str(tmp_path), "--out", str(tmp_path / "out")]) == 3
     assert capsys.readouterr().err == f"reconcile: no audit segments in {tmp_path}\n"
 
 
@@ -21,7 +22,7 @@ def test_without_a_log_it_says_so_and_exits_2(tmp_path, capsys):
 def test_a_segment_that_cannot_be_read_is_told(kind, tmp_path, capsys):
     bad = tmp_path / "0000000001-000001.audit"
     put_unreadable(bad, kind)
-    assert program.main(["reconcile", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert program.main(["reconcile", str(tmp_path), "--out", str(tmp_path / "out")]) == 3
     assert capsys.readouterr().err.startswith(f"reconcile: cannot read {bad}: ")
 
 
@@ -32,26 +33,53 @@ def test_bad_usage_exits_2(capsys):
     assert "usage:" in capsys.readouterr().err
 
 
-def test_without_java_it_says_what_to_install_and_exits_2(tmp_path, capsys, monkeypatch):
+def test_without_java_it_says_what_to_install_and_exits_3(tmp_path, capsys, monkeypatch):
     balanced_log(tmp_path / "log")
     monkeypatch.setattr(java, "java_home", lambda scratch: None)
     arguments = ["reconcile", str(tmp_path / "log"), "--out", str(tmp_path / "out")]
-    assert program.main(arguments) == 2
+    assert program.main(arguments) == 3
     assert capsys.readouterr().err == f"reconcile: {java.MISSING}\n"
 
 
-def test_without_its_libraries_it_says_what_to_install_and_exits_2(tmp_path, capsys, monkeypatch):
+def test_without_its_libraries_it_says_what_to_install_and_exits_3(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(program, "LIBRARIES", ("no_such_library",))
-    assert program.main(["reconcile", str(tmp_path), "--out", str(tmp_path)]) == 2
+    assert program.main(["reconcile", str(tmp_path), "--out", str(tmp_path)]) == 3
     assert "pip install 'amqp-gateway[accounting]'" in capsys.readouterr().err
 
 
-def test_an_output_that_cannot_be_made_exits_2(tmp_path, capsys):
+def test_an_output_that_cannot_be_made_exits_3(tmp_path, capsys):
     balanced_log(tmp_path / "log")
     (tmp_path / "file").touch()
     arguments = ["reconcile", str(tmp_path / "log"), "--out", str(tmp_path / "file" / "out")]
-    assert program.main(arguments) == 2
+    assert program.main(arguments) == 3
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_whatever_goes_wrong_is_one_line_and_exits_3(tmp_path, capsys, monkeypatch):
+    balanced_log(tmp_path / "log")
+    arguments = ["reconcile", str(tmp_path / "log"), "--out", str(tmp_path / "out")]
+    for error, told in (
+        (OSError(28, "No space left on device", "/out/breaks"), "No space left on device"),
+        (RuntimeError("the session is gone\n  at Java.somewhere"), "RuntimeError: the session is"),
+        (KeyboardInterrupt(), "interrupted"),
+    ):
+
+        def fails(*_arguments: object, error: BaseException = error) -> int:
+            raise error
+
+        monkeypatch.setattr(program, "_reconcile", fails)
+        assert program.main(arguments) == 3
+        err = capsys.readouterr().err
+        assert (err.count("\n"), told in err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("balanced", "final", "wanted"),
+    [(True, True, (0, 0)), (True, False, (0, 4)), (False, True, (1, 1)), (False, False, (1, 1))],
+)
+def test_the_verdict_is_the_exit_code(balanced, final, wanted):
+    result = SimpleNamespace(balanced=balanced, final=final)
+    assert wanted == tuple(program.exit_code(result, require_final=each) for each in (False, True))
 
 
 def test_the_bundle_has_nothing_compiled_and_runs_where_the_project_is_not(tmp_path: Path):
@@ -67,7 +95,7 @@ def test_the_bundle_has_nothing_compiled_and_runs_where_the_project_is_not(tmp_p
         text=True,
         check=False,
     )
-    assert (told.returncode, told.stderr) == (2, f"reconcile: no audit segments in {tmp_path}\n")
+    assert (told.returncode, told.stderr) == (3, f"reconcile: no audit segments in {tmp_path}\n")
 
 
 def test_the_whole_command_is_quiet_and_ends_with_its_report(tmp_path: Path):

@@ -7,8 +7,9 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
-from support.audit_logs import ScriptedGateway, balanced_log
+from support.audit_logs import ScriptedGateway, balanced_log, busy_log
 
+from gateway.accounting.chain import with_previous
 from gateway.accounting.reconcile import Result, log_breaks, read, reconcile
 from gateway.accounting.report import html_page, summary
 from gateway.audit.reader import Block, Segment, segment_paths
@@ -118,7 +119,7 @@ def copied(tmp_path) -> Path:
 def gaps(spark, frames):
     def found(log: Path) -> list[tuple]:
         segments = read(spark, log, view="segments").coalesce(1)
-        steps = log_breaks(segments, frames.records())
+        steps = log_breaks(with_previous(segments), frames.records())
         rows = reduce(type(segments).unionByName, steps).orderBy("segment", "block").collect()
         assert {row["class"] for row in rows} <= {"LOG_GAP"}
         return [(row["segment"], row["block"], row["offset"]) for row in rows]
@@ -176,3 +177,74 @@ def test_a_block_cut_off_the_end_of_a_closed_segment_is_a_gap(gaps, copied):
     octets = first.read_bytes()
     first.write_bytes(octets[: record_blocks(octets)[-1].offset])
     assert gaps(copied) == [(second.name, 0, 0)]
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory) -> Path:
+    return busy_log(tmp_path_factory.mktemp("busy"), lost_in=(5, 55))
+
+
+def flipped(log: Path, directory: Path, *places: tuple[int, int, int]) -> Path:
+    """A copy with one bit changed in each segment, block and octet of it."""
+    shutil.copytree(log, directory)
+    for segment, ordinal, octet in places:
+        path = segment_paths(directory)[segment]
+        octets = bytearray(path.read_bytes())
+        blocks = list(Segment("s", bytes(octets)).blocks())
+        octets[octet if ordinal < 0 else blocks[ordinal].offset + octet] ^= 4
+        path.write_bytes(octets)
+    return directory
+
+
+def ordinals(log: Path, segment: int, kind: BlockKind) -> list[int]:
+    octets = segment_paths(log)[segment].read_bytes()
+    return [block.ordinal for block in Segment("s", octets).blocks() if block.kind == kind]
+
+
+def one_bit(log: Path, what: str) -> tuple[int, int, int]:
+    """Where it is: in the middle of the log, in a segment with everything in it."""
+    if what == "header":
+        return 3, -1, 60
+    if what == "names":
+        return 2, ordinals(log, 2, BlockKind.NAMES)[0], 30
+    found = ordinals(log, 2, BlockKind.RECORDS)
+    return 2, found[-1] if what == "last" else found[4], 500
+
+
+@pytest.mark.parametrize("what", ["records", "names", "last", "header", "segment"])
+def test_one_flipped_bit_is_one_break_and_nothing_else_is_called_one(spark, busy, tmp_path, what):
+    """Nor where a whole segment is missing."""
+    log = flipped(busy, tmp_path / "log", *([one_bit(busy, what)] if what != "segment" else []))
+    if what == "segment":
+        segment_paths(log)[2].unlink()
+    result = reconcile(spark, log, tmp_path / "out")
+    # Of which two were lost before and behind the bit, in one queue.
+    assert result.classes == {"LOG_GAP": 1, "LOST": 2}
+    assert [row["class"] for row in result.breaks[:3]] == ["LOG_GAP", "LOST", "LOST"]
+    assert None not in {row["message"] for row in result.breaks[1:3]}
+    assert result.breaks[0]["segment"] == segment_paths(log)[3 if what == "header" else 2].name
+    assert all(row["since"] < row["sequence"] for row in result.breaks[3:])
+    assert not any(row["proven"] for row in result.breaks[3:])
+    assert bool(result.unproven) == (what != "header")  # of which no record is missing
+    told = summary(result, "report.html")
+    assert ("cannot be proven" in told) == (what != "header")
+    gap, *_lost = [line for line in told.splitlines() if " message" in line or "LOG_GAP" in line]
+    assert gap.startswith("  LOG_GAP: ")
+    assert gap.endswith("are missing)") == (what not in ("names", "header"))
+
+
+def test_half_a_block_at_the_end_makes_it_balanced_so_far(spark, tmp_path):
+    gateway = ScriptedGateway(tmp_path / "log")
+    gateway.consume("orders", gateway.publish("orders"))
+    gateway.checkpoint()
+    gateway.consume("orders", gateway.publish("orders"))
+    gateway.checkpoint()
+    path = segment_paths(gateway.close())[-1]
+    path.write_bytes(path.read_bytes()[:-50])
+    result = reconcile(spark, path.parent, tmp_path / "out")
+    assert (result.balanced, result.final) == (True, False)
+    assert summary(result, "r").startswith("balanced so far: ")
+    assert f"  end      half a block, as a gateway at work leaves it: {path.name}" in summary(
+        result, "r"
+    )
+    assert "which ends with half a block: " in html_page(result)

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.audit_logs import balanced_log
 
-from gateway.audit.reader import Damage, Segment, other_files, records, segment_paths, verify
+from gateway.audit.reader import Damage, Segment, other_files, records, segment_paths
 from gateway.audit.records.log import AuditLog
-from gateway.audit.schema import BLOCK_HEADER, RECORD_OCTETS, SCHEMA_VERSION
 from gateway.audit.segment import _header
 
 
@@ -61,23 +60,6 @@ def test_anything_else_is_no_segment(octets: bytes):
     assert segment.damage is not None
 
 
-def test_a_record_cut_out_is_a_gap_at_its_place_even_with_the_right_checksum(tmp_path: Path):
-    log = AuditLog(1)
-    log.incarnation_started(1, "0.1")
-    for turn in range(5):
-        log.clock(turn, 0)
-    octets = log.take_block(1)
-    names_end = BLOCK_HEADER.size + BLOCK_HEADER.unpack_from(octets)[1]
-    content = octets[names_end + BLOCK_HEADER.size :]
-    content = content[: 3 * RECORD_OCTETS] + content[4 * RECORD_OCTETS :]
-    head = struct.pack("<IBBH", len(content), 2, 0, SCHEMA_VERSION)
-    forged = struct.pack("<I", crc32(content, crc32(head))) + head + content
-    header = _header(1, 1, "0" * 64)
-    (tmp_path / "0000000001-000001.audit").write_bytes(header + octets[:names_end] + forged)
-    place = len(header) + names_end + BLOCK_HEADER.size + 3 * RECORD_OCTETS
-    assert verify(tmp_path) == [Damage("0000000001-000001.audit", 1, place, "gap", 4, 5)]
-
-
 @pytest.mark.parametrize("name", ["old.audit", "copy-of-1.audit", "1-1.audit", "00000000001.audit"])
 def test_a_file_without_the_name_of_a_segment_is_none(tmp_path: Path, name: str):
     balanced_log(tmp_path, 3)
@@ -85,33 +67,6 @@ def test_a_file_without_the_name_of_a_segment_is_none(tmp_path: Path, name: str)
     (tmp_path / name).write_bytes(both[0].read_bytes())
     assert segment_paths(tmp_path) == both
     assert other_files(tmp_path) == [tmp_path / name]
-    assert verify(tmp_path) == []
-
-
-def test_a_whole_log_verifies(tmp_path: Path):
-    assert verify(balanced_log(tmp_path, 30, segment_octets=2000)) == []
-
-
-def test_a_missing_segment_is_named(tmp_path: Path):
-    balanced_log(tmp_path, 30, segment_octets=2000)
-    segment_paths(tmp_path)[1].unlink()
-    problems = [damage.problem for damage in verify(tmp_path)]
-    assert problems == ["segment missing or moved", "gap"]
-
-
-def test_an_edited_segment_breaks_the_chain_even_with_right_checksums(tmp_path: Path):
-    balanced_log(tmp_path, 30, segment_octets=2000)
-    path = segment_paths(tmp_path)[0]
-    octets = path.read_bytes()
-    (block, *_rest) = [block for block in Segment("s", octets).blocks() if block.kind == 2]
-    content = bytearray(octets[block.start : block.end])
-    content[20] ^= 1  # a message id
-    head = octets[block.offset + 4 : block.start]
-    forged = struct.pack("<I", crc32(bytes(content), crc32(head))) + head + bytes(content)
-    path.write_bytes(octets[: block.offset] + forged + octets[block.end :])
-    (damage,) = verify(tmp_path)
-    assert damage.problem == f"chain broken: {path.name} was changed"
-    assert damage.segment == segment_paths(tmp_path)[1].name
 
 
 def test_a_segment_of_another_schema_version_is_refused_by_name():
@@ -122,7 +77,11 @@ def test_a_segment_of_another_schema_version_is_refused_by_name():
 
 
 def test_damage_reads_as_one_line():
-    assert str(Damage("s", 1, 2, "gap", 3, 4)) == "s block 1 offset 2: gap (expected 3, found 4)"
+    where = "s block 1 offset 2: gap"
+    assert str(Damage("s", 1, 2, "gap", 3, 4)) == f"{where} (record 3 is missing)"
+    assert str(Damage("s", 1, 2, "gap", 3, 9)) == f"{where} (records 3 to 8 are missing)"
+    assert str(Damage("s", 1, 2, "gap", 3)) == f"{where} (record 3 and all behind it are missing)"
+    assert str(Damage("s", 1, 2, "gap", 3, 1)) == f"{where} (expected record 3, found 1)"
     assert str(Damage("s", 1, 2, "torn")) == "s block 1 offset 2: torn"
 
 
@@ -139,11 +98,3 @@ def test_numbers_that_no_name_is_known_for_are_shown_as_numbers():
     log._record(99, 1, outcome=99, reason=999)
     (record,) = records(Segment("s", _header(1, 1, "0" * 64) + log.take_block(1)))
     assert (record["kind"], record["outcome"], record["reason"]) == ("99", "99", "999")
-
-
-@pytest.mark.parametrize("cut", [1, 10, 100])
-def test_a_truncated_last_segment_is_named(tmp_path: Path, cut: int):
-    path = segment_paths(balanced_log(tmp_path))[-1]
-    path.write_bytes(path.read_bytes()[:-cut])
-    (damage,) = verify(tmp_path)
-    assert (damage.segment, damage.problem) == (path.name, "incomplete block")

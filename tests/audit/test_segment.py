@@ -12,9 +12,10 @@ from support.faulty_disk import FAULTS, FULL, SHORT, UNSYNCED, FaultyDisk
 from support.stores import scratch
 
 from gateway.audit.ends import LogEnd, LogEnds, differences
-from gateway.audit.reader import Segment, records, segment_paths, verify
+from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.records.log import AuditLog
 from gateway.audit.segment import SegmentWriter
+from gateway.audit.verify import WHOLE, verify
 
 
 def sequences(directory: Path) -> list[int]:
@@ -41,7 +42,7 @@ def test_what_was_appended_can_be_read(tmp_path: Path):
         writer.append(block)
     writer.close()
     assert sequences(tmp_path) == [1, 2, 3, 4]
-    assert verify(tmp_path) == []
+    assert verify(tmp_path) == WHOLE
     assert writer.last_sequence == 4
 
 
@@ -52,7 +53,7 @@ def test_segments_are_chained_and_numbered_on(tmp_path: Path):
     writer.close()
     assert writer.segments > 2
     assert sequences(tmp_path) == list(range(1, 8))
-    assert verify(tmp_path) == []
+    assert verify(tmp_path) == WHOLE
 
 
 def test_a_log_that_is_written_again_in_full_stays_as_it_is(tmp_path: Path):
@@ -64,7 +65,7 @@ def test_a_log_that_is_written_again_in_full_stays_as_it_is(tmp_path: Path):
         writer.append(b"".join(turns))
     writer.close()
     assert sequences(tmp_path) == list(range(1, 8))
-    assert verify(tmp_path) == []
+    assert verify(tmp_path) == WHOLE
 
 
 @given(st.integers(0, 10**6), st.integers(100, 2000))
@@ -83,7 +84,7 @@ def test_after_a_crash_anywhere_the_missing_blocks_make_the_same_log(cut: int, o
         reopened.append(b"".join(turns))
         reopened.close()
         assert sequences(broken) == sequences(whole)
-        assert verify(broken) == []
+        assert verify(broken) == WHOLE
 
 
 def test_a_torn_tail_is_cut_and_counted(tmp_path: Path):
@@ -95,7 +96,7 @@ def test_a_torn_tail_is_cut_and_counted(tmp_path: Path):
     assert writer.cut_octets == 4
     assert writer.damaged == ""
     writer.close()
-    assert verify(tmp_path) == []
+    assert verify(tmp_path) == WHOLE
 
 
 def test_a_tail_of_zeros_is_torn_too(tmp_path: Path):
@@ -135,7 +136,7 @@ def test_what_a_power_cut_made_of_octets_that_were_not_synced_is_cut(tmp_path: P
     assert writer.last_sequence == sequences(tmp_path)[-1]
     writer.append(whole[damaged.offset :])  # as the store has it
     writer.close()
-    assert (path.read_bytes(), verify(tmp_path)) == (whole, [])
+    assert (path.read_bytes(), verify(tmp_path).damages) == (whole, [])
 
 
 def test_a_segment_begun_behind_what_was_synced_may_be_cut_anywhere(tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ def test_a_segment_begun_behind_what_was_synced_may_be_cut_anywhere(tmp_path: Pa
     assert last.read_bytes() == whole[: block.offset]
     writer.append(whole[block.offset :])
     writer.close()
-    assert (last.read_bytes(), verify(tmp_path)) == (whole, [])
+    assert (last.read_bytes(), verify(tmp_path).damages) == (whole, [])
 
 
 def begun(directory: Path) -> Path:
@@ -179,7 +180,7 @@ def test_a_segment_that_was_begun_stays_for_ever(tmp_path: Path, others: bool) -
     writer.close()
     assert path.read_bytes() == header
     assert segment_paths(tmp_path)[-1].name == "0000000003-000003.audit"
-    assert verify(tmp_path) == []
+    assert verify(tmp_path) == WHOLE
 
 
 def test_a_segment_that_was_begun_takes_the_records_of_its_own_life(tmp_path: Path) -> None:
@@ -191,7 +192,7 @@ def test_a_segment_that_was_begun_takes_the_records_of_its_own_life(tmp_path: Pa
     writer = SegmentWriter(tmp_path)
     writer.append(whole[at:])
     writer.close()
-    assert (path.read_bytes(), verify(tmp_path)) == (whole, [])
+    assert (path.read_bytes(), verify(tmp_path)) == (whole, WHOLE)
 
 
 def test_numbers_of_records_behind_damage_count_before_a_segment_that_was_begun(
@@ -251,7 +252,7 @@ def test_damage_that_no_crash_makes_is_left_and_the_log_goes_on_behind_it(tmp_pa
     writer.close()
     assert last.read_bytes() == octets
     assert len(segment_paths(tmp_path)) == 3
-    assert verify(tmp_path)[0].problem == "block checksum differs"
+    assert verify(tmp_path).damages[0].problem == "block checksum differs"
 
 
 def test_a_new_incarnation_starts_a_segment_of_its_own(tmp_path: Path):
@@ -276,7 +277,7 @@ def test_a_full_disk_leaves_whole_blocks_and_the_append_can_be_repeated(
     writer.sync()
     writer.close()
     assert sequences(tmp_path) == [1, 2, 3, 4]
-    assert verify(tmp_path) == []
+    assert verify(tmp_path) == WHOLE
 
 
 def test_a_torn_block_that_cannot_be_cut_at_once_is_cut_before_the_next_write(
@@ -299,7 +300,7 @@ def test_a_torn_block_that_cannot_be_cut_at_once_is_cut_before_the_next_write(
     writer.append(turns[1])
     writer.close()
     assert sequences(tmp_path) == [1, 2, 3]
-    assert verify(tmp_path) == []
+    assert verify(tmp_path) == WHOLE
 
 
 def refuse(_file: int, _size: int) -> None:
@@ -321,7 +322,7 @@ def test_a_disk_that_is_full_when_a_segment_starts_leaves_the_log_usable(
         writer.append(block)
     writer.close()
     assert sequences(tmp_path) == [1, 2, 3, 4, 5]
-    assert verify(tmp_path) == []
+    assert verify(tmp_path) == WHOLE
 
 
 def test_after_a_failed_sync_what_was_unsynced_goes_into_a_new_segment(
@@ -346,7 +347,7 @@ def test_after_a_failed_sync_what_was_unsynced_goes_into_a_new_segment(
     assert writer.synced == (5, 2, second.stat().st_size, writer.synced.sha256)
     assert writer.unsynced_octets == 0
     assert sequences(tmp_path) == [1, 2, 3, 4, 5]
-    assert verify(tmp_path) == []
+    assert verify(tmp_path) == WHOLE
 
 
 def test_a_segment_that_takes_another_ones_place_can_be_read_alone(
@@ -368,7 +369,7 @@ def test_a_segment_that_takes_another_ones_place_can_be_read_alone(
     last = segment_paths(tmp_path)[-1]
     shown = [*records(Segment(last.name, last.read_bytes()))]
     assert [record["node"] for record in shown] == ["q", "q"]
-    assert verify(tmp_path) == []
+    assert verify(tmp_path) == WHOLE
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -382,7 +383,7 @@ def test_whatever_fails_at_any_operation_the_log_is_whole_in_the_end(fault: str,
         with pytest.MonkeyPatch.context() as monkeypatch:
             failed = written_with(directory, turns, FaultyDisk(monkeypatch), fault, at, times)
         assert sequences(directory) == list(range(1, 10)), f"at {at}"
-        assert verify(directory) == [], f"at {at}"
+        assert verify(directory) == WHOLE, f"at {at}"
         assert no_names_are_missing(directory), f"at {at}"
         scratch_directory.cleanup()
         at += 1

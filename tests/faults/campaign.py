@@ -40,7 +40,8 @@ from support.gateway_process import GatewayProcess
 from support.lines import Lines
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.audit.reader import Segment, segment_paths, verify
+from gateway.audit.reader import Segment, segment_paths
+from gateway.audit.verify import verify
 from gateway.clients.client import Delivered, Subscription
 from gateway.clients.client_0_10 import Client010
 from gateway.clients.letter import Letter
@@ -273,7 +274,7 @@ class Run:
             assert not doubled, f"{queue}: more than once, unmarked: {sorted(doubled)[:5]}"
             assert set(times) <= book.all_sent(), f"{queue}: something that nobody sent"
         assert self.gateway.stop() == 0, "it did not stop in order"
-        damage = verify(self.gateway.audit)
+        damage = verify(self.gateway.audit).damages
         if self.plan.killed:  # what was in memory is gone, and that shows
             damage = [one for one in damage if one.problem != "gap"]
         assert not damage, [str(one) for one in damage]

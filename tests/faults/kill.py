@@ -29,7 +29,7 @@ from support.gateway_process import GatewayProcess
 from support.lines import Lines
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.audit.reader import verify
+from gateway.audit.verify import verify
 from gateway.clients.client import Delivered, Subscription
 from gateway.clients.client_0_10 import Client010, Delivered010
 from gateway.clients.client_1_0 import Client10
@@ -191,7 +191,7 @@ def campaign(directory: Path, kills: int, seed: int) -> str:
     finally:
         code = last.gateway.stop()
     assert code == 0, f"exit code {code}"
-    damage = verify(last.gateway.audit)
+    damage = verify(last.gateway.audit).damages
     assert not damage, [str(one) for one in damage]
     return (
         f"{kills} kills: {len(knowledge.sent)} sent, {len(knowledge.confirmed)} confirmed, "

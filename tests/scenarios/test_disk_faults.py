@@ -16,7 +16,8 @@ from support.faulty_disk import BROKEN, FAULTS, FULL, FaultyDisk
 from support.whole_gateway import WholeGateway
 from twisted.internet.defer import Deferred
 
-from gateway.audit.reader import Segment, records, segment_paths, verify
+from gateway.audit.reader import Segment, records, segment_paths
+from gateway.audit.verify import WHOLE, verify
 from gateway.bridge.unwritten import MUCH
 from gateway.clients.client import Delivered, Subscription
 from gateway.clients.letter import Letter, Typed
@@ -72,7 +73,7 @@ class Stand:
     def logged(self) -> list[str]:
         """The kinds of all records, which are whole and in order."""
         self.gateway.stop()
-        assert verify(self.data / "audit") == []
+        assert verify(self.data / "audit") == WHOLE
         return [str(record["kind"]) for record in all_records(self.data / "audit")]
 
 
@@ -355,7 +356,7 @@ def test_a_kill_meanwhile_shows_as_a_gap(stand: Stand, tmp_path: Path) -> None:
     stand.heals()
     again = WholeGateway(tmp_path / "killed").start()
     again.stop()
-    (gap,) = verify(tmp_path / "killed" / "audit")
+    (gap,) = verify(tmp_path / "killed" / "audit").damages
     assert gap.problem == "gap"
     assert gap.found > gap.expected
 
@@ -379,7 +380,7 @@ def test_a_life_that_nobody_met_leaves_no_gap_if_the_disk_takes_nothing_of_it(
     assert gateway.service.exit_code == 1
     disk.heal()
     WholeGateway(data).start().stop()
-    assert [damage.problem for damage in verify(data / "audit")] == (["gap"] if met else [])
+    assert [damage.problem for damage in verify(data / "audit").damages] == (["gap"] if met else [])
 
 
 def _fired(waited: Deferred[None]) -> bool:

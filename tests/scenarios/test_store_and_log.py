@@ -18,7 +18,8 @@ from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
 from gateway.audit.ends import LogEnd
-from gateway.audit.reader import Segment, records, segment_paths, verify
+from gateway.audit.reader import Segment, records, segment_paths
+from gateway.audit.verify import WHOLE, verify
 from gateway.cli.main import commands
 from gateway.clients.client import Login
 from gateway.clients.letter import Letter, Typed
@@ -85,7 +86,7 @@ def test_a_store_that_is_gone_beside_a_log_with_messages_is_refused(
     for _ in range(2):  # the first refusal has not made one
         with pytest.raises(UnknownStoreError, match=f"is {found}, .*--accept-new-store"):
             WholeGateway(data)
-    assert verify(data / "audit") == []
+    assert verify(data / "audit") == WHOLE
 
 
 @pytest.mark.process
@@ -113,7 +114,7 @@ def test_who_says_that_it_is_meant_starts_anew_and_the_log_says_so(
     starts = told(data, "incarnation-started")
     assert [each["incarnation"] for each in starts] == [1, 2]
     assert record["sequence"] == starts[-1]["sequence"] + 1
-    assert verify(data / "audit") == []
+    assert verify(data / "audit") == WHOLE
     WholeGateway(data).start().stop()  # and from then on it is the store
 
 
@@ -185,7 +186,7 @@ def test_a_torn_end_that_is_cut_off_is_told_and_counted(tmp_path: Path) -> None:
     samples = generate_latest(collector.registry()).decode().splitlines()
     assert "gateway_audit_log_cut_bytes 4.0" in samples
     gateway.stop()
-    assert verify(copy / "audit") == []
+    assert verify(copy / "audit") == WHOLE
 
 
 @pytest.mark.parametrize("octets", [b"notes", bytes(200), None])
@@ -237,7 +238,7 @@ def test_numbers_of_lost_records_are_never_given_again(
     after = all_sequences(data)
     assert set(before) - set(after)  # the hole
     assert [each for each in before if each in after and after[each] != before[each]] == []
-    problems = [damage.problem for damage in verify(data / "audit")]
+    problems = [damage.problem for damage in verify(data / "audit").damages]
     assert "gap" in problems
 
 

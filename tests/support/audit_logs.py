@@ -231,6 +231,42 @@ def balanced_log(directory: Path, messages: int = 10, **options: int) -> Path:
     return gateway.close()
 
 
+def busy_log(directory: Path, *, lost_in: tuple[int, ...] = ()) -> Path:
+    """Thousands of records in several segments and three runs, which end in order.
+
+    Copies are delivered one turn after they entered and accepted one later, or after a restart.
+    `lost_in`: in these turns the oldest copy in a queue is gone, and nothing is recorded.
+    """
+    gateway = ScriptedGateway(directory, segment_octets=60_000)
+    waiting: list[tuple[str, int]] = []
+    out: list[tuple[str, int]] = []
+    for turn in range(150):
+        for queue, message in out:
+            gateway.accept(queue, message)
+        for queue, message in waiting:
+            gateway.deliver(queue, message)
+        out, waiting = waiting, []
+        for number in range(10):
+            queue, exchange = f"queue-{(turn + number) % 20}", f"exchange-{number % 3}"
+            durable = number % 4 > 0
+            waiting.append((queue, gateway.publish(queue, exchange=exchange, durable=durable)))
+        gateway.publish("kept", exchange="amq.topic", durable=False)
+        if turn in lost_in:
+            gateway.lose("kept", next(iter(gateway.held["kept"].values())))
+        gateway.turn()
+        if turn % 10 == 9:
+            gateway.checkpoint()
+        if turn in (60, 100):
+            gateway.stop()
+            gateway.start()
+            held = gateway.held.items()
+            out = []
+            waiting = [(name, each) for name, all_ in held for each in all_.values()]
+            waiting = [(name, each) for name, each in waiting if name != "kept"]
+    gateway.stop()
+    return gateway.close()
+
+
 def large_log(directory: Path, records: int, turn_messages: int = 50) -> Path:
     """About so many records of messages that are published, delivered and accepted."""
     gateway = ScriptedGateway(directory)

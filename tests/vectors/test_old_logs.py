@@ -8,10 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from gateway.audit.digests import digest
-from gateway.audit.reader import Segment, records, segment_paths, verify
+from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import LAYOUTS, SCHEMA_VERSION
 from gateway.audit.segment import SegmentWriter
+from gateway.audit.verify import WHOLE, verify
 from gateway.cli.main import commands
 from gateway.net.upstreams.last_life import LastLife
 
@@ -50,7 +51,7 @@ def test_audit_cat_says_of_it_what_it_said_then(version: int):
 def test_audit_verify_finds_it_whole(version: int):
     result = CliRunner().invoke(commands, ["audit", "verify", str(log_of(version))])
     assert result.output.endswith("whole\n")
-    assert verify(log_of(version)) == []
+    assert verify(log_of(version)) == WHOLE
 
 
 @every_version
@@ -71,7 +72,7 @@ def test_the_log_goes_on_behind_it_in_todays_version(version: int, tmp_path: Pat
     headers = [Segment(path.name, path.read_bytes()).header for path in segment_paths(tmp_path)]
     assert [header.schema for header in headers] == [version, version, SCHEMA_VERSION]
     assert shown(tmp_path)[:-1] == said(version)
-    assert verify(tmp_path) == []
+    assert verify(tmp_path) == WHOLE
 
 
 @every_version
@@ -94,7 +95,7 @@ def test_blocks_that_its_gateway_left_in_the_store_make_the_segments_that_it_wou
     for old, new in zip(segment_paths(log_of(version)), made, strict=False):
         assert (new.name, new.read_bytes()) == (old.name, old.read_bytes())
     assert len(made) == len(segment_paths(log_of(version))) + 1
-    assert verify(tmp_path) == []
+    assert verify(tmp_path) == WHOLE
 
 
 @every_version
@@ -103,5 +104,5 @@ def test_a_block_of_today_in_an_old_segment_is_damage(version: int, tmp_path: Pa
     log = AuditLog(3, 1000)
     log.clock(1, 0)
     path.write_bytes(path.read_bytes() + log.take_block(1))
-    (damage,) = verify(tmp_path)
+    (damage,) = verify(tmp_path).damages
     assert damage.problem == "block is of another schema version"

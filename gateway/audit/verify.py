@@ -1,0 +1,179 @@
+"""Looks at a whole log: is anything of it missing, changed, or not where it was written?
+
+Checksums, the sequence numbers without a gap from 1 on, the chain of hashes from segment to
+segment, and what the gateway itself recorded of a log that had been changed. What has one cause is
+told once: behind a damaged block the hash of its segment cannot be right, and a missing segment's
+records are missing with it. Standard library only, as in `reader`.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, NamedTuple, final
+
+from gateway.audit.reader import (
+    Block,
+    Damage,
+    Header,
+    Segment,
+    last_sequence,
+    names_in,
+    segment_paths,
+    sequence_at,
+    sequence_break,
+    shown,
+)
+from gateway.audit.salvage import Salvage
+from gateway.audit.schema import FIELD_NAMES, FIELDS, BlockKind, Kind, segment_numbers
+from gateway.files.whole import read_segment
+
+_KIND_AT: Final = FIELDS[FIELD_NAMES.index("kind")].offset  # in a record of any version
+
+
+class Verified(NamedTuple):
+    """What is wrong with a log, in order, and the half-written block that it ends with.
+
+    A gateway may be writing that, or was cut off while it did: nobody was told of what is in it.
+    """
+
+    damages: list[Damage]
+    unfinished: Damage | None
+
+
+WHOLE: Final = Verified([], None)
+
+
+class _Before(NamedTuple):
+    """The segment before; `sha256` is empty if its octets are not what they were."""
+
+    name: str
+    header: Header
+    sha256: str
+
+
+def verify(directory: Path) -> Verified:
+    """Everything that is wrong with a log.
+
+    A log begins with record 1: what comes first with a higher number has lost what was before it.
+    """
+    look = _Look(expected=1)
+    for path in segment_paths(directory):
+        look.take(Segment(path.name, read_segment(path)))
+    return look.result()
+
+
+def verify_segment(path: Path) -> Verified:
+    """What is wrong within one segment.
+
+    Half a block is: nobody can say that it is the newest one.
+    """
+    look = _Look(expected=0)
+    look.take(Segment(path.name, read_segment(path)))
+    damages, unfinished = look.result()
+    return Verified(damages + ([] if unfinished is None else [unfinished]), None)
+
+
+@final
+class _Look:
+    """At one segment behind the other; `expected`: the next record's number, 0 is any."""
+
+    def __init__(self, *, expected: int) -> None:
+        self._expected = expected
+        self._found: list[Damage] = []
+        self._before: _Before | None = None
+        self._at_end = False  # the last of those found is of the end of the segment before
+        self._unfinished: Damage | None = None
+
+    def take(self, segment: Segment) -> None:
+        """The next segment."""
+        if self._unfinished is not None:  # and nobody goes on with it
+            self._found.append(self._unfinished._replace(expected=self._expected))
+            self._at_end = True
+        first = self._expected
+        salvage = Salvage(segment, self._expected - 1)
+        texts: dict[int, str] = {0: ""}
+        inside: list[Damage] = []
+        between = self._between(segment)
+        begun = False
+        for block in salvage.blocks():
+            if block.kind == BlockKind.NAMES:
+                texts.update(names_in(segment.octets, block))
+                continue
+            broken = sequence_break(segment.octets, block, self._expected)
+            self._expected = last_sequence(segment.octets, block) + 1
+            if not begun and self._at_end:
+                found = sequence_at(segment.octets, block.start)
+                self._found[-1] = self._found[-1]._replace(found=found)
+            elif broken is not None and not salvage.skipped:
+                gap = Damage(segment.name, block.ordinal, broken[0], "gap", *broken[1:])
+                if begun:
+                    inside.append(gap)
+                elif between is not None:  # what is missing is told with its cause
+                    between = between._replace(expected=gap.expected, found=gap.found)
+                else:
+                    between = gap
+            inside += _told_differences(segment, block, texts)
+            begun = True
+        inside += [_numbered(damage, first) for damage in salvage.damages]
+        self._found += [] if between is None else [between]
+        self._found += sorted(inside, key=lambda damage: damage.offset)
+        self._leave(segment, salvage)
+
+    def result(self) -> Verified:
+        """When all segments have been looked at; half a block and nothing else is no log."""
+        if self._unfinished is not None and self._expected <= 1:
+            return Verified([*self._found, self._unfinished], None)
+        return Verified(self._found, self._unfinished)
+
+    def _between(self, segment: Segment) -> Damage | None:
+        """What a header says of the segment before that cannot be."""
+        header, before = segment.header, self._before
+        if header is None or before is None:
+            return None
+        if header.number != before.header.number + 1:
+            problem = _missing(before.header.number + 1, header.number)
+            return Damage(segment.name, 0, 0, problem)
+        if before.sha256 and header.previous_sha256 != before.sha256:
+            return Damage(segment.name, 0, 0, f"chain broken: {before.name} was changed")
+        return None
+
+    def _leave(self, segment: Segment, salvage: Salvage) -> None:
+        self._unfinished = salvage.unfinished
+        self._at_end = bool(salvage.damages) and salvage.damages[-1].found == 0
+        number, incarnation = segment_numbers(segment.name)
+        header = segment.header or Header(0, incarnation, number, "")
+        if header.number:
+            whole = not salvage.damages and salvage.unfinished is None
+            sha = sha256(segment.octets).hexdigest() if whole else ""
+            self._before = _Before(segment.name, header, sha)
+
+
+def _numbered(damage: Damage, first: int) -> Damage:
+    """Before any record that could be read; `first`: what the segment should begin with."""
+    return damage._replace(expected=first) if damage.found and not damage.expected else damage
+
+
+def _missing(first: int, number: int) -> str:
+    if number < first:
+        return f"segment number {number} where {first} belongs: it was moved"
+    if number == first + 1:
+        return f"segment number {first} is missing"
+    return f"segments number {first} to {number - 1} are missing"
+
+
+def _told_differences(segment: Segment, block: Block, texts: dict[int, str]) -> list[Damage]:
+    """What the gateway found at a start to be not as it had left it; recorded there for ever."""
+    octets = segment.octets
+    if Kind.LOG_DIFFERS not in octets[block.start + _KIND_AT : block.end : block.record_octets]:
+        return []
+    found: list[Damage] = []
+    for at in block.places():
+        if octets[at + _KIND_AT] == Kind.LOG_DIFFERS:
+            told = shown(segment.layout.record.unpack_from(octets, at), texts)
+            problem = (
+                "the gateway started with a log that was not what it had left: "
+                f"{told['segment']} {told['problem']} (record {told['expected']})"
+            )
+            found.append(Damage(segment.name, block.ordinal, at, problem))
+    return found
