@@ -20,6 +20,7 @@ from interop.brokers.fixtures import (
     upstream_broker,
 )
 from support import workers
+from support.examples import FAST, WHOLE
 from support.reconciling import Reconcile, reconciling
 
 TESTS = Path(__file__).parent
@@ -27,12 +28,14 @@ SLOW_ROOMS = ("accounting", "faults", "helm", "interop")
 __all__ = ["activemq", "artemis", "broker_j", "rabbitmq4", "rabbitmq310", "upstream_broker"]
 
 # In CI a test gets the same examples each time, but where new ones are sought (.ci/run explore).
-hypothesis.settings.register_profile(
-    "gateway",
-    deadline=None,
-    derandomize="CI" in os.environ and "GATEWAY_EXPLORE" not in os.environ,
-    print_blob=True,
-)
+for name, count in (("gateway", WHOLE), ("fast", FAST)):
+    hypothesis.settings.register_profile(
+        name,
+        max_examples=count,
+        deadline=None,
+        derandomize="CI" in os.environ and "GATEWAY_EXPLORE" not in os.environ,
+        print_blob=True,
+    )
 hypothesis.settings.load_profile("gateway")
 
 
@@ -63,8 +66,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fast",
         action="store_true",
-        help="leave out what needs Spark or starts other programs",
+        help="leave out what needs Spark or starts other programs, and try fewer examples"
+        " (but with --hypothesis-profile gateway)",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("fast") and not config.getoption("--hypothesis-profile"):
+        hypothesis.settings.load_profile("fast")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import values_0_10
+from support.examples import examples
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.structs import close_struct, open_struct, read_header, write_header
@@ -30,7 +31,7 @@ def fields_of(value: object) -> bytes:
 def test_a_control_or_command_is_read_as_it_was_written(row: object) -> None:
     table = spec.CONTROLS if isinstance(row, tables.Control) else spec.COMMANDS
 
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     @given(values_0_10.instances(row))
     def check(value: object) -> None:
         decode = table[value.CODE]
@@ -41,7 +42,7 @@ def test_a_control_or_command_is_read_as_it_was_written(row: object) -> None:
 
 @pytest.mark.parametrize("row", tables.STRUCTS, ids=name_of)
 def test_a_struct_is_read_as_it_was_written(row: object) -> None:
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     @given(values_0_10.instances(row))
     def check(value: object) -> None:
         writer = Writer()
@@ -55,7 +56,7 @@ def test_a_struct_is_read_as_it_was_written(row: object) -> None:
 
 @pytest.mark.parametrize("row", CODED, ids=name_of)
 def test_a_coded_struct_can_be_closed_and_opened(row: object) -> None:
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     @given(values_0_10.instances(row))
     def check(value: object) -> None:
         assert open_struct(close_struct(value)) == value
@@ -63,7 +64,7 @@ def test_a_coded_struct_can_be_closed_and_opened(row: object) -> None:
     check()
 
 
-@settings(max_examples=2000)
+@settings(max_examples=examples(2000))
 @given(st.sampled_from(OPERATIONS), st.binary(max_size=200))
 def test_any_octets_decode_or_raise_a_decode_error(row: object, octets: bytes) -> None:
     table = spec.CONTROLS if isinstance(row, tables.Control) else spec.COMMANDS

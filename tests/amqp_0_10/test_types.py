@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import values_0_10
+from support.examples import examples
 from support.work import units_of
 
 from gateway.amqp_0_10 import _spec_constants as codes
@@ -48,7 +49,7 @@ def test_every_type_code_of_the_specification_is_covered() -> None:
     assert {row.code for row in tables.TYPES if row.code is not None} <= covered
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(st.integers(0, 255), st.binary(max_size=140))
 def test_any_octets_of_any_type_code_decode_or_raise_a_decode_error(
     code: int, octets: bytes

@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import values_1_0
+from support.examples import examples
 from support.face_1_0 import Hub, message
 from support.frames_1_0 import octets_of
 from support.pair_1_0 import T0, links_of
@@ -320,7 +321,7 @@ def well_formed(octets, limit):
         pos += size
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(CONVERSATIONS)
 def test_a_connection_survives_any_conversation(conversation):
     beginning, pieces = conversation
@@ -349,7 +350,7 @@ def test_a_connection_survives_any_conversation(conversation):
     assert links_of(connection) == 0
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(st.lists(CONVERSATIONS, min_size=1, max_size=2))
 def test_faces_survive_any_conversation_and_the_ledger_balances(conversations):
     hub = Hub(limits=LIMITS)

@@ -16,6 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from support.bare_clients import Bare010, Bare10, Talk010
+from support.examples import examples
 from support.face_1_0 import message
 from support.net import counting_defects
 from support.whole_gateway import Guest, WholeGateway
@@ -380,4 +381,4 @@ class Script(RuleBasedStateMachine):
 
 
 TestAnyEnd = Script.TestCase
-TestAnyEnd.settings = settings(max_examples=50, stateful_step_count=100)
+TestAnyEnd.settings = settings(max_examples=examples(50), stateful_step_count=100)

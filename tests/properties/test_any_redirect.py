@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.bridge_world import Producer
+from support.examples import examples
 from support.face_1_0 import message
 from support.upstream_world import UpstreamWorld
 
@@ -133,7 +134,7 @@ class Script:
 
 
 @given(script=scripts, resume=st.booleans())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_every_publisher_hears_and_the_ledger_balances(script, resume):
     s = Script(resume=resume)
     for step, one, other in script:

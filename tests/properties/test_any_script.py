@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.bridge_world import Consumer, Producer, Session, World
+from support.examples import examples
 from support.remotes import FakeRelay, FakeRemote, FakeRules, FakeSource
 
 from gateway.audit.schema import Reason
@@ -451,7 +452,9 @@ class Script(RuleBasedStateMachine):
         self.world.check()
 
 
-Script.TestCase.settings = settings(max_examples=250, stateful_step_count=40, deadline=None)
+Script.TestCase.settings = settings(
+    max_examples=examples(250), stateful_step_count=40, deadline=None
+)
 TestScript = Script.TestCase
 
 

@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 from support.bridge_world import Consumer, World
+from support.examples import examples
 from support.remotes import FakeBranch, FakeRules
 
 from gateway.audit.schema import Kind
@@ -271,4 +272,6 @@ class Script(RuleBasedStateMachine):
 
 
 TestAnyTransaction = Script.TestCase
-TestAnyTransaction.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestAnyTransaction.settings = settings(
+    max_examples=examples(60), stateful_step_count=40, deadline=None
+)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from support.bridge_world import Producer
 from support.container import Container, Peer, Reader
+from support.examples import examples
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec
@@ -530,7 +531,9 @@ def _within(part, whole):
 
 
 TestAnyUpstream = Script.TestCase
-TestAnyUpstream.settings = settings(max_examples=80, stateful_step_count=50, deadline=None)
+TestAnyUpstream.settings = settings(
+    max_examples=examples(80), stateful_step_count=50, deadline=None
+)
 
 
 @pytest.mark.parametrize("heard", [False, True])

@@ -1,6 +1,7 @@
 """The promise: what crosses and comes back is equal, and what does not cross is told."""
 
 from hypothesis import given, settings
+from support.examples import examples
 from translate.messages import (
     arrived_0_10,
     arrived_1_0,
@@ -18,7 +19,7 @@ from gateway.message import Message
 AMPLE = 60_000
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(messages_0_10())
 def test_a_0_10_message_comes_back_from_1_0_as_it_was(message: Message) -> None:
     ctx = context(escrow_max=AMPLE)
@@ -43,7 +44,7 @@ def test_one_character_under_the_name_of_the_jms_type_stays_what_it_was() -> Non
     assert view_0_10(back) == view_0_10(message)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(messages_1_0())
 def test_a_1_0_message_comes_back_from_0_10_as_it_was(message: Message) -> None:
     ctx = context(escrow_max=AMPLE)

@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given, settings
+from support.examples import examples
 from translate.cases import new_message, old_message, s
 from translate.messages import (
     arrived_0_10,
@@ -42,7 +43,7 @@ def assert_one_digest(message: Message) -> None:
     assert back.body_changed or digest(back.body) == message.body_digest
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(messages_0_10())
 def test_a_0_10_body_has_one_digest(message: Message) -> None:
     assert_one_digest(message)
@@ -50,7 +51,7 @@ def test_a_0_10_body_has_one_digest(message: Message) -> None:
     assert_one_digest(arrived_1_0(payload, message.exchange, message.routing_key))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(messages_1_0())
 def test_a_1_0_body_has_one_digest(message: Message) -> None:
     assert_one_digest(message)

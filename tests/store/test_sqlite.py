@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.examples import examples
 from support.stores import (
     Facts,
     Running,
@@ -127,7 +128,7 @@ class World:
             self.entries[(queue_id, self.positions)] = (sent.delivery_count, sent)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.data(), st.sampled_from([1, 3, 1000]), st.sampled_from([0, 10_000]))
 def test_whatever_the_turns_the_store_holds_what_the_model_holds(
     data: st.DataObject, dead_rows: int, loose_octets: int
@@ -171,7 +172,7 @@ def fill(directory: Path, turns: int) -> list[dict[tuple[int, int], Facts]]:
     return contents
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.data())
 def test_a_row_with_any_octet_changed_is_refused_or_left_out_and_reported(
     data: st.DataObject,
@@ -204,7 +205,7 @@ def test_a_row_with_any_octet_changed_is_refused_or_left_out_and_reported(
         assert [f"row {number} " in line for line in again.aside] == [True]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.data())
 def test_a_file_with_any_octet_changed_is_refused_or_yields_only_true_entries(
     data: st.DataObject,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,12 @@ class Stand:
         return f"{problem['key']}: {problem['problem']}"
 
 
-@pytest.fixture
-def stand(tmp_path: Path) -> Stand:
-    return Stand(tmp_path)
+@pytest.fixture(scope="module")
+def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
+    """One for all: what is asked wrongly does nothing."""
+    stand = Stand(tmp_path_factory.mktemp("control"))
+    yield stand
+    stand.gateway.stop()
 
 
 NO_OBJECT = "the body must be a JSON object"
@@ -165,6 +169,7 @@ def test_a_backup_of_no_possible_name_is_refused_and_none_is_in_the_way_of_the_n
     stand: Stand, tmp_path: Path, directory: object, problem: str
 ) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "token").write_text("secret")
     if isinstance(directory, str):
         directory = directory.replace("{0}", str(tmp_path))
     asked = json.dumps({"directory": directory}).encode()
