@@ -47,9 +47,7 @@ _MAY_BEGIN: Final = {
 }
 _KIND_AT: Final = 8  # in a block's header
 _RECORD_KIND_AT: Final = FIELDS[FIELD_NAMES.index("kind")].offset  # of a record of any version
-CHECKED: Final = (
-    4  # octets that are looked through in search of blocks, in segments: false ones cost
-)
+CHECKED: Final = 4  # times the octets of a segment are read in search of blocks; false ones cost
 
 
 @final

@@ -58,9 +58,7 @@ MOST: Final = 2 * SHARE  # units of one connection in one turn
 CONTENT_MAX: Final = 1 << 14  # octets of a record
 KEPT: Final = 40 * 1024  # octets of memory, about, that OpenSSL and Twisted keep of a connection
 OCTETS_LEAST: Final = 2 * HELLO_MAX  # of a handshake, whatever the limit
-SHOWN_MAX: Final = (
-    18 * 1024
-)  # of a client's: 16 KiB of certificates, and what proves whose they are
+SHOWN_MAX: Final = 18 * 1024  # of a client's: 16 KiB of certificates, and what proves them its own
 RENEWALS_MAX: Final = 32  # of keys, without any content between them
 TLS_1_3: Final = "TLSv1.3"
 
