@@ -213,6 +213,9 @@ def extensions() -> list[object]:
         )
         for source in {source for extension in made for source in extension.sources}:
             let_go_at_once(pathlib.Path(source))
+        if os.name == "posix":  # looking for what to warn of in it took a fifth of the time
+            for extension in made:
+                extension.extra_compile_args.append("-Wno-all")
         return made
     except (Exception, SystemExit) as error:
         if PURE == "0":
