@@ -31,6 +31,7 @@ from gateway.errors import DecodeError, LimitError
 from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader
 from gateway.wire.limits import Limits
+from gateway.wire.work import ARGUMENT, WORK
 
 IDLE: Final = 0
 NAMES: Final = {COMMAND: "command", HEADER: "header", BODY: "body"}
@@ -207,6 +208,8 @@ class Assembler:
             raise ResourceLimitExceededError(str(limit)) from limit
         except DecodeError as error:
             raise CommandInvalidError(str(error)) from error
+        finally:
+            WORK.units += ARGUMENT * reader.elements
 
     def _content(self, kind: int, octets: bytes, joined: bool) -> None:
         """A segment of content; `joined`: a body's octets are behind the header's already."""

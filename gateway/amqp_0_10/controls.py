@@ -16,6 +16,7 @@ from gateway.errors import DecodeError
 from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader
 from gateway.wire.limits import Limits
+from gateway.wire.work import ARGUMENT, WORK
 
 
 @final
@@ -75,3 +76,5 @@ class ControlReader:
             return decode(reader, self._depth_max)
         except DecodeError as error:
             raise FramingError(f"a control cannot be decoded: {error}") from error
+        finally:
+            WORK.units += ARGUMENT * reader.elements

@@ -56,7 +56,7 @@ from gateway.wire.buffers import Reader, Writer
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
 from gateway.wire.sasl import ClientMechanism, MechanismMaker, StepKind
-from gateway.wire.work import READ, VERB, WORK
+from gateway.wire.work import ARGUMENT, READ, VERB, WORK
 
 # States that every frame asks about: as plain numbers they compare at no cost.
 _OPENED: Final = int(ConnectionState.OPENED)
@@ -328,6 +328,7 @@ class Connection:
             self._pos = pos + needed
             self._frames += 1
             self._receive_frame(reader, events)
+            WORK.units += ARGUMENT * reader.elements
             self._timers.received(self._now_ms)
         return 1
 

@@ -33,6 +33,7 @@ from gateway.bridge.turns import TurnBook
 from gateway.message import Message
 from gateway.wire.accounts import Account
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import NODE, WORK
 
 PREDECLARED: Final = (
     ("amq.direct", DIRECT),
@@ -186,6 +187,7 @@ class Topology:
         arguments: bytes,
     ) -> Exchange:
         """Make an exchange that was checked; its row is the caller's to write."""
+        WORK.units += NODE
         router = make_router(type, self._limits.route_cache_max, self.routes)
         assert router is not None
         exchange = Exchange(
@@ -209,6 +211,7 @@ class Topology:
 
     def remove_exchange(self, exchange: Exchange) -> None:
         """Delete it with its bindings."""
+        WORK.units += NODE
         exchange.auto_delete = False
         exchange.deleted = True
         self.bindings.remove_all_of_exchange(exchange)
@@ -236,6 +239,7 @@ class Topology:
         self, number: int, name: str, settings: QueueSettings, first_position: int
     ) -> Queue:
         """Make a queue that was checked; line and row are the caller's to add."""
+        WORK.units += NODE
         settings.max_count = min(settings.max_count, COUNT_MAX)
         settings.max_size = min(settings.max_size, COUNT_MAX)
         queue = Queue(number, self._host, name, row_key(self._host, name), settings, first_position)
@@ -293,6 +297,7 @@ class Topology:
 
     def remove_queue(self, queue: Queue) -> None:
         """Delete its name, bindings and rows."""
+        WORK.units += NODE
         queue.deleted = True
         self.bindings.remove_all_of_queue(queue)
         del self.queues[queue.name]

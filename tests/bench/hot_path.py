@@ -170,7 +170,9 @@ def run(rounds: int, *, ruled: bool) -> None:
         for target in ("1.0", "0-10"):
             hub, gateway = both()
             if ruled:
-                hub.settings.access.rules = gateway.settings.access.rules = access_rules()
+                rules = access_rules()
+                hub.settings.access.in_force.rules = rules
+                gateway.settings.access.in_force.rules = rules
             hub.world.host.declaring.declare_queue("q", QueueSettings(), Session(1))
             publisher = From010(hub, gateway) if source == "0-10" else From10(hub)
             measure(f"{source} to {target}", publisher, consumer(target, hub, gateway), rounds)

@@ -6,7 +6,7 @@ from support.work import units_of
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition
-from gateway.wire.work import COMMAND, SHARE
+from gateway.wire.work import COMMAND, NODE, SHARE
 
 
 def test_an_exclusive_queue_is_locked_for_others_until_its_owner_ends() -> None:
@@ -103,7 +103,7 @@ def test_the_queues_of_an_owner_go_over_several_turns_unless_somebody_asks_for_o
         world.queue(f"q{number}", gone, exclusive=True, auto_delete=True)
     world.queue("kept", gone, exclusive=True)
     world.turn()
-    assert units_of(lambda: host.owners.release(gone)) <= SHARE + COMMAND
+    assert units_of(lambda: host.owners.release(gone)) <= SHARE + NODE + COMMAND
     left = len(host.topology.queues)
     assert many // 2 < left < many
     assert isinstance(host.declaring.declare_queue("q0", settings, other), Queue)

@@ -239,9 +239,17 @@ def _all(metrics: dict[str, float], name: str) -> list[float]:
 
 def attacks() -> list[Attack]:
     """All of them, by subject."""
-    from faults import hostile_admin, hostile_logins, hostile_octets, hostile_tls, hostile_work
+    from faults import (
+        hostile_admin,
+        hostile_logins,
+        hostile_octets,
+        hostile_tls,
+        hostile_values,
+        hostile_work,
+    )
 
-    rooms = (hostile_octets, hostile_work, hostile_logins, hostile_admin, hostile_tls)
+    octets_and_work = (hostile_octets, hostile_values, hostile_work)
+    rooms = (*octets_and_work, hostile_logins, hostile_admin, hostile_tls)
     return [attack for room in rooms for attack in room.ATTACKS]
 
 

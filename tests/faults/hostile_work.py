@@ -7,182 +7,31 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from support.face_1_0 import message
 from support.frames_1_0 import octets_of
 from support.gateway_process import GatewayProcess
 from support.raw_peers import Raw, Raw010, Raw10
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10._spec_constants import INT32, LIST, STR16, VBIN32, VOID
-from gateway.amqp_0_10.encoding import write_list
+from gateway.amqp_0_10._spec_constants import INT32
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.structs import write_header
-from gateway.amqp_0_10.types import Command, FieldTable
-from gateway.amqp_1_0 import _spec, types
+from gateway.amqp_0_10.types import Command
+from gateway.amqp_1_0 import _spec
 from gateway.net.listening.users import make_user, write_users
-from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import RULE, SHARE, VERB
+from gateway.wire.work import SHARE
 
 from .hostile import Attack
+from .hostile_clients import FULL, header_of, logged_in
 
-FULL = 2**31 - 1
-NULL = Tagged(VOID, None)
 CROWD = 64
 RECORDS_MAX = 16 * 2**20  # octets that wait for the store
 
 
-def _client(gateway: GatewayProcess) -> tuple[Raw010, Session]:
-    client = Raw010(gateway.amqp_port, patience_s=120).log_in()
-    return client, client.attach()
-
-
-def _header(**properties: object) -> bytes:
-    return write_header(
-        spec.DeliveryProperties(routing_key=str(properties.pop("key", "q"))),
-        spec.MessageProperties(**properties),  # type: ignore[arg-type]  # as given
-    )
-
-
-def _queries(arguments: FieldTable) -> Callable[[GatewayProcess, int], Sequence[Raw]]:
-    def play(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-        client, session = _client(gateway)
-        declare = spec.ExchangeDeclare(exchange="x", type="fanout", arguments=arguments)
-        client.does(session, [declare])
-        client.does(session, [spec.ExchangeQuery(name="x")] * count)
-        return [client]
-
-    return play
-
-
-def refused_arguments(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-    """Declarations with arguments of 960,000 nulls: each ends its session."""
-    clients = []
-    arguments = [("voids", Tagged(LIST, [NULL] * 960_000))]
-    for _ in range(count):
-        client, session = _client(gateway)
-        client.does(session, [spec.QueueDeclare(queue="x", arguments=arguments)])
-        clients.append(client)
-    return clients
-
-
-def selectors(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-    """Subscriptions whose selectors search a property of nearly 1 MB."""
-    client, session = _client(gateway)
-    client.does(session, [spec.QueueDeclare(queue="q")])
-    text = "p LIKE '%" + "a_" * 64 + "b%'"
-    for number in range(count):
-        name = str(number)
-        filter = [("x-apache-selector", Tagged(STR16, text))]
-        subscribe = spec.MessageSubscribe(queue="q", destination=name, arguments=filter)
-        flow = [spec.MessageFlow(destination=name, unit=unit, value=0xFFFFFFFF) for unit in (0, 1)]
-        client.does(session, [subscribe, *flow])
-    large = Tagged(VBIN32, b"a" * 900_000)
-    texts = [(f"p{number}", Tagged(STR16, "a" * 60_000)) for number in range(14)]
-    for headers in ([("p", large)], [("p", Tagged(STR16, "a" * 60_000)), *texts]):
-        for _ in range(5):
-            client.publish(session, _header(application_headers=headers), b"")
-    client.does(session, [])
-    return [client]
-
-
-def binding_selectors(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-    """Bindings, each with another selector, that are all asked about each message."""
-    client, session = _client(gateway)
-    client.does(session, [spec.QueueDeclare(queue="q")])
-    for number in range(count):
-        text = f"p LIKE '%a_a_{number}%'"
-        arguments = [("x-apache-selector", Tagged(STR16, text))]
-        bind = spec.ExchangeBind(
-            queue="q", exchange="amq.fanout", binding_key=str(number), arguments=arguments
-        )
-        client.does(session, [bind])
-    header = _header(application_headers=[("p", Tagged(STR16, "a" * 60_000))])
-    for _ in range(20):
-        client.publish(session, header, b"", to="amq.fanout")
-        if not client.does(session, []):
-            session = client.attach(session.channel + 1)
-    return [client]
-
-
-def long_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-    """Subjects of very many words against `#.*.#`, and of as many as there may be."""
-    client, session = _client(gateway)
-    client.does(session, [spec.QueueDeclare(queue="q")])
-    for key in ("#.*.#", ".".join(["#.w"] * 60)):
-        bind = spec.ExchangeBind(queue="q", exchange="amq.topic", binding_key=key)
-        client.does(session, [bind])
-    sender = Raw10(gateway.amqp_port, patience_s=30).log_in()
-    sender.begin()
-    sender.performs(_sender(0, "amq.topic"))
-    sender.hear()
-    for number in range(count):
-        for words in (100_000, 1_000):
-            subject = f"{number}." + ".".join(["w"] * words)
-            octets = message(b"x", properties=_spec.Properties(subject=subject))
-            sender.transfer(number * 2, octets)
-    sender.performs(_spec.Close())
-    while sender.hear():
-        pass
-    return [client, sender]
-
-
-def _sender(handle: int, address: str | None) -> _spec.Attach:
-    return _spec.Attach(
-        name=f"s{handle}",
-        handle=handle,
-        role=_spec.SENDER,
-        initial_delivery_count=0,
-        snd_settle_mode=_spec.SND_SETTLED,
-        source=_spec.Source(),
-        target=_spec.Target(address=address),
-    )
-
-
-def long_lists(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-    """Bodies that are lists of nulls, of 4 MB and of as many as are translated, to 1.0."""
-    client, session = _client(gateway)
-    client.does(session, [spec.QueueDeclare(queue="q")])
-    receiver = Raw10(gateway.amqp_port, patience_s=5).log_in()
-    receiver.begin()
-    receiver.performs(
-        _spec.Attach(
-            name="r",
-            handle=0,
-            role=_spec.RECEIVER,
-            source=_spec.Source(address="q"),
-            target=_spec.Target(),
-        ),
-        _spec.Flow(
-            next_incoming_id=0,
-            incoming_window=FULL,
-            next_outgoing_id=0,
-            outgoing_window=FULL,
-            handle=0,
-            delivery_count=0,
-            link_credit=100_000,
-        ),
-    )
-    for number in (4_000_000, 9_900):
-        writer = Writer()
-        write_list(writer, [NULL] * number)
-        for _ in range(count):
-            header = _header(content_type="amqp/list")
-            client.publish(session, header, writer.getvalue())
-    client.does(session, [])
-    heard = 0
-    while heard < count * 4_000_000:
-        more = receiver.hear()
-        if not more:
-            break
-        heard += len(more)
-    return [client, receiver]
-
-
 def _filled(gateway: GatewayProcess, count: int, queue: str = "q") -> tuple[Raw010, Session]:
-    client, session = _client(gateway)
+    client, session = logged_in(gateway)
     client.does(session, [spec.QueueDeclare(queue=queue)])
-    header = _header(key=queue)
+    header = header_of(key=queue)
     for at in range(count):
         client.publish(session, header, b"x")
         if at % 1000 == 0:
@@ -202,7 +51,7 @@ def _emptied(last: Command) -> Callable[[GatewayProcess, int], Sequence[Raw]]:
 
 def bindings(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """A queue with many bindings to each exchange is asked about and deleted."""
-    client, session = _client(gateway)
+    client, session = logged_in(gateway)
     client.does(session, [spec.QueueDeclare(queue="q")])
     arguments = [("h", Tagged(INT32, 1))]
 
@@ -277,41 +126,9 @@ def dispositions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return [client, receiver]
 
 
-def structs(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-    """Header segments of very many structs that nobody knows."""
-    clients: list[Raw] = []
-    for _ in range(count):
-        client, session = _client(gateway)
-        client.does(session, [spec.QueueDeclare(queue="q")])
-        client.publish(session, _header() + b"\x00\x00\x00\x02\x7f\x7f" * 170_000, b"x")
-        client.does(session, [])
-        clients.append(client)
-    return clients
-
-
-def filters(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-    """Attaches whose sources have very many filters."""
-    clients = []
-    wide = {f"{number}": Tagged(types.NULL, None) for number in range(4_000)}
-    for _ in range(count):
-        client = Raw10(gateway.amqp_port, patience_s=3).log_in()
-        client.begin()
-        for handle in range(20):
-            attach = _spec.Attach(
-                name=f"r{handle}",
-                handle=handle,
-                role=_spec.RECEIVER,
-                source=_spec.Source(address="amq.fanout", filter=wide),
-                target=_spec.Target(),
-            )
-            client.performs(attach)
-        clients.append(client)
-    return clients
-
-
 def sessions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """A connection with very many subscriptions to one queue is gone at once."""
-    client, session = _client(gateway)
+    client, session = logged_in(gateway)
     client.does(session, [spec.QueueDeclare(queue="q")])
     for channel in range(1, count + 1):
         other = client.attach(channel)
@@ -320,7 +137,7 @@ def sessions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
             [spec.MessageSubscribe(queue="q", destination=str(number)) for number in range(1_000)],
         )
     client.close()
-    again, session = _client(gateway)
+    again, session = logged_in(gateway)
     again.does(session, [spec.QueueQuery(queue="q")])
     return [again]
 
@@ -345,16 +162,16 @@ def left_behind(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
             ],
         )
     client.close()
-    again, session = _client(gateway)
+    again, session = logged_in(gateway)
     again.does(session, [spec.QueueDeclare(queue="q0.0", exclusive=True, auto_delete=True)])
     return [again, other]
 
 
 def committed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """A transaction of very many messages is committed."""
-    client, session = _client(gateway)
+    client, session = logged_in(gateway)
     client.does(session, [spec.QueueDeclare(queue="q"), spec.TxSelect()])
-    header = _header()
+    header = header_of()
     for at in range(count):
         client.publish(session, header, b"x")
         if at % 1000 == 0:
@@ -366,7 +183,7 @@ def committed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
 
 def fanned_out(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """Messages for very many queues each."""
-    client, session = _client(gateway)
+    client, session = logged_in(gateway)
     for at in range(0, count, 500):
         names = [f"q{number}" for number in range(at, min(at + 500, count))]
         client.does(session, [spec.QueueDeclare(queue=name) for name in names])
@@ -404,8 +221,8 @@ def resubscribed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
         return receiver
 
     subscribe("a").close()
-    client, session = _client(gateway)
-    header = _header(key="a")
+    client, session = logged_in(gateway)
+    header = header_of(key="a")
     for at in range(count):
         client.publish(session, header, b"x", to="amq.topic")
         if at % 1000 == 0:
@@ -417,7 +234,7 @@ def resubscribed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
 
 def checkpointed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """Checkpoints of the audit log, which has one each second, of very many queues."""
-    client, session = _client(gateway)
+    client, session = logged_in(gateway)
     for at in range(0, count, 100):
         names = [f"q{number}" for number in range(at, at + 100)]
         client.does(session, [spec.QueueDeclare(queue=name) for name in names])
@@ -429,7 +246,7 @@ def checkpointed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
 
 def unrouted(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """Messages of one octet that no queue takes: two records of the audit log each."""
-    client, session = _client(gateway)
+    client, session = logged_in(gateway)
     header = write_header(spec.DeliveryProperties(), None)
     session.send_command(spec.MessageTransfer(destination="amq.fanout"), header=header, body=b"x")
     many = client.connection.data_to_send() * 500
@@ -452,7 +269,7 @@ def floods(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
             peer.begin()
             clients.append((peer, EMPTY if number % 4 == 1 else octets_of(FLOW)))
         else:
-            client, session = _client(gateway)
+            client, session = logged_in(gateway)
             if number % 4:
                 session.send_command(spec.ExecutionSync())
                 clients.append((client, client.connection.data_to_send()))
@@ -471,12 +288,9 @@ def _flood(client: Raw, frame: bytes) -> None:
 
 
 FLOOD_READS = 64
-CREDIT = b"\x00\x53\x13"  # what a flow begins with
 EMPTY = bytes.fromhex("0000000802000000")
 HEARTBEAT = bytes.fromhex("0f0000100000000000000000010a0000")
 FLOW = _spec.Flow(next_incoming_id=0, incoming_window=FULL, next_outgoing_id=0, outgoing_window=1)
-BLOB: FieldTable = [("blob", Tagged(VBIN32, bytes(960_000)))]
-VOIDS: FieldTable = [("voids", Tagged(LIST, [NULL] * 9_900))]
 
 
 def crowd(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
@@ -494,57 +308,6 @@ def crowd(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return [client for client, _session in clients]
 
 
-def ruled_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-    """Subjects of very many words, and of very long ones, and an address as long, under rules."""
-    peers: list[Raw] = []
-    long = "w" * 4_000_000
-    given = [
-        ("amq.direct", _spec.Properties(subject=".".join(["w"] * 2_000_000))),
-        ("amq.direct", _spec.Properties(subject=".".join(["w"] * 1_000))),
-        ("amq.direct", _spec.Properties(subject=long)),
-        (None, _spec.Properties(to=long)),
-    ]
-    for _ in range(count):
-        for address, properties in given:
-            # What is refused and came settled ends its link: each has a connection of its own.
-            sender = Raw10(gateway.amqp_port, patience_s=30).log_in()
-            sender.begin()
-            sender.performs(_sender(0, address))
-            heard = sender.hear()
-            while heard and CREDIT not in heard:
-                heard = sender.hear()
-            sender.transfer(0, message(b"x", properties=properties))
-            sender.performs(_spec.Close())
-            while sender.hear():
-                pass
-            peers.append(sender)
-    return peers
-
-
-def new_keys(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-    """Messages of ever new keys, each of which a thousand rules are asked about."""
-    client, session = _client(gateway)
-    for number in range(count):
-        client.publish(session, _header(key=f"k.{number}"), b"x", to="amq.direct")
-        if number % 1000 == 0:
-            client.does(session, [])
-    client.does(session, [])
-    return [client]
-
-
-def write_rules(directory: Path) -> None:
-    """A thousand rules that fit nothing, and what is needed besides."""
-    kinds = (
-        "{deny: publish, exchange: amq.direct, key: '#.never.#.%d'}",
-        "{deny: publish, queue: '*never*%d*'}",
-        "{deny: publish, users: mallory, queue: never.%d}",
-        "{deny: publish, addresses: 10.9.%d.0/24, queue: '*'}",
-    )
-    rules = [kinds[number % 4] % (number // 4) for number in range(1000)]
-    text = "rules:\n" + "".join([f"- {each}\n" for each in (*rules, "{allow: all}")])
-    (directory / "rules.yaml").write_text(text)
-
-
 def write_mallory(directory: Path) -> None:
     """A users file with one user; the polite client has no login."""
     write_users(directory / "users.yaml", {"mallory": make_user("m", 4096)})
@@ -560,33 +323,6 @@ ATTACKS = (
         prepare=write_mallory,
         units_max=20 * SHARE,
     ),
-    Attack("queries of 960 KB", _queries(BLOB), 500, 20, units_max=24 * SHARE),
-    Attack("queries of lists of voids", _queries(VOIDS), 5_000, 100, units_max=4 * SHARE),
-    Attack("arguments of 960,000 voids", refused_arguments, 50, 2, units_max=SHARE),
-    Attack("selectors over large properties", selectors, 50, 5, units_max=400 * SHARE),
-    Attack("selectors of bindings", binding_selectors, 500, 50, units_max=100 * SHARE),
-    Attack("subjects of 100,000 words", long_keys, 50, 3, units_max=40 * SHARE),
-    Attack(
-        "subjects of 2,000,000 words, by rules",
-        ruled_keys,
-        10,
-        2,
-        config={"access": {"file": "rules.yaml"}},
-        prepare=write_rules,
-        units_max=100 * SHARE,
-        units_min=4 * VERB,
-    ),
-    Attack(
-        "new keys, by 1,000 rules",
-        new_keys,
-        100_000,
-        500,
-        config={"access": {"file": "rules.yaml"}},
-        prepare=write_rules,
-        units_max=100 * SHARE,
-        units_min=500 * 1_000 * RULE,
-    ),
-    Attack("lists of 4,000,000 nulls", long_lists, 5, 1, units_max=40 * SHARE, kept_max=64 * 2**20),
     Attack("a purge", _emptied(spec.QueuePurge(queue="q")), 100_000, 5_000, units_max=20 * SHARE),
     Attack(
         "a deletion", _emptied(spec.QueueDelete(queue="q")), 100_000, 5_000, units_max=20 * SHARE
@@ -613,8 +349,6 @@ ATTACKS = (
     Attack("bindings", bindings, 20_000, 500, units_max=50 * SHARE, kept_max=64 * 2**20),
     Attack("all deliveries that there could be", browsed, 2_000, 50, units_max=200 * SHARE),
     Attack("dispositions of all deliveries", dispositions, 20_000, 200, units_max=500 * SHARE),
-    Attack("structs that nobody knows", structs, 20, 2, units_max=SHARE),
-    Attack("filters", filters, 20, 1, units_max=40 * SHARE, kept_max=64 * 2**20),
     Attack("what a connection leaves behind", left_behind, 250, 20, units_max=60 * SHARE),
     Attack("records of messages that no queue takes", unrouted, 500_000, 20_000),
     Attack("floods of tiny frames", floods, 64, 4, units_max=400 * SHARE),

@@ -24,7 +24,7 @@ from gateway.bridge.turns import TurnBook
 from gateway.message import Condition, Refusal
 from gateway.wire.accounts import Account
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import BINDING, LOOK, MATCH, VERB, WORK, too_many_words
+from gateway.wire.work import BINDING, LOOK, MATCH, STEP, VERB, WORK, too_many_words
 
 CLEARED_AT: Final = 64  # so many rows or more are removed from the store as one
 
@@ -252,7 +252,7 @@ class Bindings:
 
     def put(self, exchange: Exchange, binding: Binding) -> None:
         """Add a binding that does not exist yet."""
-        WORK.units += BINDING + MATCH * len(binding.arguments)
+        WORK.units += _worth(binding) + MATCH * len(binding.arguments)
         exchange.add(binding)
         self._number += 1
         self.kept.note(binding.octets)
@@ -261,7 +261,7 @@ class Bindings:
 
     def remove(self, exchange: Exchange, binding: Binding) -> None:
         """Remove a binding that exists; the last one takes an auto-delete exchange with it."""
-        WORK.units += BINDING
+        WORK.units += _worth(binding)
         queue = binding.queue
         stored = queue.kept and exchange.durable and binding.owners is None
         self._tell_unbound(exchange, binding)
@@ -331,7 +331,7 @@ class Bindings:
 
     def let_go(self, exchange: Exchange, binding: Binding) -> None:
         """A binding is in no book any more: the router and the totals are to forget it."""
-        WORK.units += BINDING
+        WORK.units += _worth(binding)
         self._scopes.forget(exchange.name, binding)
         exchange.disconnect(binding)
         self._number -= 1
@@ -401,3 +401,8 @@ class Bindings:
         if queue_name is None:
             return Bound(key_not_matched=key not in self._topology.queues)
         return Bound(key_not_matched=key != queue_name)
+
+
+def _worth(binding: Binding) -> int:
+    """Units that it takes when it comes, and when it goes."""
+    return BINDING + STEP * binding.key.count(".")

@@ -10,7 +10,7 @@ from gateway.bridge.exchanges.exchange import TYPES
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.seams import PublishStatus
 from gateway.message import Refusal
-from gateway.wire.work import BINDING, SHARE, VERB
+from gateway.wire.work import BINDING, NODE, SHARE, VERB
 
 MANY = 3 * SHARE // BINDING
 
@@ -64,7 +64,7 @@ def test_a_queue_with_very_many_bindings_is_gone_at_once_and_they_go_later(type:
     empty = world.host.bindings.kept.held
     bound(world, type=type)
     assert rows(world) == MANY + 1
-    assert units_of(lambda: world.host.declaring.delete_queue("q")) <= SHARE + 10 * BINDING
+    assert units_of(lambda: world.host.declaring.delete_queue("q")) <= SHARE + NODE + 10 * BINDING
     exchange = world.host.topology.find_exchange("x")
     assert exchange is not None
     assert exchange.bound == 0
@@ -83,7 +83,9 @@ def test_a_queue_with_very_many_bindings_is_gone_at_once_and_they_go_later(type:
 def test_an_exchange_with_very_many_bindings_is_gone_at_once_and_they_go_later() -> None:
     world = World()
     bound(world)
-    assert units_of(lambda: world.host.declaring.delete_exchange("x")) <= SHARE + 10 * BINDING
+    assert (
+        units_of(lambda: world.host.declaring.delete_exchange("x")) <= SHARE + NODE + 10 * BINDING
+    )
     queue = world.host.topology.find_queue("q")
     assert queue is not None
     assert queue.bound_to() == [("amq.topic", "a")]
@@ -192,7 +194,7 @@ def test_the_bindings_of_a_session_go_over_several_turns_unless_others_want_them
         world.host.bindings.bind("q", "amq.direct", str(number), {}, b"", owner, scoped=True)
     exchange = world.host.topology.find_exchange("amq.direct")
     assert exchange is not None
-    assert units_of(lambda: world.host.owners.release(owner)) <= SHARE + 10 * BINDING
+    assert units_of(lambda: world.host.owners.release(owner)) <= SHARE + NODE + 10 * BINDING
     assert 0 < exchange.bound < MANY
     # The first were made first and go last: some of them are wanted by somebody else meanwhile.
     world.host.bindings.bind("q", "amq.direct", "0", {}, b"", other, scoped=True)
