@@ -12,7 +12,9 @@ from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.unwritten import Author
-from gateway.faces.access import ClientAccess, Reviewed
+from gateway.faces.access.client_access import ClientAccess, Reviewed
+from gateway.faces.access.making import Making
+from gateway.faces.access.publish_access import PublishAccess
 from gateway.faces.doubt import Doubt, Slowed
 from gateway.faces.face import Face, FaceSettings, Logins, Peer, PeerStatus, Turns
 from gateway.faces.feature_uses import FeatureUses
@@ -20,7 +22,7 @@ from gateway.faces.host_nodes import HostNodes
 from gateway.faces.leaving import GONE
 from gateway.faces.room import Room
 from gateway.faces.visit import Visit
-from gateway.message import Encoding
+from gateway.message import Encoding, Refusal
 from gateway.translate.context import Context
 from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
@@ -35,7 +37,7 @@ class Client:
 
     Attributes:
         sessions, links: how many it has now; of 0-10, subscriptions.
-        access: what it may do.
+        access, publish_access, making: what it may do, publish and declare.
         host, nodes: the virtual host that it has opened, and its names; the default one before.
         identity: its user.
         authenticated: it has proved who it is.
@@ -66,8 +68,10 @@ class Client:
         "identity",
         "java",
         "links",
+        "making",
         "nodes",
         "peer",
+        "publish_access",
         "room",
         "session_flow",
         "sessions",
@@ -109,9 +113,12 @@ class Client:
         self.uses = FeatureUses(
             bridge, settings.uses, settings.counts, peer.connection_id, peer.address
         )
+        in_force = settings.access.in_force
         self.access = ClientAccess(
-            settings.access, settings.counts, bridge, peer.connection_id, peer.address, reviewed
+            in_force, settings.counts, bridge, peer.connection_id, peer.address, reviewed
         )
+        self.publish_access = PublishAccess(in_force, self.access)
+        self.making = Making(in_force, self.access)
         self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed, bridge.pressure)
         self._turns = turns
         self._face: Face | None = face
@@ -140,6 +147,10 @@ class Client:
         """Who it has proved to be; "": a client without a login."""
         return self.identity if self.authenticated else ""
 
+    def ask_for(self, host: VirtualHost) -> Refusal | None:
+        """It wants to open a virtual host; why it may not."""
+        return self.settings.access.admit(self.access, self.identity, self.user(), host)
+
     def doing(self, what: str) -> str:
         """Who it is, and what has been done for it, for people."""
         if not self.visit.opened:
@@ -152,7 +163,7 @@ class Client:
             return True
         for claimed in (arrival.user_id, *(arrival.more_user_ids or ())):
             if claimed and not self._is_own(claimed):
-                self.access.deny_claim(claimed.decode("utf-8", "replace"))
+                self.publish_access.deny_claim(claimed.decode("utf-8", "replace"))
                 return False
         return True
 
@@ -161,7 +172,7 @@ class Client:
         claimed = user_id.decode("utf-8", "replace")
         logins = self.settings.logins
         if self.authenticated:
-            return is_own(claimed, self.identity, self.settings.access.realm, logins)
+            return is_own(claimed, self.identity, self.settings.access.in_force.realm, logins)
         return logins is None or not (logins.has(claimed) or logins.has(claimed.partition("@")[0]))
 
     def context(self) -> Context:
@@ -308,7 +319,7 @@ class Client:
     def on_closed(self, reason: Reason) -> None:
         """The connection is over, in good order where there is no `reason`."""
         self.uses.end()
-        self.access.close()
+        self.settings.access.dismiss(self.access)
         self.account.close()
         self.room.close()
         self.bridge.pressure.quotas.leave(self.peer.connection_id)

@@ -12,7 +12,7 @@ from typing import Final, Protocol, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
-from gateway.faces.access import AccessBook
+from gateway.faces.access.book import AccessBook
 from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.dynamic import DynamicNodes

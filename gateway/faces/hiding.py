@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.bridge.queues.queue import Queue
-from gateway.faces.access import NOBODY, ClientAccess
+from gateway.faces.access.client_access import ClientAccess
+from gateway.faces.access.who import NOBODY
 from gateway.faces.host_nodes import HostNodes
 from gateway.message import Condition, Refusal
 from gateway.permissions.actions import Action, ObjectKind
@@ -150,7 +151,7 @@ def _may_hide(access: ClientAccess, queue: Queue, asked: Asked) -> bool:
     if queue.placement is not None or (not maker and queue.settings.durable):
         return True  # the operators', as far as anybody knows
     own = Asked(Action.ACCESS, ObjectKind.QUEUE, queue.name)
-    access.look_up(own)
+    access.belongings.look_up(own)
     if own.own == YES:
         return True
     same = asked.as_(Action.CREATE)

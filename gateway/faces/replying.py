@@ -11,16 +11,22 @@ which was compared when it came (`Client.may_claim`); of one that says none nobo
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.errors import DecodeError
-from gateway.faces.access import NOBODY, ClientAccess
+from gateway.faces.access.client_access import ClientAccess
+from gateway.faces.access.who import NOBODY
 from gateway.faces.face import FaceSettings, Logins
 from gateway.faces.leaving import GONE
 from gateway.message import Encoding, Message, Refusal
+from gateway.permissions.actions import Action, ObjectKind
+from gateway.permissions.asked import YES, Asked, publishing
+from gateway.permissions.rules import Decision
 from gateway.translate.facts import arrival_0_10
+
+NOBODY_NOW: Final = Decision(False, 0, "nobody knows whose it is by now")
 
 
 @final
@@ -41,28 +47,45 @@ class Asker:
     def stay(self, host: VirtualHost) -> Asker:
         """The same, for when the client has gone."""
         access = self.access
-        stand_in = access.stand_in(host, access.user, access.login)
+        stand_in = access.stand_in(host, access.who.user, access.who.login)
         return Asker(stand_in, self._logins, known=self._known)
 
     def whose(self) -> tuple[str, int]:
         """The same for whoever has the same rights: a user, or a connection without a login."""
         access = self.access
-        nobody = access.login == "" and access.permits.rules is not None
-        return access.login, access.connection if nobody else 0
+        login = access.who.login
+        nobody = login == "" and access.permits.rules is not None
+        return login, access.who.connection if nobody else 0
 
     def may_be_answered(self, exchange: str, key: str) -> bool:
-        """Whether answers may be published there, by the rules that are in force now."""
+        """Whether answers may be published there, by the rules that are in force now.
+
+        Who may publish there itself may have it done. What comes into a temporary queue of its own,
+        which it may consume from, is for nobody else.
+        """
         access = self.access
-        logins = self._logins
-        if access.login and logins is not None and not logins.has(access.login):
+        login, logins = access.who.login, self._logins
+        if login and logins is not None and not logins.has(login):
             return False
-        if not self._known and not access.unasked():
+        access.keep_up()
+        permits = access.permits
+        if permits.open:
+            return True
+        if not self._known:
             return False
-        return access.may_be_answered(exchange, key)
+        if permits.may_publish(exchange, key).allowed:
+            return True
+        if exchange:
+            return False
+        asked = Asked(Action.CONSUME, ObjectKind.QUEUE, key)
+        return permits.may(asked).allowed and asked.own == YES and asked.temporary == YES
 
     def deny(self, exchange: str, key: str, message: int) -> Refusal:
         """They may not; `message`: an answer, or the request."""
-        return self.access.deny_answers(exchange, key, message)
+        decision = self.access.permits.may_publish(exchange, key)
+        if decision.allowed:  # to others: nobody knows who this one is, or it is no user any more
+            decision = NOBODY_NOW
+        return self.access.denials.deny_answer(publishing(exchange, key), decision, message)
 
 
 @final
@@ -84,12 +107,12 @@ class Askers:
         client = book.client(message.publisher)
         if client is not None:
             return Asker(client, settings.logins, known=True)
-        login = "" if book.rules is None else self._user_of(message)
+        login = "" if book.in_force.rules is None else self._user_of(message)
         absent = self._absent
-        if absent is None or absent.access.login != login:
+        if absent is None or absent.access.who.login != login:
             if absent is not None:
                 absent.access.leave()
-            gone = ClientAccess(book, settings.counts, self._bridge, 0, "", GONE)
+            gone = ClientAccess(book.in_force, settings.counts, self._bridge, 0, "", GONE)
             stand_in = gone.stand_in(self._host, login or NOBODY, login)
             absent = Asker(stand_in, settings.logins, known=login != "")
             self._absent = absent
@@ -108,4 +131,4 @@ class Askers:
         if not name or logins.has(name):
             return name
         user, _at, realm = name.partition("@")
-        return user if realm == self._settings.access.realm and logins.has(user) else ""
+        return user if realm == self._settings.access.in_force.realm and logins.has(user) else ""

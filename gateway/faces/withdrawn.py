@@ -8,29 +8,27 @@ different keys that the rules would be asked too much at once.
 from __future__ import annotations
 
 from gateway.bridge.transaction import Transaction
-from gateway.faces.access import ClientAccess
+from gateway.faces.client import Client
 from gateway.message import Condition, Refusal
 from gateway.permissions.permits import Permits
 from gateway.wire.work import LOOK, VERB, WORK
 
 
-def commit_refusal(
-    access: ClientAccess, before: Permits, transaction: Transaction
-) -> Refusal | None:
+def commit_refusal(client: Client, before: Permits, transaction: Transaction) -> Refusal | None:
     """Why it must not be committed; `before`: by what it was decided when it was begun."""
-    if access.permits is before:
+    if client.access.permits is before:
         return None
     WORK.units += LOOK * (len(transaction.held) + len(transaction.sent))
     end = WORK.units + VERB
     for each in transaction.held:
         message = each.message
-        refusal = _refusal(access, message.exchange, message.routing_key, message.id)
+        refusal = _refusal(client, message.exchange, message.routing_key, message.id)
         if refusal is not None:
             return refusal
         if WORK.units > end:
             return _too_much()
     for (exchange, key), number in transaction.sent.items():
-        refusal = _refusal(access, exchange, key, number)
+        refusal = _refusal(client, exchange, key, number)
         if refusal is not None:
             return refusal
         if WORK.units > end:
@@ -44,10 +42,10 @@ def _too_much() -> Refusal:
     return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
 
 
-def _refusal(access: ClientAccess, exchange: str, key: str, number: int) -> Refusal | None:
-    if access.permits.open and exchange:
+def _refusal(client: Client, exchange: str, key: str, number: int) -> Refusal | None:
+    if client.access.permits.open and exchange:
         return None
-    refusal = access.publish_refusal(exchange, key)
+    refusal = client.publish_access.refusal(exchange, key)
     if refusal is not None:
-        access.record_denied(number)
+        client.publish_access.record_denied(number)
     return refusal

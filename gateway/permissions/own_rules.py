@@ -143,8 +143,11 @@ class OwnRule:
         filled: list[str] = []
         for word in words:
             if USER in word:
-                if not user or any([each in user for each in WILDCARDS]):
-                    return False  # its name must not be a pattern, and without a login it has none
+                # Its name must not allow as a pattern, and without a login it has none.
+                if not user or (
+                    self.decision.allowed and any([each in user for each in WILDCARDS])
+                ):
+                    return False
                 filled.extend(word.replace(USER, user).split("."))
             else:
                 filled.append(word)

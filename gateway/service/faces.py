@@ -38,8 +38,9 @@ def face_settings(
         timestamp=settings.translation.timestamp,
     )
     faces.logins = authentication
-    faces.access.rules = access.rules
-    faces.access.file = str(access.file or "")
-    faces.access.realm = settings.access.qpidd_realm
-    faces.access.teller = DecisionLog(clock.now_ms)
+    in_force = faces.access.in_force
+    in_force.rules = access.rules
+    in_force.file = str(access.file or "")
+    in_force.realm = settings.access.qpidd_realm
+    in_force.teller = DecisionLog(clock.now_ms)
     return faces

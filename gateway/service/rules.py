@@ -9,7 +9,7 @@ from twisted.logger import LogLevel
 from gateway.bridge.bridge import Bridge
 from gateway.config import Settings
 from gateway.config.access import LoadedRules, access_notes
-from gateway.faces.access import AccessBook
+from gateway.faces.access.book import AccessBook
 from gateway.net.logs import NamedLogger
 from gateway.net.upstreams.reload import Operator
 from gateway.service.changes import Changes
@@ -36,16 +36,16 @@ class RulesInForce:
 
     def count_queues(self) -> None:
         """Quotas of queues are for those, too, that were made before: before the start as well."""
-        self._book.count_queues(self._bridge.hosts.values())
+        self._book.in_force.count_queues(self._bridge.hosts.values())
 
     def adopt(self, loaded: LoadedRules, settings: Settings, by: Operator) -> None:
         """Other rules, of these settings: they count at once, also for who is connected."""
         realm = settings.access.qpidd_realm
         as_before = loaded.digest == self._loaded.digest and loaded.file == self._loaded.file
-        if as_before and realm == self._book.realm:
+        if as_before and realm == self._book.in_force.realm:
             return
         self._loaded = loaded
-        self._book.realm = realm
+        self._book.in_force.realm = realm
         file = str(loaded.file or "")
         self._changes.write("access", loaded.digest, file, by)
         self._book.adopt(loaded.rules, file, self._bridge.turns.spread)

@@ -7,6 +7,7 @@
     meta       format, incarnation, whether it was closed in order, and with how many rows
     audit_log  where the audit log begins, and where it has come to at least
     audit_missing    numbers of its segments that are known to be missing, first and last
+    audit_life    the last incarnation that it has a segment of, and its id
 
 Settings, and why: WAL with synchronous=FULL makes a commit one append and one fsync. The log is
 checkpointed by `checkpoint`, after the commit was reported, never by SQLite within a commit.
@@ -28,24 +29,29 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, final
-from zlib import crc32
 
-from gateway.audit.ahead import KNOWS_NOTHING, Known, last_sequence_in
+from gateway.audit.ahead import Known
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.audit.whereabouts import Whereabouts
-from gateway.errors import BrokenStoreError, DecodeError, StoreError
-from gateway.files.own import refuse_others
+from gateway.errors import BrokenStoreError, StoreError
+from gateway.store.contents import (
+    COUNTED,
+    FIRST,
+    FORMAT,
+    LAST,
+    checksum_of,
+    has_table,
+    is_as_written,
+    known_in,
+    rows_in,
+    shrunk_in,
+)
 from gateway.store.damage import Damage, TopologyKey, row_line, topology_line
+from gateway.store.failures import as_store_errors, reading, refuse_other_files
 from gateway.store.interface import TopologyRow
-from gateway.store.log_rows import check, unpack_row
 
-FORMAT: Final = 1
 UNKNOWN_OCTETS: Final = 4 * 1024 * 1024  # of the audit log, behind the end that is remembered
-BESIDE: Final = ("-wal", "-journal", "-shm")
-BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
-FIRST: Final = "first"
-LAST: Final = "last"
 OTHER_TABLES: Final = (
     "topology",
     "damaged",
@@ -53,8 +59,8 @@ OTHER_TABLES: Final = (
     "meta",
     "audit_log",
     "audit_missing",
+    "audit_life",
 )
-COUNTED: Final = ("log", "topology")  # tables whose rows are counted when it is closed
 PLACES: Final = (FIRST, LAST)
 SHRUNK_OCTETS: Final = 16 * 1024 * 1024  # the most that is written again to give back room
 
@@ -79,146 +85,12 @@ SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS audit_log (place TEXT PRIMARY KEY, sequence INTEGER,"
     " segment INTEGER, octets INTEGER, sha256 TEXT) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS audit_missing (first INTEGER PRIMARY KEY, last INTEGER)",
+    "CREATE TABLE IF NOT EXISTS audit_life (place TEXT PRIMARY KEY, incarnation INTEGER, log TEXT)"
+    " WITHOUT ROWID",
 )
 _INSERT: Final = "INSERT INTO log VALUES (?, ?)"
 _BEHIND: Final = "SELECT number, body FROM log WHERE number > ? ORDER BY number"
 _CLEAR: Final = "DELETE FROM topology WHERE kind = ? AND key >= ? AND key < ?"
-
-
-@contextmanager
-def as_store_errors(doing: str) -> Iterator[None]:
-    """What SQLite raises becomes a `StoreError`."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        # The extended codes have the plain one in their last octet; errors of the module have none.
-        full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
-        raise StoreError(f"{doing}: {error}", full=full) from error
-
-
-@contextmanager
-def reading(doing: str = "cannot read the store") -> Iterator[None]:
-    """Octets that were changed on disk may also come out as values of another type."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        if is_broken(error):
-            raise BrokenStoreError(f"{doing}: {error}") from error
-        full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
-        raise StoreError(f"{doing}: {error}", full=full) from error
-    except (TypeError, ValueError) as wrong:
-        raise BrokenStoreError(f"{doing}: {wrong}") from wrong
-
-
-def is_broken(error: sqlite3.Error) -> bool:
-    """Whether SQLite says that the file is not what it has written."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN
-
-
-def refuse_other_files(path: Path) -> None:
-    """`StoreError` if a pipe or the like has the place of a file that SQLite opens."""
-    try:
-        refuse_others(path, *(path.with_name(path.name + end) for end in BESIDE))
-    except OSError as error:
-        raise StoreError(f"cannot open {error.filename}: {error.strerror}") from None
-
-
-def _checksum(kind: int, key: str, value: bytes) -> int:
-    return crc32(value, crc32(str(key).encode(), kind))
-
-
-def _is_as_written(kind: Any, key: Any, value: Any, checksum: Any) -> bool:
-    """Any: SQLite's values, which damage makes of any type."""
-    try:
-        return bool(_checksum(kind, key, value) == checksum)
-    except (TypeError, OverflowError):
-        return False
-
-
-def ends_in(database: sqlite3.Connection) -> LogEnds:
-    """What is remembered of the audit log."""
-    found: dict[str, LogEnd] = {}
-    if not _has_table(database, "audit_log"):
-        return NOTHING_KNOWN  # of an older gateway
-    missing: frozenset[tuple[int, int]] = frozenset()
-    if _has_table(database, "audit_missing"):
-        rows = database.execute("SELECT first, last FROM audit_missing")
-        missing = frozenset((int(begin), int(end)) for begin, end in rows)
-    for place, *end in database.execute("SELECT * FROM audit_log"):
-        sequence, segment, octets, digest = end
-        found[str(place)] = LogEnd(int(sequence), int(segment), int(octets), str(digest))
-    return LogEnds(found.get(FIRST), found.get(LAST), missing)
-
-
-def _has_table(database: sqlite3.Connection, name: str) -> bool:
-    """An older gateway's store has fewer, and so has one that begins late."""
-    asked = "SELECT 1 FROM sqlite_master WHERE name = ?"
-    return database.execute(asked, (name,)).fetchone() is not None
-
-
-def known_in(database: sqlite3.Connection) -> Known:
-    """What it knows of the audit log."""
-    if not _has_table(database, "meta"):
-        return KNOWS_NOTHING  # empty, or not ours
-    meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
-    return Known(
-        ends_in(database),
-        _last_sequence(database),
-        int(meta.get("incarnation", 0)),
-        clean=int(meta.get("clean", 0)) != 0,
-    )
-
-
-def _last_sequence(database: sqlite3.Connection) -> int | None:
-    """Of the last audit record in a row; `None`: a row that cannot be read may have it."""
-    for (body,) in database.execute("SELECT body FROM log ORDER BY number DESC"):
-        try:
-            _writes, audit = unpack_row(body if isinstance(body, bytes) else b"")
-        except DecodeError:
-            return None
-        if audit:
-            return last_sequence_in(audit)
-    return 0
-
-
-def damage_in(database: sqlite3.Connection) -> Iterator[str]:
-    """What is not as it was written, a line each, as a start would find it; one row in memory."""
-    (problem,) = database.execute("PRAGMA quick_check(1)").fetchone()
-    if problem != "ok":
-        yield f"it is broken: {' '.join(str(problem).split())}"
-        return
-    if not _has_table(database, "meta"):
-        return  # empty, or not ours
-    format = database.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-    if format != (FORMAT,):
-        yield f"it has format {format[0] if format else 0}; this program has {FORMAT}"
-        return
-    for number, body in database.execute("SELECT number, body FROM log ORDER BY number"):
-        row = body if isinstance(body, bytes) else b""
-        try:
-            check(unpack_row(row)[0])
-        except DecodeError:
-            yield row_line(number, row)
-    for kind, key, *rest in database.execute("SELECT kind, key, value, checksum FROM topology"):
-        if not _is_as_written(kind, key, *rest):
-            yield topology_line((kind, key))
-    yield from shrunk_in(database)
-
-
-def shrunk_in(database: sqlite3.Connection) -> Iterator[str]:
-    """A line for each table with fewer rows than it had when the store was closed in order.
-
-    Nothing is known of one that was not, nor of a store that an older gateway closed.
-    """
-    meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
-    for table in COUNTED:
-        had, has = int(meta.get(table, 0)), _rows_in(database, table)
-        if meta.get("clean") and has < had:
-            yield f"the table {table} has {has} rows, and had {had} at the end"
-
-
-def _rows_in(database: sqlite3.Connection, table: str) -> int:
-    return int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
 def _is_near(end: LogEnd, known: LogEnd | None) -> bool:
@@ -263,6 +135,7 @@ class Database:
             raise BrokenStoreError(f"{path} is broken: {problem}")
         self._ends = NOTHING_KNOWN
         self._missing: frozenset[tuple[int, int]] | None = None
+        self._life = (0, "")
         self._files: list[Whereabouts] = []
         if self.meta("format") != FORMAT:
             raise StoreError(f"{path} has format {self.meta('format')}; this program has {FORMAT}")
@@ -319,7 +192,7 @@ class Database:
             for kind, key, value, checksum in self._db.execute(
                 "SELECT kind, key, value, checksum FROM topology ORDER BY kind, key"
             ):
-                if _is_as_written(kind, key, value, checksum):
+                if is_as_written(kind, key, value, checksum):
                     found.append(TopologyRow(kind, key, value))
                 else:
                     damage[(kind, key)] = topology_line((kind, key))
@@ -335,7 +208,7 @@ class Database:
                 (life, row_line(number, body if isinstance(body, bytes) else b""))
                 for life, number, body in self._db.execute("SELECT * FROM damaged ORDER BY number")
             ]
-            if _has_table(self._db, "damaged_topology"):
+            if has_table(self._db, "damaged_topology"):
                 found += [
                     (life, topology_line((kind, key)))
                     for life, kind, key in self._db.execute(
@@ -357,6 +230,11 @@ class Database:
         """Remember the ends of the audit log; `moved`: only those that are far from the known."""
         if ends.missing != self._missing:
             self._remember_missing(ends.missing)
+        if ends.life and (ends.life, ends.log) != self._life:
+            with as_store_errors("cannot write to the store"):
+                row = (LAST, ends.life, ends.log)
+                self._db.execute("INSERT OR REPLACE INTO audit_life VALUES (?, ?, ?)", row)
+            self._life = (ends.life, ends.log)
         for place, end, known in zip(PLACES, ends[:2], self._ends[:2], strict=True):
             if end is None or end == known or (moved and _is_near(end, known)):
                 continue
@@ -364,7 +242,7 @@ class Database:
                 self._db.execute(
                     "INSERT OR REPLACE INTO audit_log VALUES (?, ?, ?, ?, ?)", (place, *end)
                 )
-            first, last, _missing = self._ends
+            first, last = self._ends[:2]
             self._ends = LogEnds(end, last) if place == FIRST else LogEnds(first, end)
 
     def _remember_missing(self, missing: frozenset[tuple[int, int]]) -> None:
@@ -426,7 +304,7 @@ class Database:
         """Everything is in the file, the WAL is empty, and the store counts as closed in order."""
         with as_store_errors("cannot close the store"):
             for table in COUNTED:
-                self._set_meta(table, _rows_in(self._db, table))
+                self._set_meta(table, rows_in(self._db, table))
             self._set_meta("clean", 1)
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
@@ -463,7 +341,7 @@ class Database:
             else:
                 self._db.execute(
                     "INSERT OR REPLACE INTO topology VALUES (?, ?, ?, ?)",
-                    (kind, key, value, _checksum(kind, key, value)),
+                    (kind, key, value, checksum_of(kind, key, value)),
                 )
 
     def delete(self, numbers: list[int]) -> None:

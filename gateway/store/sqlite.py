@@ -18,8 +18,10 @@ from threading import Thread
 from typing import Final, final
 
 from gateway.audit.ahead import KNOWS_NOTHING, last_sequence_in
+from gateway.audit.ends import incarnation_in
+from gateway.audit.schema import NO_LIFE
 from gateway.errors import DecodeError, StoreError, UnknownStoreError
-from gateway.store.committer import Committer
+from gateway.store.committer import SEAL_MS, Committer
 from gateway.store.copying import Copying
 from gateway.store.damage import Damage, in_short
 from gateway.store.database import Database
@@ -63,6 +65,7 @@ class SqliteStore:
         eased: Eased,
         *,
         slack_octets: int = SLACK_OCTETS,
+        seal_ms: int = SEAL_MS,
         reserve_octets: int = 0,
         log: LogKeeper | None = None,
         accept_damaged: bool = False,
@@ -74,6 +77,7 @@ class SqliteStore:
         self._call_in_reactor = call_in_reactor
         self._committed = committed
         self._slack_octets = slack_octets
+        self._seal_ms = seal_ms
         self._log = log
         self._accept_damaged = accept_damaged
         self.reserve = Reserve(directory, reserve_octets)
@@ -165,6 +169,7 @@ class SqliteStore:
     def _begin(self, *, late: bool = False) -> Recovered:
         path = self._directory / FILE_NAME
         life = 0
+        self._logged = 0
         missing = not path.exists()
         if missing:  # and is not made where it must not be
             life = 0 if self._log is None else self._log.compare(KNOWS_NOTHING, store="missing")
@@ -182,6 +187,7 @@ class SqliteStore:
         if self._log is None:
             return 0
         known = self._database.known()
+        self._logged = known.ends.life
         return self._log.compare(known, store="" if known.incarnation else "empty")
 
     def _recover(self, life: int, late: bool) -> Recovered:
@@ -197,7 +203,10 @@ class SqliteStore:
         if damage.found() and not self._accept_damaged:
             raise UnknownStoreError(_refusal(self._directory, damage.found()))
         self.counts.rows_damaged = len(damage.found()) + len(damage.aside)
+        self._logged = max(self._logged, life)
         owed = self._copy_to_log(unlogged, damage, late)
+        if self._log is not None:
+            self._log.begin(incarnation)
         beginning = Beginning(database, self._segments, self._log, owed, incarnation, damage)
         if not late:
             beginning.start()
@@ -209,6 +218,7 @@ class SqliteStore:
             self._trouble,
             next_number=next_number,
             slack_octets=self._slack_octets,
+            seal_ms=self._seal_ms,
             call_in_reactor=self._call_in_reactor,
             committed=self._committed,
             log=self._log,
@@ -221,6 +231,7 @@ class SqliteStore:
             entries=replay.entries(),
             highest_message_id=max(replay.highest_message_id, incarnation << INCARNATION_SHIFT),
             incarnation=incarnation,
+            previous=0 if self._log is None else self._logged or NO_LIFE,
             clean=clean and not damage.found(),
             damage=[*damage.found(), *damage.untold],
             aside=damage.aside,
@@ -258,6 +269,8 @@ class SqliteStore:
             audit = damage.audit.get(number)
             if audit is None:
                 _writes, audit = unpack_row(self._database.row(number))
+            if audit and self._log is not None:
+                self._logged = incarnation_in(audit, self._logged)
             if owed:
                 owed.append(audit)
                 continue

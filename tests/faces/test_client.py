@@ -112,7 +112,8 @@ def test_the_face_is_touched_once_until_it_is_flushed() -> None:
 def test_what_is_still_told_to_a_connection_that_has_left_nobody_hears() -> None:
     connection = Connection()
     client = connection.client
-    client.access.open("joe", "joe", client.host)
+    client.on_authenticated("joe")
+    assert client.ask_for(client.host) is None
     client.leave()
     client.touch()
     client.author.connection.touch()

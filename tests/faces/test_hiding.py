@@ -21,7 +21,7 @@ def gateway(rules: AccessRules | None) -> Gateway:
     declaring = made.world.host.declaring
     declaring.declare_exchange("e", "fanout", durable=True)
     declaring.declare_exchange("t", "fanout", auto_delete=True)
-    made.settings.access.rules = rules
+    made.settings.access.in_force.rules = rules
     return made
 
 

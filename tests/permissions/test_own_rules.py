@@ -237,6 +237,13 @@ def test_the_name_of_a_user_is_no_pattern():
     assert decided(rules, publishing("amq.topic", "bob.x"), "#") == 0
 
 
+@pytest.mark.parametrize("user", ["alice", "*", "#", "a*"])
+def test_no_name_gets_round_what_is_denied_to_its_user(user: str):
+    rules = [rule(1, False, exchange="amq.topic", key="to.${user}.#"), rule(2, True)]
+    assert decided(rules, publishing("amq.topic", f"to.{user}.x"), user) == -1
+    assert decided(rules, publishing("amq.topic", "other"), user) == 2
+
+
 def test_publishing_is_always_asked_for_and_nothing_has_a_quota():
     rules = OwnRules([])
     assert not rules.publish_unchecked()

@@ -160,7 +160,7 @@ class Negotiation:
             client.visit.because(Reason.NOT_FOUND, text)
             self._connection.send_close(spec.CloseCode.INVALID_PATH, text, now_ms)
             return
-        refusal = client.access.open(client.identity, client.user(), host)
+        refusal = client.ask_for(host)
         if refusal is not None:
             forced = spec.CloseCode.CONNECTION_FORCED  # as qpidd does
             client.visit.user = client.identity

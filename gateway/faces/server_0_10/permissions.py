@@ -12,10 +12,9 @@ from typing import Final, final
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.decoding import read_map
 from gateway.amqp_0_10.types import Command, FieldTable
-from gateway.bridge.host import VirtualHost
 from gateway.bridge.seams import QueueSettings
 from gateway.faces import asking, hiding
-from gateway.faces.access import ClientAccess
+from gateway.faces.client import Client
 from gateway.faces.host_nodes import HostNodes
 from gateway.message import Condition, Refusal
 from gateway.permissions.actions import Action, ObjectKind
@@ -30,15 +29,16 @@ BINDS: Final = (Action.BIND, Action.UNBIND)
 
 @final
 class Permissions:
-    """Asks for the commands of one session. `size_default`: that of queues declared without."""
+    """Asks for the commands of one session."""
 
-    __slots__ = ("_access", "_host", "_nodes", "_size_default")
+    __slots__ = ("_access", "_host", "_making", "_nodes", "_size_default")
 
-    def __init__(self, access: ClientAccess, host: VirtualHost, size_default: int) -> None:
-        self._access = access
-        self._host = host
-        self._nodes = HostNodes(host)
-        self._size_default = size_default
+    def __init__(self, client: Client) -> None:
+        self._access = client.access
+        self._making = client.making
+        self._host = client.host
+        self._nodes = HostNodes(client.host)
+        self._size_default = client.bridge.queue_size_default  # of queues declared without
 
     def refusal(self, command: Command) -> Refusal | None:
         """Why the client may not do that; `None`: it may, or nobody has to be asked."""
@@ -56,7 +56,7 @@ class Permissions:
     def _queue_refusal(self, command: spec.QueueDeclare) -> Refusal | None:
         refusal = self._alternate_refusal(command)
         if refusal is None:
-            refusal = self._access.create_refusal(self._to_create(command))
+            refusal = self._making.refusal(self._to_create(command))
         name = command.queue or ""
         if refusal is not None or name in self._host.topology.queues:
             return refusal
@@ -64,7 +64,7 @@ class Permissions:
 
     def _exchange_refusal(self, command: spec.ExchangeDeclare) -> Refusal | None:
         asked = self._to_declare(command)
-        refusal = self._exchange_alternate_refusal(command) or self._access.create_refusal(asked)
+        refusal = self._exchange_alternate_refusal(command) or self._making.refusal(asked)
         if refusal is not None or asked.exists:
             return refusal
         return hiding.exchange_refusal(self._access, self._nodes, asked)
@@ -125,7 +125,7 @@ class Permissions:
     def carried_out(self, command: Command) -> None:
         """It is done, or has failed."""
         if command.CODE in DECLARES:
-            self._access.created()
+            self._making.created()
 
     def acquire_refusal(self, queue: str) -> Refusal | None:
         """Why what was browsed in a queue may not be taken from it."""
@@ -137,8 +137,8 @@ class Permissions:
 
     def _asked(self, command: Command) -> Asked | None:
         if isinstance(command, spec.MessageSubscribe):
-            acquire = command.acquire_mode != spec.AcquireMode.NOT_ACQUIRED
-            return self._to_subscribe(command.queue or "", acquire=acquire)
+            takes = command.acquire_mode != spec.AcquireMode.NOT_ACQUIRED or command.exclusive
+            return self._to_subscribe(command.queue or "", acquire=takes)
         if isinstance(command, spec.ExchangeBind):
             return self._binding(Action.BIND, command)
         if isinstance(command, spec.ExchangeUnbind):

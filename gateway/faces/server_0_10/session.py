@@ -99,7 +99,7 @@ class ServerSession:
             self.answers, self.unsettled, self.parking, self.subscriptions
         )
         self.transfers = Transfers(self.answers, self.transactions)
-        self.permissions = Permissions(client.access, client.host, client.bridge.queue_size_default)
+        self.permissions = Permissions(client)
         self.deliveries = Deliveries(
             client, self.unsettled, self.subscriptions, self.transactions, self.permissions
         )

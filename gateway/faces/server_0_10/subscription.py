@@ -29,6 +29,7 @@ class ServerSubscription:
     """An outlet of the bridge, named by its destination within its session.
 
     Attributes:
+        takes: messages, or the queue from others: it is no looking on.
         bridged: the bridge's side of it; from right after construction until it is over.
         attaching: an upstream has to attach it before it is one.
         kept: octets of it on the connection's account.
@@ -51,6 +52,7 @@ class ServerSubscription:
         "flushes",
         "kept",
         "stuck",
+        "takes",
     )
 
     def __init__(
@@ -62,6 +64,7 @@ class ServerSubscription:
         destination: str,
         accept_explicit: bool,
         acquire: bool,
+        exclusive: bool = False,
     ) -> None:
         self._answers = answers
         self._client = answers.client
@@ -71,6 +74,7 @@ class ServerSubscription:
         self.destination = destination
         self.accept_explicit = accept_explicit
         self.acquire = acquire
+        self.takes = acquire or exclusive
         self.credit = Credit()
         self.bridged: Subscription | None = None
         self.attaching = False

@@ -98,7 +98,7 @@ class Subscriptions:
     def review(self, permissions: Permissions) -> Refusal | None:
         """Why one of them may not go on, by other access rules."""
         for subscription in self._living.values():
-            refusal = permissions.review(subscription.queue_name(), acquire=subscription.acquire)
+            refusal = permissions.review(subscription.queue_name(), acquire=subscription.takes)
             if refusal is not None:
                 return refusal
         return None
@@ -168,6 +168,7 @@ class Subscriptions:
             destination=destination,
             accept_explicit=explicit,
             acquire=acquire,
+            exclusive=command.exclusive,
         )
         bridged = client.host.subscribing.subscribe(
             command.queue or "",

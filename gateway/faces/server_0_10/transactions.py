@@ -121,7 +121,7 @@ class Transactions:
     ) -> Refusal | None:
         if not current.enlisted:
             return None
-        withdrawn = commit_refusal(self._client.access, self._permits, current)
+        withdrawn = commit_refusal(self._client, self._permits, current)
         if withdrawn is not None:
             self._rollback(current)
             return withdrawn

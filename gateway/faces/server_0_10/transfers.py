@@ -17,7 +17,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError
 from gateway.faces import qmf
-from gateway.faces.access import reason_of
+from gateway.faces.access.publish_access import reason_of
 from gateway.faces.client import Client
 from gateway.faces.features import EXCHANGES
 from gateway.faces.server_0_10.answers import Answers
@@ -45,6 +45,7 @@ class Transfers:
         "_failed",
         "_flow_set",
         "_pending",
+        "_publish_access",
         "_publishing",
         "_stopped",
         "_transacting",
@@ -55,6 +56,7 @@ class Transfers:
         self._answers = answers
         self._client = answers.client
         self._access = answers.client.access
+        self._publish_access = answers.client.publish_access
         self._transactions = transactions
         self._publishing = answers.client.host.publishing
         self._transacting = answers.client.host.transacting
@@ -90,9 +92,9 @@ class Transfers:
             refusal = Refusal(Condition.UNAUTHORIZED_ACCESS, "user-id is not the connection's user")
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
             return
-        access = self._access
-        if not access.permits.open:
-            denied = access.publish_refusal(transfer.destination or "", arrival.routing_key)
+        if not self._access.permits.open:
+            exchange = transfer.destination or ""
+            denied = self._publish_access.refusal(exchange, arrival.routing_key)
             if denied is not None:
                 _record(self._client, event, arrival, reason_of(denied))
                 answers.fail(denied, command_id=command_id, code=transfer.CODE)
@@ -133,7 +135,7 @@ class Transfers:
             assert published.refusal is not None
             if transfer.destination in EXCHANGES:
                 self._count(transfer.destination or "")
-            refusal = self._access.bridge_refusal(published.refusal, message)
+            refusal = self._publish_access.bridge_refusal(published.refusal, message)
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
 
     def _asked_for_management(self, event: CommandReceived, exchange: str) -> bool:
@@ -238,7 +240,7 @@ def _record(client: Client, event: CommandReceived, arrival: Arrival, reason: Re
     """A message is not published: it came all the same."""
     message = _message(client, event, arrival)
     client.host.publishing.refuse(message, reason)
-    client.access.record_denied(message.id)
+    client.publish_access.record_denied(message.id)
 
 
 def _message(client: Client, event: CommandReceived, arrival: Arrival) -> Message:

@@ -7,7 +7,7 @@ from typing import final
 from gateway.audit.schema import Reason
 from gateway.bridge.publishing import NOWHERE
 from gateway.errors import DecodeError
-from gateway.faces.access import reason_of
+from gateway.faces.access.publish_access import reason_of
 from gateway.faces.client import Client
 from gateway.faces.server_1_0.node_access import message_refusal
 from gateway.message import Condition, Message, Refusal
@@ -57,7 +57,7 @@ class Arrivals:
             to = arrival.to or ""
             node = resolve(to, Capability.ANY, self._client.nodes)
             if node is None:
-                denied = self._client.access.lost_refusal(to)
+                denied = self._client.publish_access.lost_refusal(to)
                 reason = Reason.NOT_FOUND if denied is None else reason_of(denied)
                 self._record(payload, arrival, message_format, reason)
                 if denied is not None:
@@ -104,7 +104,7 @@ class Arrivals:
             reader=READER,
         )
         self._publishing.refuse(message, reason, self._number)
-        self._client.access.record_denied(message.id)
+        self._client.publish_access.record_denied(message.id)
 
     def record_unread(self, payload: bytes, message_format: int, reason: Reason) -> None:
         """A delivery is refused before anybody has looked what its message says.

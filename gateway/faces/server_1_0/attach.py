@@ -88,7 +88,7 @@ def _closed_to_senders(links: Links, node: Node | None) -> Refusal | None:
     queue = None if node is None else links.client.host.topology.queues.get(node.queue)
     if queue is None or queue.settings.subscriber is None:
         return None
-    return links.client.access.closed_refusal(queue)
+    return links.client.publish_access.closed_refusal(queue)
 
 
 def _make(
@@ -110,7 +110,7 @@ def _make(
     if refusal is not None:
         return refusal
     made = links.dynamics.make(name, policy_of(properties), links.owner, topic=topic)
-    links.client.access.created()
+    links.client.making.created()
     if isinstance(made, Refusal):
         return made
     if topic:
@@ -297,7 +297,7 @@ def _own_queue(links: Links, attach: Attach, exchange: Exchange, key: str) -> Qu
         return refusal
     host = links.client.host
     declared = host.declaring.declare_queue(name, settings, links.owner)
-    links.client.access.created()
+    links.client.making.created()
     if isinstance(declared, Queue):
         host.owners.give(declared, links.owner)  # nobody else binds, empties or deletes it
     return declared
@@ -330,12 +330,12 @@ def _durable_queue(
     consumer.found = queue is not None
     if queue is None:
         made = subscriptions.make(name, subscriber, links.owner)
-        client.access.created()
+        client.making.created()
         return made
     if not queue.users.subscriptions and _is_for_another(queue, exchange, key, arguments):
         client.host.declaring.delete_queue(name, links.owner)
         made = subscriptions.make(name, subscriber, links.owner)
-        client.access.created_again(name)
+        client.making.created_again(name)
         return made
     if queue.settings.subscriber is None:
         subscriptions.give(queue, subscriber)

@@ -22,7 +22,7 @@ def message_refusal(client: Client, node: Node, key: str, relayed: str) -> Refus
             return refusal
     if access.permits.open and node.exchange:
         return None
-    return access.publish_refusal(node.exchange, key, relayed)
+    return client.publish_access.refusal(node.exchange, key, relayed)
 
 
 def hidden_refusal(

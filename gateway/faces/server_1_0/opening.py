@@ -66,7 +66,7 @@ class Opening:
             text = f"there is no virtual host {hostname[len(VHOST_PREFIX) :]!r}"
             client.visit.because(Reason.NOT_FOUND, text)
             return Refusal(Condition.NOT_FOUND, text)
-        refusal = client.access.open(client.identity, client.user(), host)
+        refusal = client.ask_for(host)
         client.visit.mechanism = connection.sasl_mechanism
         if refusal is not None:
             client.visit.user = client.identity

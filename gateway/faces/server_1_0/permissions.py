@@ -89,21 +89,20 @@ def consumer_refusal(links: Links, queue: str, *, acquire: bool) -> Refusal | No
 
 def dynamic_refusal(links: Links, name: str, *, topic: bool) -> Refusal | None:
     """Why no node may be made for a client."""
-    access = links.client.access
     if not topic:
         # It goes with the link, whatever it is declared as.
         return _create_refusal(links, name, QueueSettings(auto_delete=True))
     asked = asking.to_declare_exchange(
         Action.CREATE, name, "fanout", "", durable=False, auto_delete=True
     )
-    return access.create_refusal(asked)
+    return links.client.making.refusal(asked)
 
 
 def _create_refusal(links: Links, name: str, settings: QueueSettings) -> Refusal | None:
     client = links.client
     exists = client.host.topology.find_queue(name) is not None
     asked = asking.to_create_queue(name, settings, {}, client.bridge.queue_size_default, exists)
-    return client.access.create_refusal(asked)
+    return client.making.refusal(asked)
 
 
 def subscription_refusal(

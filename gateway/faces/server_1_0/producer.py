@@ -239,7 +239,7 @@ class Producer:
         """Why a publish has come to nothing; `None` if it has not."""
         if published.status is PublishStatus.REFUSED:
             refusal = published.refusal or Refusal(Condition.INTERNAL_ERROR, "")
-            return self._client.access.bridge_refusal(refusal, message)
+            return self._client.publish_access.bridge_refusal(refusal, message)
         if published.status is PublishStatus.UNROUTABLE:
             if message.exchange == qmf.QMF_DIRECT and self._asked_for_management(message):
                 return None

@@ -107,8 +107,7 @@ class Transactions:
         `REFUSED`: it is rolled back, and over; unauthorized-access: by other rules than those by
         which it was filled.
         """
-        access = self._client.access
-        problem = work.problem or commit_refusal(access, work.permits, work.transaction)
+        problem = work.problem or commit_refusal(self._client, work.permits, work.transaction)
         if problem is not None:
             self.roll_back(work)
             return Published(PublishStatus.REFUSED, problem)

@@ -2,8 +2,9 @@
 
 listen                       listeners: who may connect, and which face a connection gets
 admission, first_faces       how many may connect and log in at a time; who waits for that
+silence                      who says nothing meanwhile
 proxy_header                 whose connection a load balancer passes on
-first_octets                 what the protocol header asks for
+threshold, first_octets      reads the protocol header; what that asks for
 authenticate                 SASL behind the faces' `Authenticator`
 passwords, password_threads  verifying them, aside of the reactor
 doubted                      who shows a certificate that is not believed

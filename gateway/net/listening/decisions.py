@@ -18,7 +18,7 @@ TEXT_TOLD: Final = 300  # characters
 
 @final
 class DecisionLog:
-    """`faces.access.DecisionTeller`."""
+    """`faces.access.in_force.DecisionTeller`."""
 
     log = Logger()
 

@@ -1,6 +1,6 @@
 """Faces of connections that may not say yet what they want: unheard, or passed on by a proxy.
 
-Before the `Threshold` (`listen`). They say nothing, and what the peer says first they hand on.
+Before the `Threshold` (`threshold`). They say nothing, and what the peer says first they hand on.
 """
 
 from __future__ import annotations

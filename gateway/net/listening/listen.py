@@ -1,27 +1,29 @@
 """Listeners: who may connect, and which face a connection gets by its first eight octets.
 
-A connection begins with a `Threshold`, a face that reads the protocol header and then gives way to
-the protocol's own face, which is handed all octets, the header included. TLS comes first on the
-`amqps` port, and on the other one where the header asks for it (`AMQP 2 1 0 0`). Before that it may
-have to wait for its turn, or a proxy says whose it is (`first_faces`).
+A connection begins with a `Threshold`, which reads the protocol header and then gives way to the
+protocol's own face. TLS comes first on the `amqps` port, and on the other one where the header asks
+for it (`AMQP 2 1 0 0`). Before that it may have to wait for its turn, or a proxy says whose it is
+(`first_faces`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol, final
+from typing import Protocol, final
 
 from twisted.internet.interfaces import IAddress, IOpenSSLContextFactory
 from twisted.internet.protocol import ServerFactory
 
-from gateway.faces.face import STOPS, Authenticator, Ending, Face, Peer, PeerStatus
+from gateway.faces.face import Authenticator, Ending, Face, Peer
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
 from gateway.net.listening.admission import WITH_ENDING, Admission
 from gateway.net.listening.authenticate import Authentication, PeerAuthenticator
 from gateway.net.listening.first_faces import PassedOn, Unheard
-from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask, choose
+from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask
 from gateway.net.listening.proxy_header import shown
+from gateway.net.listening.silence import Silence
+from gateway.net.listening.threshold import Threshold
 from gateway.net.listening.turned_away import TurnedAway
 from gateway.net.logs import NamedLogger
 from gateway.net.patience import Patience
@@ -32,110 +34,12 @@ from gateway.net.transport import Layer
 from gateway.net.turns import TurnLoop
 from gateway.wire.accounts import Account
 
-SILENCE_S: Final = 0.25  # of a connection that has not opened, while others of its address wait
-LATE: Final = 10  # times as much more, as we are late ourselves: the peer may have as little CPU
-
 
 class FaceMaker(Protocol):
     """Makes a protocol's server face for one connection."""
 
     def __call__(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
         """The face, which has read nothing yet."""
-
-
-@final
-class Threshold:
-    """The face of a connection whose protocol is not known yet."""
-
-    def __init__(self, door: Door, pump: Pump, deadline_ms: int) -> None:
-        self._door = door
-        self._pump = pump
-        self._deadline_ms = deadline_ms
-        self._read = b""
-        self._answer = b""
-        self._left = False  # whatever ends this connection from now on is counted elsewhere
-        self.closed = False
-        self.reading_paused = False
-        self.behind = False
-
-    def receive_data(self, data: bytes, now_ms: int) -> None:
-        """Collect the header, then hand over or refuse."""
-        self._read += data
-        if len(self._read) < HEADER_OCTETS or self.closed:
-            return
-        pump, door = self._pump, self._door
-        possible = door.tls_context is not None and not pump.secure
-        ask, answer = choose(
-            self._read[:HEADER_OCTETS],
-            tls_possible=possible,
-            anonymous_allowed=door.authentication.anonymous_allowed,
-        )
-        if ask is Ask.REFUSE:
-            self._answer = answer
-            self._fail("header")
-        elif ask is Ask.START_TLS:
-            self._left = True
-            door.begin_tls(pump, self._deadline_ms, self._read[HEADER_OCTETS:])
-        else:
-            self._left = True
-            pump.become(door.make_face(ask, pump, now_ms), self._read)
-
-    def _fail(self, reason: str) -> None:
-        if not self._left:
-            self._left = True
-            self._door.counts.handshake_failures[reason] += 1
-            self._door.turned_away.tell(self._pump.address, reason)
-        self.closed = True
-        self._read = b""
-
-    def receive_eof(self, now_ms: int) -> None:
-        """Gone before it said what it wants."""
-        failed = self._pump.secure and not self._pump.handshaken
-        if failed and not self._left:
-            self._door.on_tls_failed(self._pump)
-        reason = "size" if self._pump.oversized else "tls"
-        self._fail(reason if failed else "closed")
-
-    def data_to_send(self) -> bytes:
-        """The header that answers one which we do not speak."""
-        answer, self._answer = self._answer, b""
-        return answer
-
-    def next_deadline(self) -> int | None:
-        """The end of the peer's time for its first octets."""
-        return None if self.closed else self._deadline_ms
-
-    def handle_deadline(self, now_ms: int) -> None:
-        """Too late."""
-        self._fail("timeout")
-
-    def heard(self, at_ms: int) -> None:
-        """Its time is over whatever it sends."""
-
-    def doing(self) -> str:
-        """It has read a header."""
-        return "protocol header"
-
-    def write_blocked(self, blocked: bool) -> None:
-        """Eight octets never block."""
-
-    def drain(self, now_ms: int) -> None:
-        """Nothing has begun: the connection can go."""
-        self._left = True
-        self.closed = True
-
-    def drained(self) -> bool:
-        """Always: nothing has been sent that could be unsettled."""
-        return True
-
-    def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
-        """The peer speaks no protocol yet in which it could be told."""
-        self._left = True
-        self.closed = True
-
-    def status(self) -> PeerStatus | None:
-        """Nobody yet."""
-        return None
 
 
 @final
@@ -172,19 +76,7 @@ class Door:
         self.login_octets_max = login_octets_max
         self.handshake_timeout_ms = handshake_timeout_ms
         self.tls_context = tls_context
-        terms = Terms(
-            turns,
-            account or Account(),
-            login_octets_max,
-            now_ms,
-            share=lambda pump: pump.turn_share,
-            who=lambda pump: pump.who(),
-            shown_max=SHOWN_MAX,
-            too_large=lambda pump: pump.on_oversized(),
-            restless=lambda pump: self._on_restless(pump),
-            stepped=lambda pump: pump.on_step(),
-            lost=self.vacate,
-        )
+        terms = self._terms(account or Account())
         self.layer: Callable[[Pump, IOpenSSLContextFactory], Layer] = lambda pump, context: (
             begin_tls(pump, context, terms)
         )
@@ -204,9 +96,23 @@ class Door:
         self.on_vacated: Callable[[int], None] | None = None
         self._passed_on: set[int] = set()  # those whose proxy has not said from where they are
         self._last_id = 0
-        self._heard: dict[int, tuple[int, int]] = {}  # since when those heard are at which step
-        self._looking = False
-        self._look_ms = 0  # when we are to look next
+        self._silence = Silence(later, now_ms, counts, self._admission, self.pumps)
+
+    def _terms(self, account: Account) -> Terms:
+        """Those of TLS for all who come in here."""
+        return Terms(
+            self.turns,
+            account,
+            self.login_octets_max,
+            self.now_ms,
+            share=lambda pump: pump.turn_share,
+            who=lambda pump: pump.who(),
+            shown_max=SHOWN_MAX,
+            too_large=lambda pump: pump.on_oversized(),
+            restless=self._on_restless,
+            stepped=lambda pump: pump.on_step(),
+            lost=self.vacate,
+        )
 
     def admit(
         self, address: str, *, tls_first: bool, passed_on: bool = False, port: int = 0
@@ -321,33 +227,7 @@ class Door:
             pump.entry_deadline_ms = None
             pump.patience = None
             pump.become(unheard, rest)
-            self._look_later()
-
-    def _look_later(self) -> None:
-        if not self._looking:
-            self._looking = True
-            self._look_ms = self.now_ms() + int(1000 * SILENCE_S)
-            self.later.callLater(SILENCE_S, self._look)
-
-    def _look(self) -> None:
-        """Others wait: who has said nothing for so long, and does not wait for us, is silent."""
-        self._looking = False
-        now_ms = self.now_ms()
-        long_ms = int(1000 * SILENCE_S) + LATE * max(0, now_ms - self._look_ms)
-        before, self._heard = self._heard, {}
-        if not self.counts.waiting:
-            return
-
-        def silent(number: int) -> bool:
-            pump = self.pumps[number]
-            step, since_ms = before.get(number, (-1, now_ms))
-            if step != pump.steps or pump.held or pump.behind:
-                since_ms = now_ms
-            self._heard[number] = pump.steps, since_ms
-            return now_ms - since_ms >= long_ms
-
-        self._admission.lend_on(silent)
-        self._look_later()
+            self._silence.look_later()
 
     def _let_in(self, pump: Pump, unheard: Unheard) -> None:
         if pump.connection_id in self.pumps and not unheard.closed:

@@ -182,22 +182,23 @@ class Passwords:
 
     def _decoy(self, name: str) -> Verifier:
         """A verifier that takes as long as some real one; the same one each time for one name."""
-        costs = sorted(
+        costs = {
             (verifier.mechanism, verifier.iterations)
             for verifier in map(_cheapest, self._users.values())
-        ) or [("SCRAM-SHA-256", ITERATIONS["SCRAM-SHA-256"])]
-        mechanism, iterations = costs[int.from_bytes(self._known(name, "cost")) % len(costs)]
+        } or {("SCRAM-SHA-256", ITERATIONS["SCRAM-SHA-256"])}
+        mechanism, iterations = max(costs, key=lambda cost: self._known(name, f"cost {cost}"))
         nobody = self._nobody
         return Verifier(mechanism, iterations, nobody.salt, nobody.stored_key, nobody.server_key)
 
     def _decoy_keys(self, name: str, mechanism: str) -> Keys:
         """Keys that nobody knows the password of, as some real ones look."""
-        looks = sorted(
+        looks = {
             (user[mechanism].iterations, len(user[mechanism].salt))
             for user in self._users.values()
             if mechanism in user
-        ) or [(ITERATIONS[mechanism], SALT_OCTETS)]
-        iterations, octets = looks[int.from_bytes(self._known(name, "look")) % len(looks)]
+        } or {(ITERATIONS[mechanism], SALT_OCTETS)}
+        # Of each the same as long as some user looks so: only what looks new may change it.
+        iterations, octets = max(looks, key=lambda look: self._known(name, f"look {look}"))
         size = len(hmac.digest(b"", b"", DIGESTS[mechanism]))
         return Keys(
             self._known(name, f"salt {mechanism}")[:octets],

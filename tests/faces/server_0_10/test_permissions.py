@@ -19,7 +19,7 @@ UNAUTHORIZED = 403
 def gateway(*rules: str) -> Gateway:
     made = Gateway()
     made.world.queue("q")
-    made.settings.access.rules = own_rules(*rules)
+    made.settings.access.in_force.rules = own_rules(*rules)
     return made
 
 
@@ -98,6 +98,21 @@ def test_who_may_only_browse_takes_nothing():
     assert refused(acquires(world.session("eve")))
     assert names(world, Kind.ACCESS_REFUSED)[0][:3] == ("eve", "consume", "queue 'q'")
     assert not refused(acquires(world.session("alice")))
+
+
+def test_who_may_only_browse_keeps_nobody_else_out():
+    alone = spec.MessageSubscribe(
+        queue="q", destination="d", acquire_mode=spec.AcquireMode.NOT_ACQUIRED, exclusive=True
+    )
+    world = gateway("deny: consume, users: eve", "allow: all")
+    assert refused(world.session("eve").does(alone))
+    assert not refused(world.session("alice").does(alone))
+    world = gateway("allow: all")
+    eve = world.session("eve")
+    eve.does(alone)
+    spread = world.world.bridge.turns.spread
+    world.settings.access.adopt(own_rules("allow: browse"), "rules", spread)
+    assert refused(eve.hears())
 
 
 @pytest.mark.parametrize("kind", ["queue", "exchange"])
@@ -254,7 +269,7 @@ def test_what_would_be_too_much_work_to_decide_is_refused_by_its_limit():
     world = gateway()
     by_key = OwnRule(Decision(True, 1, ""), 1 << Action.PUBLISH, key=["#", "c", "#"])
     may_connect = OwnRule(Decision(True, 2, ""), 1 << Action.CONNECT)
-    world.settings.access.rules = OwnRules([by_key] * 1000 + [may_connect])
+    world.settings.access.in_force.rules = OwnRules([by_key] * 1000 + [may_connect])
     client = world.session("alice")
     heard = publishes(client, to="amq.direct", key=".".join(["w"] * 128))
     assert 506 in [each[0] for each in heard if isinstance(each, tuple)]
@@ -267,7 +282,8 @@ def test_what_would_be_too_much_work_to_decide_is_refused_by_its_limit():
 def test_new_keys_under_many_rules_are_a_share_of_a_turn_and_known_ones_are_not():
     world = gateway()
     never = OwnRule(Decision(False, 1, ""), 1 << Action.PUBLISH, exchange=["never"])
-    world.settings.access.rules = OwnRules([never] * 1000 + [OwnRule(Decision(True, 2, ""), -1)])
+    rules = [never] * 1000 + [OwnRule(Decision(True, 2, ""), -1)]
+    world.settings.access.in_force.rules = OwnRules(rules)
     client = world.session("alice")
 
     def publishes_at_once(keys):
@@ -299,7 +315,7 @@ def test_each_key_is_asked_for_and_a_refused_message_is_in_the_books():
 @rule("0-10", "connection.open.virtual-host", "security")
 def test_who_may_not_connect_is_told_and_closed():
     world = Gateway()
-    world.settings.access.rules = OwnRules([])
+    world.settings.access.in_force.rules = OwnRules([])
     client = Client(world)
     client.hears()
     client.connection.send_start_ok([], "PLAIN", b"\0u\0p", "en_US")
@@ -325,7 +341,7 @@ def names(world: Gateway, kind: Kind) -> list[tuple[str, ...]]:
 
 def test_a_refusal_is_in_the_audit_log():
     world = gateway("deny: purge, queue: q")
-    world.settings.access.file = "access.yaml"
+    world.settings.access.in_force.file = "access.yaml"
     assert refused(world.session("alice").does(spec.QueuePurge(queue="q")))
     assert names(world, Kind.ACCESS_REFUSED) == [
         ("alice", "purge", "queue 'q'", "access.yaml:3", "NOT_ALLOWED")
@@ -365,7 +381,7 @@ def test_what_is_remembered_of_publishes_is_forgotten_with_the_rules():
 
 def test_a_refused_message_says_who_where_and_why():
     world = gateway("allow: publish, exchange: amq.topic, key: a.#")
-    world.settings.access.file = "access.yaml"
+    world.settings.access.in_force.file = "access.yaml"
     client = world.session("alice")
     publishes(client, to="amq.topic", key="b")
     assert names(world, Kind.ACCESS_REFUSED) == [

@@ -24,14 +24,14 @@ USER = ("user", "pass")  # known as user@realm
 def hub(*rules):
     made = Hub()
     made.world.queue("q")
-    made.settings.access.rules = own_rules(*rules)
+    made.settings.access.in_force.rules = own_rules(*rules)
     return made
 
 
 def qpidd(*lines):
     made = Hub()
     made.world.queue("q")
-    made.settings.access.rules = QpiddRules("\n".join(lines) + "\n", "QPID")
+    made.settings.access.in_force.rules = QpiddRules("\n".join(lines) + "\n", "QPID")
     return made
 
 
@@ -304,7 +304,7 @@ def test_who_may_not_ask_about_a_node_does_not_hear_that_it_is_missing():
 
 def test_who_may_not_connect_is_closed():
     world = Hub()
-    world.settings.access.rules = OwnRules([])
+    world.settings.access.in_force.rules = OwnRules([])
     client = world.client()
     assert client.take(events.CloseReceived).error.condition == UNAUTHORIZED
 

@@ -249,7 +249,7 @@ class ReplyNode:
                 self._node(),
                 self.slot,
                 address=self.address,
-                user=self.asker.access.user,
+                user=self.asker.access.who.user,
             )
         event.link.send_flow(credit=REPLY_CREDIT)
         self._nodes.on_address()

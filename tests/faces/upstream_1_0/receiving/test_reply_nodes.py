@@ -12,7 +12,7 @@ from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_1_0 import _spec, sections
 from gateway.amqp_1_0._spec import Error, Source
 from gateway.audit.schema import Kind, Reason
-from gateway.faces.access import ClientAccess
+from gateway.faces.access.client_access import ClientAccess
 from gateway.faces.leaving import GONE
 from gateway.permissions.actions import Action
 from gateway.translate.facts import arrival_0_10, message_from_0_10
@@ -312,10 +312,9 @@ def ruled(*rules, users=("alice", "mallory"), **more):
 
 
 def login(w, connection, user, proved=True):
-    access = ClientAccess(
-        w.faces.access, w.faces.counts, w.bridge, connection, f"10.0.0.{connection}", GONE
-    )
-    assert access.open(user, user if proved else "", w.host) is None
+    book, address = w.faces.access, f"10.0.0.{connection}"
+    access = ClientAccess(book.in_force, w.faces.counts, w.bridge, connection, address, GONE)
+    assert book.admit(access, user, user if proved else "", w.host) is None
     return access
 
 
@@ -407,7 +406,7 @@ def test_an_answer_that_may_not_be_published_any_longer_is_refused(withdraw):
     w = ruled("allow: publish")
     request(w, by=1)
     consumer(w)
-    w.faces.access.client(1).close()
+    w.faces.access.dismiss(w.faces.access.client(1))
     withdraw(w)
     w.broker.deliver(DYNAMIC, encoded(b"!"))
     w.step()

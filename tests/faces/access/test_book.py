@@ -3,7 +3,8 @@
 from support.bridge_world import World
 from support.own_rules import own_rules
 
-from gateway.faces.access import AccessBook, ClientAccess
+from gateway.faces.access.book import AccessBook
+from gateway.faces.access.client_access import ClientAccess
 from gateway.faces.counts import FaceCounts
 from gateway.permissions.asked import publishing
 from gateway.wire.work import COMMAND, SHARE, WORK
@@ -15,19 +16,20 @@ class Connection:
     def __init__(self) -> None:
         self.asked = 0
         self.others: list[ClientAccess] = []
+        self.book: AccessBook
 
     def on_rules_changed(self, now_ms: int) -> None:
         self.asked += 1
         for other in self.others:
-            other.close()
+            self.book.dismiss(other)
 
 
 def clients(world: World, book: AccessBook, count: int) -> list[tuple[Connection, ClientAccess]]:
     made = []
     for number in range(1, count + 1):
         connection = Connection()
-        access = ClientAccess(book, FaceCounts(), world.bridge, number, "", connection)
-        assert access.open("alice", "alice", world.host) is None
+        access = ClientAccess(book.in_force, FaceCounts(), world.bridge, number, "", connection)
+        assert book.admit(access, "alice", "alice", world.host) is None
         made.append((connection, access))
     return made
 
@@ -54,6 +56,6 @@ def test_they_count_at_once_and_very_many_clients_are_asked_over_several_turns()
 def test_who_has_gone_meanwhile_is_not_asked() -> None:
     world, book = World(), AccessBook()
     (first, access), (last, _) = clients(world, book, 2)
-    last.others = [access]
+    last.others, last.book = [access], book
     book.adopt(own_rules("allow: all"), "f", world.bridge.turns.spread)
     assert (first.asked, last.asked) == (0, 1)

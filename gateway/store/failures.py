@@ -1,0 +1,53 @@
+"""What SQLite raises, and what is no file of its, as errors of the store."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from gateway.errors import BrokenStoreError, StoreError
+from gateway.files.own import refuse_others
+
+BESIDE: Final = ("-wal", "-journal", "-shm")
+BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+@contextmanager
+def as_store_errors(doing: str) -> Iterator[None]:
+    """What SQLite raises becomes a `StoreError`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        # The extended codes have the plain one in their last octet; errors of the module have none.
+        full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+        raise StoreError(f"{doing}: {error}", full=full) from error
+
+
+@contextmanager
+def reading(doing: str = "cannot read the store") -> Iterator[None]:
+    """Octets that were changed on disk may also come out as values of another type."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if is_broken(error):
+            raise BrokenStoreError(f"{doing}: {error}") from error
+        full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
+        raise StoreError(f"{doing}: {error}", full=full) from error
+    except (TypeError, ValueError) as wrong:
+        raise BrokenStoreError(f"{doing}: {wrong}") from wrong
+
+
+def is_broken(error: sqlite3.Error) -> bool:
+    """Whether SQLite says that the file is not what it has written."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in BROKEN
+
+
+def refuse_other_files(path: Path) -> None:
+    """`StoreError` if a pipe or the like has the place of a file that SQLite opens."""
+    try:
+        refuse_others(path, *(path.with_name(path.name + end) for end in BESIDE))
+    except OSError as error:
+        raise StoreError(f"cannot open {error.filename}: {error.strerror}") from None
