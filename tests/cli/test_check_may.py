@@ -294,7 +294,7 @@ def server_says(gateway: Gateway, kind: str, name: str, durable: bool) -> bool:
 @pytest.mark.parametrize("rules", RULES, ids=[" | ".join(each) for each in OWN_SETS + ACL_SETS])
 def test_who_asks_who_may_make_a_node_hears_what_the_server_does(rules: AccessRules) -> None:
     gateway = Gateway()
-    gateway.settings.access.rules = rules
+    gateway.settings.access.in_force.rules = rules
     for kind, name, durable in NODES:
         question = Question(
             "bob",

@@ -7,7 +7,7 @@ import pytest
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.audit.digests import digest
-from gateway.cli.trace import Record, Trace, digests_of
+from gateway.cli.trace import Record, Trace, digests_of, messages_at
 from gateway.wire.tagged import Tagged
 
 ID = "8c79d4bf-09b3-350a-9cd3-127a4be2ac36"
@@ -47,7 +47,7 @@ def record(kind: str, **fields: object) -> Record:
 
 def test_its_steps_are_told_with_the_names_of_both_sides() -> None:
     ours = {"message": 7, "node": "orders"}
-    lines = Trace(ID).lines(
+    lines = Trace(digests_of(ID)).lines(
         [
             record("incarnation-started", incarnation=1),
             record("connection-opened", connection=1, peer="main", protocol="AMQP 1.0"),
@@ -77,7 +77,7 @@ def test_its_steps_are_told_with_the_names_of_both_sides() -> None:
 
 
 def test_what_an_upstream_refused_is_told_with_its_name() -> None:
-    lines = Trace(ID).lines(
+    lines = Trace(digests_of(ID)).lines(
         [
             record("received", message=7, exchange="", id_digest=spelled(OCTETS)),
             record("returned", message=7, node="orders", peer="main", reason="upstream-refused"),
@@ -105,5 +105,30 @@ def test_what_a_killed_gateway_had_in_memory_alone_is_gone(
         *(record(step, **ours) for step in steps),
         record("incarnation-started", incarnation=2),
     ]
-    last = list(Trace(ID).lines(records))[-1]
+    last = list(Trace(digests_of(ID)).lines(records))[-1]
     assert last.endswith(f"7  gone          orders, {told}") if told else "gone" not in last
+
+
+def test_messages_are_found_by_the_gateways_own_number() -> None:
+    lines = Trace(messages={8}).lines(
+        [record("received", message=number, exchange="x") for number in (7, 8, 9)]
+    )
+    assert [line.split("  ")[1] for line in lines] == ["8"]
+
+
+def test_messages_are_found_by_what_they_had_to_do_with_and_when() -> None:
+    steps = [
+        record("received", message=7, exchange="x"),
+        record("entered", message=7, node="orders"),
+        record("entered", message=8, node="other"),
+        record("queue-checkpoint", node="orders", depth=1),
+        record("entered", message=9, node="orders") | {"time_ms": 2_000_000_000_000},
+    ]
+    assert messages_at(steps, "orders") == {7, 9}
+    assert messages_at(steps, "orders", 1_700_000_000_124) == {9}
+    assert messages_at(steps, "orders", None, 1_700_000_000_123) == {7}
+
+
+def test_a_name_does_not_forge_a_line() -> None:
+    (line,) = Trace(messages={7}).lines([record("entered", message=7, node="q\n\x1b[1A")])
+    assert line.endswith(r"entered       q\n\x1b[1A")

@@ -1,4 +1,4 @@
-"""`user password`: a new password for a user that there is."""
+"""`user`: who is in the file of users, and with which passwords."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pathlib
 import stat
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from support.verbs import amqp_gateway
 
-from gateway.cli.main import commands
 from gateway.net.listening.users import ITERATIONS, read_users
 
 
@@ -20,7 +20,33 @@ def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def user(*arguments: str, given: str | bytes = "") -> Result:
-    return CliRunner().invoke(commands, ["user", *arguments], input=given)
+    return amqp_gateway("user", *arguments, given=given)
+
+
+def test_users_are_added_changed_listed_and_removed(tmp_path: pathlib.Path) -> None:
+    file = ["--file", str(tmp_path / "users.yaml")]
+    added = user("add", *file, "--password-stdin", "alice", given="secret\n")
+    assert (added.exit_code, added.output) == (0, f"alice: added in {file[1]}\n")
+    first = read_users(pathlib.Path(file[1]))["alice"]["SCRAM-SHA-256"]
+    assert first.check("secret")
+    prompted = user("add", *file, "alice", given="new\nnew\n")
+    assert "password changed" in prompted.output
+    assert "new" not in prompted.output.replace("renewed", "").splitlines()
+    assert read_users(pathlib.Path(file[1]))["alice"]["SCRAM-SHA-256"].check("new")
+    assert user("list", *file).output == "alice  SCRAM-SHA-256, SCRAM-SHA-512\n"
+    assert user("remove", *file, "alice").exit_code == 0
+    again = user("remove", *file, "alice")
+    assert (again.exit_code, again.stderr) == (1, f"amqp-gateway: {file[1]} has no user alice\n")
+
+
+@pytest.mark.parametrize(("name", "password"), [("", "x"), ("alice", ""), ("al\u0007", "x")])
+def test_names_and_passwords_that_cannot_be_used_are_wrong_arguments(
+    name: str, password: str, tmp_path: pathlib.Path
+) -> None:
+    file = str(tmp_path / "users.yaml")
+    done = user("add", "-f", file, "--password-stdin", name, given=password)
+    assert done.exit_code == 2
+    assert not pathlib.Path(file).exists()
 
 
 def test_a_password_is_changed_and_the_file_stays_who_can_read_it(tmp_path: pathlib.Path) -> None:

@@ -88,10 +88,10 @@ def test_a_reload_ends_a_receiver_that_would_hear_what_is_denied_by_now(
 
 @pytest.mark.parametrize("text", ["rules: [{allow: eat}]", ""])
 def test_rules_that_are_wrong_change_nothing(gateway: Gateway, text: str) -> None:
-    before = gateway.whole.service.faces.access.rules
+    before = gateway.whole.service.faces.access.in_force.rules
     with pytest.raises(ConfigurationError):
         gateway.reload(text)
-    assert gateway.whole.service.faces.access.rules is before
+    assert gateway.whole.service.faces.access.in_force.rules is before
 
 
 def test_each_change_of_the_rules_is_in_the_audit_log(gateway: Gateway) -> None:
@@ -127,16 +127,16 @@ def test_a_reload_takes_another_realm_over(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "acl"
     file.write_text("acl deny alice@BANK purge queue\nacl allow all all\n")
     gateway = Gateway(tmp_path, file, "qpidd_file")
-    book = gateway.whole.service.faces.access
+    in_force = gateway.whole.service.faces.access.in_force
     purge = Asked(Action.PURGE, ObjectKind.QUEUE, "q")
-    assert book.rules is not None
-    assert book.rules.may("alice", "", "", purge).allowed
+    assert in_force.rules is not None
+    assert in_force.rules.may("alice", "", "", purge).allowed
     settings = gateway.whole.service.settings
     access = settings.access.model_copy(update={"qpidd_realm": "BANK"})
     other = settings.model_copy(update={"access": access})
     gateway.whole.result(gateway.whole.service.reloading.reload(lambda: other, SIGNALLED))
-    assert book.realm == "BANK"
-    assert not book.rules.may("alice", "", "", purge).allowed
+    assert in_force.realm == "BANK"
+    assert not in_force.rules.may("alice", "", "", purge).allowed
 
 
 @pytest.mark.parametrize("before", [QUOTA, "acl allow all all\n"])

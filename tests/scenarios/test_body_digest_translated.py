@@ -4,14 +4,13 @@ import pytest
 from hypothesis import given, settings
 from support.examples import examples
 from translate.cases import new_message, old_message, s
+from translate.generated import messages_0_10, messages_1_0
 from translate.messages import (
     arrived_0_10,
     arrived_1_0,
     body_map,
     context,
     data,
-    messages_0_10,
-    messages_1_0,
     sent_to_0_10,
     sent_to_1_0,
     sequences,

@@ -29,7 +29,8 @@ class World:
         file = directory / "access.yaml"
         file.write_text(found[1])
         self.hub = Hub()
-        self.hub.settings.access.rules = load_rules(load(None, [f"access.file={file}"])).rules
+        loaded = load_rules(load(None, [f"access.file={file}"]))
+        self.hub.settings.access.in_force.rules = loaded.rules
         self.gateway = talk_0_10.Gateway(world=self.hub.world)
         self.gateway.settings = self.hub.settings
         self.gateway.connections = 1000

@@ -141,7 +141,7 @@ def test_nor_does_a_client_of_0_10(rules, explicit, user):
     subscriptions = gateway.world.host.durable_subscriptions
     subscriptions.make("subscription.ann.app.sub", subscriber, owner)
     if rules:
-        gateway.settings.access.rules = own_rules(*rules)
+        gateway.settings.access.in_force.rules = own_rules(*rules)
     client = gateway.session(user)
     client.publishes(b"x", to="", key="subscription.ann.app.sub", explicit=explicit)
     heard = [each[0] for each in client.hears() if isinstance(each, tuple)]
@@ -174,7 +174,7 @@ def test_nor_does_another_user_hear_of_it(rules, command):
     queue = host.durable_subscriptions.make(NAME, subscriber, gateway.world.owner())
     host.bindings.bind(NAME, "amq.topic", "news", {}, b"", None)
     if rules:
-        gateway.settings.access.rules = own_rules(*rules)
+        gateway.settings.access.in_force.rules = own_rules(*rules)
     heard = gateway.session("eve").does(command)
     said = [each for each in heard if isinstance(each, tuple)]
     denied = [each for each in gateway.world.blocks.records() if each.kind == Kind.ACCESS_REFUSED]
@@ -325,7 +325,7 @@ def test_what_is_given_to_a_user_comes_with_whatever_it_was_bound_to(old):
 
 
 def test_who_may_not_read_it_does_not_get_it(old):
-    old.hub.settings.access.rules = own_rules(
+    old.hub.settings.access.in_force.rules = own_rules(
         "deny: consume, users: eve, queue: app.plain", "allow: all"
     )
     eve = old.hub.client("app", user=EVE)

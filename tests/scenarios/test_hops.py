@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from support.rules import rule
 from translate.cases import new_message, s, sym
+from translate.generated import messages_0_10, messages_1_0
 from translate.messages import (
     NOW_MS,
     arrived_0_10,
@@ -11,8 +12,6 @@ from translate.messages import (
     context,
     data,
     message_0_10,
-    messages_0_10,
-    messages_1_0,
     payload_1_0,
     sent_to_0_10,
     view_0_10,

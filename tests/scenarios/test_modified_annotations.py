@@ -137,7 +137,7 @@ def test_very_many_messages_have_the_annotations_of_one_disposition_put_together
     plain = annotated(client, receiver, 200)
     receiver.send_flow(credit=200)
     client.step()
-    assert annotated(client, receiver, 200, message_annotations=many) < plain + 60_000
+    assert annotated(client, receiver, 200, message_annotations=many) < plain + 80_000
     receiver.send_flow(credit=1)
     client.step()
     assert len(seen(client)) == 500

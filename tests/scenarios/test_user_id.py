@@ -109,9 +109,9 @@ class Teller:
 
 def test_a_claim_is_in_the_log_and_the_audit_log_with_who_made_it(hub):
     teller = Teller()
-    hub.settings.access.teller = teller
+    hub.settings.access.in_force.teller = teller
     gateway = talk_0_10.Gateway()
-    gateway.settings.access.teller = teller
+    gateway.settings.access.in_force.teller = teller
     header = write_header(None, spec.MessageProperties(user_id=b"bob"))
     client = gateway.session("alice")
     client.says(spec.MessageTransfer(destination=""), header=header, body=b"body")
@@ -199,7 +199,7 @@ def test_a_realm_that_a_user_says_does_not_make_another_user(hub, tmp_path):
 
 
 def test_the_realm_is_the_one_that_is_configured(hub):
-    hub.settings.access.realm = "BANK"
+    hub.settings.access.in_force.realm = "BANK"
     assert sends_1_0(hub, said_by(b"alice@BANK"))
     assert not sends_1_0(hub, said_by(b"alice@QPID"))
 

@@ -1,0 +1,239 @@
+"""`audit` and `reconcile`: what they print of a log, and their exit codes."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+from typing import Any
+
+import pytest
+from support.audit_logs import UNREADABLE, put_unreadable
+from support.keys import Key
+from support.lives import lived
+from support.verbs import amqp_gateway
+from support.whole_gateway import WholeGateway
+
+from gateway.audit.reader import segment_paths
+from gateway.cli import audit as audit_verbs
+
+
+@pytest.fixture
+def log(tmp_path: pathlib.Path) -> pathlib.Path:
+    WholeGateway(tmp_path / "data").start().stop()
+    return tmp_path / "data" / "audit"
+
+
+def test_audit_cat_prints_json_lines(log: pathlib.Path) -> None:
+    for path in (log, segment_paths(log)[0]):
+        done = amqp_gateway("audit", "cat", str(path))
+        assert done.exit_code == 0
+        kinds = [json.loads(line)["kind"] for line in done.output.splitlines()]
+        assert (kinds[0], kinds[-1]) == ("incarnation-started", "incarnation-stopped")
+
+
+def test_audit_trace_says_when_there_is_no_such_message(log: pathlib.Path) -> None:
+    none = amqp_gateway("audit", "trace", "order-17", str(log))
+    assert none.exit_code == 1
+    assert none.stderr == "amqp-gateway: no message has the message-id 'order-17'\n"
+
+
+@pytest.mark.parametrize(
+    "message_id", ["\udcff", "9" * 5000, "ID:" + "9" * 5000, "", "x" * 100_000]
+)
+def test_audit_trace_takes_any_message_id(message_id: str, log: pathlib.Path) -> None:
+    done = amqp_gateway("audit", "trace", message_id, str(log))
+    assert done.exit_code == (2 if message_id == "\udcff" else 1)
+    assert type(done.exception) is SystemExit
+
+
+def story(*arguments: str) -> tuple[int, list[str]]:
+    done = amqp_gateway("audit", "trace", *arguments)
+    return done.exit_code, [line.split()[2] for line in done.stdout.splitlines()]
+
+
+def test_audit_trace_finds_messages_by_number_and_by_queue_and_time(tmp_path: pathlib.Path) -> None:
+    lived(tmp_path, messages=2)
+    log = str(tmp_path / "audit")
+    one = ["received", "entered"]
+    code, steps = story("--queue", "q", log)
+    assert (code, steps) == (0, one + one)
+    number = amqp_gateway("audit", "trace", "--queue", "q", log).stdout.split()[1]
+    assert story("--message", number, log) == (0, one)
+    assert story("--queue", "q", "--until", "2020-01-01", log) == (1, [])
+    assert story("--queue", "q", "--since", "2020-01-01T00:00Z", log) == (0, one + one)
+    assert story("--message", "999999", log) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [],
+        ["a", "b", "c"],
+        ["--message", "1", "id", "log"],
+        ["--message", "0"],
+        ["--message", "1", "--queue", "q"],
+        ["--queue", "q", "--since", "yesterday"],
+        ["id", "--until", "2020-01-01"],
+        ["--queue", "\udcff"],
+    ],
+)
+def test_what_is_no_question_about_messages_is_a_wrong_argument(
+    wrong: list[str], log: pathlib.Path
+) -> None:
+    arguments = [str(log) if each == "log" else each for each in wrong]
+    done = amqp_gateway("audit", "trace", *arguments)
+    assert (done.exit_code, type(done.exception)) == (2, SystemExit)
+
+
+@pytest.mark.parametrize("verb", ["cat", "trace x", "features", "verify"])
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_a_segment_that_cannot_be_read_is_told(verb: str, kind: str, log: pathlib.Path) -> None:
+    bad = log / "0000000999-000999.audit"
+    put_unreadable(bad, kind)
+    done = amqp_gateway("audit", *verb.split(), str(log))
+    assert (done.exit_code, type(done.exception)) == (1, SystemExit)
+    assert f"amqp-gateway: cannot read {bad}: " in done.stderr
+
+
+def test_audit_verify_finds_a_changed_octet(log: pathlib.Path) -> None:
+    whole = amqp_gateway("audit", "verify", str(log))
+    assert whole.exit_code == 0
+    assert whole.output.endswith(": whole\n")
+    segment = segment_paths(log)[0]
+    octets = bytearray(segment.read_bytes())
+    octets[-50] ^= 1
+    segment.write_bytes(octets)
+    broken = amqp_gateway("audit", "verify", str(log))
+    assert broken.exit_code == 1
+    assert broken.output.startswith("LOG_GAP ")
+    assert amqp_gateway("audit", "cat", str(log)).exit_code == 1
+
+
+@pytest.mark.parametrize("verb", ["cat", "trace x", "features"])
+def test_what_cannot_be_read_of_a_log_is_told_and_never_taken_for_all_is_well(
+    verb: str, tmp_path: pathlib.Path
+) -> None:
+    file = tmp_path / "0000000001-000001.audit"
+    file.write_bytes(bytes(range(256)) * 12)
+    done = amqp_gateway("audit", *verb.split(), str(file))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert f"amqp-gateway: {file.name} block 0 offset 0: not an audit segment\n" in done.stderr
+
+
+def test_a_log_that_is_not_there_is_one_line(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for verb in ("cat", "verify"):
+        done = amqp_gateway("audit", verb)
+        assert done.exit_code == 1
+        assert (
+            done.stderr == f"amqp-gateway: there is no audit log in {tmp_path}/amqp-gateway/audit\n"
+        )
+
+
+def test_reconcile_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+
+    def fake(command: list[str], check: bool) -> Any:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 1)
+
+    monkeypatch.setattr(audit_verbs.subprocess, "run", fake)
+    assert amqp_gateway("reconcile", "/log", "--out", "/out").exit_code == 1
+    assert ran[0][1:] == [
+        *("-P", "-m", "gateway.accounting", "reconcile"),
+        *("--out=/out", "--master=local[*]", "--", "/log"),
+    ]
+    amqp_gateway("reconcile", "/log", "--require-final")
+    assert ran[1][5:] == [
+        *("--out=reconciliation", "--master=local[*]", "--require-final", "--", "/log")
+    ]
+
+
+@pytest.mark.parametrize("ended", [0, 1, 3, 4])
+def test_reconcile_exits_as_its_job_does(monkeypatch: pytest.MonkeyPatch, ended: int) -> None:
+    done = subprocess.CompletedProcess([], ended)
+    monkeypatch.setattr(audit_verbs.subprocess, "run", lambda command, check: done)
+    assert amqp_gateway("reconcile", "/log").exit_code == ended
+
+
+def test_a_job_that_is_ended_or_cannot_begin_could_not_be_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    killed = subprocess.CompletedProcess([], -9)
+    monkeypatch.setattr(audit_verbs.subprocess, "run", lambda command, check: killed)
+    result = amqp_gateway("reconcile", "/log")
+    assert (result.exit_code, result.stderr) == (3, "reconcile: it was ended by signal 9\n")
+
+    def fails(command: list[str], check: bool) -> Any:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(audit_verbs.subprocess, "run", fails)
+    result = amqp_gateway("reconcile", "/log")
+    assert (result.exit_code, result.stderr.count("\n")) == (3, 1)
+
+
+def test_wrong_arguments_of_reconcile_exit_2() -> None:
+    assert amqp_gateway("reconcile", "/log", "--no-such-option").exit_code == 2
+
+
+def test_audit_verify_says_who_protects_the_log(log: pathlib.Path) -> None:
+    told = amqp_gateway("audit", "verify", str(log)).stdout.splitlines()
+    assert "unsigned: whoever can write the directory can write all of it anew" in told[0]
+
+
+def test_audit_verify_holds_a_log_against_heads_that_were_kept(log: pathlib.Path) -> None:
+    head = log.parent / "audit-head"
+    done = amqp_gateway("audit", "verify", str(log), "--anchor", str(head))
+    assert done.exit_code == 0
+    assert "held against one head kept elsewhere" in done.stdout
+    segment_paths(log)[-1].write_bytes(segment_paths(log)[-1].read_bytes()[:-300])
+    cut = amqp_gateway("audit", "verify", str(log), "--anchor", str(head))
+    assert cut.exit_code == 1
+    assert "by audit-head line 1 (record " in cut.stdout
+
+
+def test_audit_verify_wants_seals_to_be_signed_by_a_trusted_key(tmp_path: pathlib.Path) -> None:
+    key, other = Key(), Key()
+    (tmp_path / "key.pem").write_bytes(key.private)
+    signing = f"audit.signing_key_file={tmp_path}/key.pem"
+    WholeGateway(tmp_path / "data", signing).start().stop()
+    for each, code in ((key, 0), (other, 1)):
+        (tmp_path / "public.pem").write_bytes(each.public)
+        trust = ("--trust", str(tmp_path / "public.pem"))
+        done = amqp_gateway("audit", "verify", str(tmp_path / "data"), *trust)
+        assert done.exit_code == code, done.output
+    assert "LOG_GAP" in done.stdout
+
+
+@pytest.mark.parametrize("verb", ["audit verify", "reconcile"])
+@pytest.mark.parametrize("option", ["--anchor", "--trust"])
+def test_a_file_that_is_no_anchor_or_key_is_one_line(
+    verb: str, option: str, log: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    wrong = tmp_path / "wrong"
+    for text in (None, "x"):
+        if text:
+            wrong.write_text(text)
+        done = amqp_gateway(*verb.split(), str(log), option, str(wrong))
+        assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+        assert str(wrong) in done.stderr
+
+
+def test_reconcile_hands_anchors_and_keys_on(
+    monkeypatch: pytest.MonkeyPatch, log: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    ran: list[list[str]] = []
+
+    def fake(command: list[str], check: bool) -> Any:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(audit_verbs.subprocess, "run", fake)
+    (tmp_path / "public.pem").write_bytes(Key().public)
+    head = str(log.parent / "audit-head")
+    given = ("--anchor", head, "--trust", str(tmp_path / "public.pem"))
+    assert amqp_gateway("reconcile", str(log), *given).exit_code == 0
+    assert ran[0][7:-2] == [f"--anchor={head}", f"--trust={tmp_path}/public.pem"]
