@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gateway.accounting import verdicts
+from gateway.audit.elsewhere import known_elsewhere
 from gateway.audit.reader import segment_paths
 from gateway.files.whole import segment_size
 
@@ -47,11 +52,45 @@ def parser() -> argparse.ArgumentParser:
         help="Spark master; empty: the one submitted to (default: %(default)s)",
     )
     job.add_argument(
+        "--textfile",
+        type=Path,
+        metavar="FILE",
+        help="also write the verdict for Prometheus's node exporter to this file (*.prom)",
+    )
+    job.add_argument(
+        "--push", type=_url, metavar="URL", help="also put it into the Pushgateway at this URL"
+    )
+    job.add_argument(
+        "--webhook", type=_url, metavar="URL", help="also post it to this URL, as JSON"
+    )
+    job.add_argument(
         "--require-final",
         action="store_true",
         help="exit with 4 where it is balanced so far: the log's end may yet change that",
     )
+    job.add_argument(
+        "--anchor",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="heads of this log that were kept elsewhere, one on each line",
+    )
+    job.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="public keys (Ed25519, PEM): seals must be signed by one of them",
+    )
     return top
+
+
+def _url(text: str) -> str:
+    if not verdicts.is_url(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no URL of HTTP or HTTPS")
+    return text
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -65,6 +104,14 @@ def main(arguments: list[str] | None = None) -> int:
         octets = sum(segment_size(path) for path in paths)
     except OSError as error:
         return _not_run(f"cannot read {error.filename}: {error.strerror}")
+    try:
+        options.provenance = known_elsewhere(options.anchor, options.trust)
+    except OSError as error:
+        return _not_run(f"cannot read {error.filename}: {error.strerror}")
+    except ImportError as error:
+        return _not_run(f"signatures cannot be checked: {error}")
+    except ValueError as error:
+        return _not_run(str(error))
     if not paths:
         return _not_run(f"no audit segments in {options.log}")
     try:
@@ -100,16 +147,42 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     except OSError as error:
         return _not_run(f"{out}: {error.strerror}")
     small = octets < session.SMALL_LOG_OCTETS
+    began_s = time.time()
     try:
         started = session.spark_session("reconcile", options.master, scratch, small=small)
         with started as spark:
-            result = reconcile(spark, log, out)
+            result = reconcile(spark, log, out, options.provenance)
     except PySparkRuntimeError as error:
         return _not_run(f"Spark does not start: {error}")
     page = out / "report.html"
     page.write_text(report.html_page(result), encoding="utf-8")
     print(report.summary(result, str(page)))
+    _tell_others(options, verdicts.Told(result, time.time(), time.time() - began_s), out)
     return exit_code(result, require_final=options.require_final)
+
+
+def _tell_others(options: argparse.Namespace, told: verdicts.Told, out: Path) -> None:
+    """Programs: what one of them does not take is said, and the others are told all the same."""
+    from gateway.accounting import report
+    from gateway.accounting.breaks import LATER, BreakClass
+
+    found = verdicts.as_json(told, report.verdict(told.result))
+    looked_for = tuple(str(each) for each in BreakClass if each not in LATER)
+    text = verdicts.exposition(told, looked_for)
+    ways: list[Callable[[], None]] = [
+        lambda: verdicts.replace(out / "report.json", json.dumps(found, indent=1) + "\n")
+    ]
+    if options.textfile is not None:
+        ways.append(lambda: verdicts.replace(options.textfile, text))
+    if options.push:
+        ways.append(lambda: verdicts.push(options.push, text))
+    if options.webhook:
+        ways.append(lambda: verdicts.call(options.webhook, found))
+    for way in ways:
+        try:
+            way()
+        except OSError as error:
+            print(f"reconcile: {error}", file=sys.stderr)
 
 
 def exit_code(result: Result, *, require_final: bool) -> int:

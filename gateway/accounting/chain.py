@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.breaks import BreakClass, as_breaks
-from gateway.audit.schema import Kind
+from gateway.audit.schema import NO_LIFE, Kind
 
 DRIFT_LIMIT_MS: Final = 1_000
 
@@ -20,7 +20,10 @@ def with_previous(segments: DataFrame) -> DataFrame:
     before ends with damage, whose finding says what is missing there.
     """
     order = Window.orderBy("ordinal")
-    before = ("segment", "number", "sha256", "last_time_ms", "damaged", "open", "unfinished")
+    before = (
+        *("segment", "number", "sha256", "last_time_ms", "damaged", "open", "unfinished"),
+        *("incarnation", "log", "unlike_seal"),
+    )
     behind = F.min("first_sequence").over(order.rowsBetween(1, Window.unboundedFollowing))
     beside = segments.withColumn("open", _ends_damaged()).select(
         "*",
@@ -31,7 +34,12 @@ def with_previous(segments: DataFrame) -> DataFrame:
         behind.alias("after_sequence"),
         F.lead("ordinal").over(order).isNull().alias("newest"),
     )
-    return beside.withColumn("told", _told())
+    # A run may have begun twice, if the first segment of it could not be written.
+    ran = F.coalesce("before_incarnation", F.lit(NO_LIFE))
+    begins = F.when(~F.col("before_incarnation").eqNullSafe(F.col("incarnation")), ran)
+    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    run_before = F.last(begins, ignorenulls=True).over(so_far)
+    return beside.withColumn("run_before", run_before).withColumn("told", _told())
 
 
 def _ends_damaged() -> Column:
@@ -92,7 +100,10 @@ def gaps_between(paired: DataFrame) -> DataFrame:
     # What is missing with a damaged block, on either side, is told with that.
     begins = F.exists("told", lambda one: one["found"] == F.col("first_sequence"))
     jump = (first != F.col("first_sequence")) & ~begins & ~F.coalesce("before_open", F.lit(False))
-    changed = (F.col("before_sha256") != F.col("previous_sha256")) & ~F.col("before_damaged")
+    as_told = ~F.col("before_damaged") & ~F.col("before_unlike_seal")
+    changed = (F.col("before_sha256") != F.col("previous_sha256")) & as_told
+    another = (F.col("log") != "") & (F.col("before_log") != "")
+    another &= F.col("log") != F.col("before_log")
     missing = F.format_string(
         "segment number %d where %d belongs: a segment is missing or was moved", "number", number
     )
@@ -116,9 +127,22 @@ def gaps_between(paired: DataFrame) -> DataFrame:
                 "first_sequence",
             ),
         )
+        .when(another, F.format_string("it is of another log, with id %s", "log"))
         .when(
             changed & (F.size("before_unfinished") == 0),
             F.format_string("%s is not what it was when it was closed", "before_segment"),
+        )
+        .when(
+            F.col("previous_incarnation") > F.col("run_before"),
+            F.format_string(
+                "run %d of the gateway is missing: this one came behind it", "previous_incarnation"
+            ),
+        )
+        .when(
+            F.col("previous_incarnation") < F.col("run_before"),
+            F.format_string(
+                "run %d of the gateway is not the one that this one came behind", "run_before"
+            ),
         )
     )
     found = paired.withColumn("detail", detail).where("detail is not null")

@@ -7,8 +7,7 @@ chain, its sequence numbers, and everything that is wrong with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from hashlib import sha256
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +24,8 @@ from gateway.audit.schema import (
     Layout,
     segment_numbers,
 )
+from gateway.audit.seals import hashes_at
+from gateway.audit.seen import Seen
 
 BATCH_RECORDS: Final = 65_536
 CHECKPOINTS: Final = (Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT)
@@ -66,6 +67,19 @@ FINDING: Final = pa.struct(
         ("time_back_ms", pa.int64()),
     ]
 )
+HEAD: Final = pa.struct(
+    [
+        ("log", pa.string()),
+        ("segment", pa.int64()),
+        ("offset", pa.int64()),
+        ("sequence", pa.int64()),
+        ("time_ms", pa.int64()),
+        ("sha256", pa.string()),
+        ("key", pa.string()),
+        ("signature", pa.string()),
+    ]
+)
+HASH: Final = pa.struct([("offset", pa.int64()), ("sha256", pa.string())])
 SEGMENTS_SCHEMA: Final = pa.schema(
     [
         ("segment", pa.string()),
@@ -86,6 +100,14 @@ SEGMENTS_SCHEMA: Final = pa.schema(
         # The first and the last record with a name that nobody can tell: damage has it.
         ("unnamed_from", pa.int64()),
         ("unnamed_to", pa.int64()),
+        ("schema", pa.int64()),
+        ("log", pa.string()),  # its id
+        ("previous_incarnation", pa.int64()),  # the one in front of that which begins here, if so
+        ("stopped", pa.bool_()),  # its last record says that the gateway stops
+        ("head", HEAD),  # its last seal that is right
+        ("unlike_seal", pa.bool_()),  # a seal is not right, and nothing in front of it is damaged
+        ("flawed", pa.bool_()),  # that, or it is damaged
+        ("hashes", pa.list_(HASH)),  # of the offsets that were asked for
     ]
 )
 
@@ -112,6 +134,7 @@ def record_batches(
     for block in Salvage(segment).blocks():
         if block.kind == BlockKind.NAMES:
             texts.update(names_in(octets, block))
+        if block.kind != BlockKind.RECORDS:
             continue
         parts.append(octets[block.start : block.end])
         size += block.end - block.start
@@ -172,17 +195,30 @@ def _text(number: int, texts: dict[int, str]) -> str | None:
     return texts.get(number, f"#{number}") if number else None
 
 
-def segment_row(name: str, ordinal: int, octets: bytes) -> pa.RecordBatch:
-    """One row about a segment, with everything that is wrong inside it."""
+def segment_row(
+    name: str, ordinal: int, octets: bytes, offsets: Iterable[int] = ()
+) -> pa.RecordBatch:
+    """One row about a segment, with everything that is wrong inside it.
+
+    `offsets`: of the octets in front of these the hash is wanted.
+    """
     segment = Segment(name, octets)
-    survey, salvage = _Survey(), Salvage(segment)
+    survey, salvage, seen = _Survey(), Salvage(segment), Seen(segment)
     for block in salvage.blocks():
         if block.kind == BlockKind.NAMES:
             survey.names.update(number for number, _text in names_in(octets, block))
             continue
+        if block.kind == BlockKind.SEAL:
+            seen.seal(block, intact=salvage.intact)
+            continue
+        seen.records(block)
         rows = survey.look_at(octets, block, skipped=salvage.skipped)
+        seen.gapped = survey.gapped
         if salvage.damages:
             survey.look_for_names(rows)
+    seals = seen.seals
+    if seals.flaw is not None:
+        survey.findings.append(_finding(*seals.flaw))
     findings = survey.findings + [_told(damage) for damage in salvage.damages]
     unfinished = [_told(salvage.unfinished)] if salvage.unfinished is not None else []
     header = segment.header
@@ -193,7 +229,7 @@ def segment_row(name: str, ordinal: int, octets: bytes) -> pa.RecordBatch:
         "number": header.number if header else number or None,
         "incarnation": header.incarnation if header else incarnation or None,
         "previous_sha256": (header.previous_sha256 or None) if header else None,
-        "sha256": sha256(octets).hexdigest(),
+        "sha256": seals.whole(),
         "octets": len(octets),
         "records": survey.records,
         "first_sequence": survey.first_sequence,
@@ -205,6 +241,14 @@ def segment_row(name: str, ordinal: int, octets: bytes) -> pa.RecordBatch:
         "findings": findings,
         "unnamed_from": survey.unnamed_from,
         "unnamed_to": survey.unnamed_to,
+        "schema": header.schema if header else None,
+        "log": header.log if header else None,
+        "previous_incarnation": seen.previous or None,
+        "stopped": seen.stopped,
+        "head": None if seals.last is None else seals.last._asdict(),
+        "unlike_seal": seals.flaw is not None,
+        "flawed": seals.flaw is not None or seen.gapped or bool(salvage.damages),
+        "hashes": [{"offset": offset, "sha256": sha} for offset, sha in hashes_at(octets, offsets)],
     }
     return pa.RecordBatch.from_pylist([row], schema=SEGMENTS_SCHEMA)
 
@@ -214,6 +258,7 @@ class _Survey:
 
     def __init__(self) -> None:
         self.records = 0
+        self.gapped = False
         self.first_sequence: int | None = None
         self.last_sequence: int | None = None
         self.first_time_ms: int | None = None
@@ -228,6 +273,7 @@ class _Survey:
         expected = 0 if self.last_sequence is None or skipped else self.last_sequence + 1
         broken = sequence_break(octets, block, expected)
         if broken:
+            self.gapped = True
             self.findings.append(_finding(block.ordinal, broken[0], "sequence gap", *broken[1:]))
         count = len(block.places())
         dtype = _DTYPES[block.record_octets]

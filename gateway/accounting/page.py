@@ -56,6 +56,8 @@ footer { margin-top: 40px; color: var(--soft); font-size: 13px; }
 <div class="half"><dt>Time (UTC)</dt><dd>$first to $last</dd></div>
 <div class="half"><dt>Audit log</dt><dd><code>$log</code>$half</dd></div>
 </dl>
+<h2>Seals</h2>
+$seals
 <h2>Classes of breaks</h2>
 <p>What was looked for, and how much of it was found.</p>
 <table id="classes"><tbody>$classes</tbody></table>

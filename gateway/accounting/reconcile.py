@@ -17,16 +17,18 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.accounting import chain, copies, identities, ledger
+from gateway.accounting import chain, copies, identities, ledger, sealed
 from gateway.accounting.breaks import BreakClass, with_proof
 from gateway.accounting.identities import IDENTITIES, ROUTE, Identity
 from gateway.accounting.source import FORMAT
+from gateway.audit.provenance import Provenance
 from gateway.audit.schema import Kind
 
 STATED_KINDS: Final = (  # what the gateway says of itself and of the log
     *(Kind.CLOCK, Kind.LOG_DIFFERS),
     *(Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
 )
+NESTED: Final = ("findings", "unfinished", "hashes")  # of segments; told otherwise
 UNUSED: Final = ("time_ms", "delivery_count", "connection", "transaction")
 EXTRA: Final = {"queues": ("gone_with_process", "in_doubt")}
 SHOWN: Final = 500  # rows of a table that the report shows; the Parquet files have them all
@@ -50,6 +52,7 @@ class Result:
         unproven: the others, which may be there for want of records that cannot be read.
         sums: by identity, its terms over everything.
         log_facts: how much log there is, from when to when, and how it ends.
+        provenance: how far it is sealed, and by whom.
     """
 
     log: str
@@ -63,6 +66,7 @@ class Result:
     losses: list[Row]
     log_facts: Row
     incarnations: list[Row]
+    provenance: Provenance
 
     @property
     def balanced(self) -> bool:
@@ -89,10 +93,18 @@ def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
     return spark.read.format(FORMAT).options(**options).load(str(log))
 
 
-def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
-    """Read, account, write, and say what was found."""
-    segments = read(spark, log, view="segments").coalesce(1)
+def reconcile(
+    spark: SparkSession, log: Path, out: Path, provenance: Provenance | None = None
+) -> Result:
+    """Read, account, write, and say what was found.
+
+    `provenance`: what is known of the log that is not in it.
+    """
+    provenance = provenance or Provenance()
+    segments = read(spark, log, view="segments", offsets=sealed.asked(provenance)).coalesce(1)
     paired = chain.with_previous(segments).cache()
+    facts = _rows(log_facts(paired))[0]
+    sealed.note(provenance, facts["sealed"])
     with _by_message(read(spark, log)) as records:
         summed = _written(ledger.ledger(records), out / "ledger").coalesce(1)
         stated = records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1).cache()
@@ -105,6 +117,7 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
         messages = copies.message_states(records.where(ledger.kind_is(*copies.KINDS)))
         found = [
             *log_breaks(paired, stated),
+            *sealed.breaks(spark, provenance),
             copies.step_breaks(copies.with_previous(steps)),
             copies.lost_at_restart(gone),
             copies.mutated(messages),
@@ -120,7 +133,7 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
         outlets = _written(outlet_results(balances["outlets"], records), out / "outlets")
     routes = _written(balances["routes"].results(), out / "routes")
     results = {"queues": queues, "outlets": outlets, "routes": routes}
-    plain = [name for name in segments.columns if name not in ("findings", "unfinished")]
+    plain = [name for name in segments.columns if name not in NESTED]
     _written(paired.select(*plain), out / "segments")
     counted = breaks.groupBy("class", "proven").agg(F.sum("count").alias("count")).collect()
     return Result(
@@ -138,8 +151,9 @@ def reconcile(spark: SparkSession, log: Path, out: Path) -> Result:
             for of in IDENTITIES
         },
         losses=_rows(ledger.losses(summed).orderBy("row")),
-        log_facts=_rows(log_facts(paired))[0],
+        log_facts=facts,
         incarnations=_rows(runs.orderBy("incarnation")),
+        provenance=provenance,
     )
 
 
@@ -228,6 +242,7 @@ def log_facts(segments: DataFrame) -> DataFrame:
         F.max("last_time_ms").alias("last_time_ms"),
         F.max_by("segment", "ordinal").alias("newest"),
         F.max_by("unfinished", "ordinal").alias("unfinished"),
+        sealed.collected().alias("sealed"),
     )
 
 

@@ -14,8 +14,11 @@ from gateway.accounting.breaks import LATER, MEANINGS, BreakClass
 from gateway.accounting.identities import IDENTITIES, OUTLET, QUEUE, ROUTE, Identity
 from gateway.accounting.page import PAGE
 from gateway.accounting.reconcile import SHOWN, Result, Row
+from gateway.audit.printable import printable
+from gateway.audit.provenance import Provenance
 from gateway.audit.reader import spoken
 from gateway.audit.schema import Reason
+from gateway.audit.seals import key_id
 
 LISTED: Final = 20  # breaks on the terminal
 TITLES: Final = {QUEUE: "Queues", OUTLET: "Outlets", ROUTE: "Routes"}
@@ -94,11 +97,14 @@ def summary(result: Result, page: str) -> str:
     ]
     lost = sum(row["count"] for row in result.losses)
     lines.append(f"  losses   {number(lost)} declared by translation")
+    lines += [f"  seals    {line}" for line in result.provenance.lines()]
     if result.half:
         lines.append(f"  end      half a block, as a gateway at work leaves it: {result.half}")
     lines += [f"  {line}" for line in break_lines(result)]
+    if any(row["proven"] and row["message"] is not None for row in result.breaks):
+        lines.append(f"  stories  amqp-gateway audit trace --message NUMBER {result.log}")
     lines.append(f"  report   {page}")
-    return "\n".join(lines)
+    return "\n".join([printable(line) for line in lines])
 
 
 def _terms_in_words(sums: Row, identity: Identity) -> str:
@@ -167,7 +173,18 @@ def html_page(result: Result) -> str:
         breaks=_break_table(result),
         identities="".join(_identity_table(result, identity) for identity in IDENTITIES),
         losses=_loss_table(result),
+        seals=_seals(result.provenance),
     )
+
+
+def _seals(provenance: Provenance) -> str:
+    """How far the log is sealed, by which keys, and its last seal, for who keeps such."""
+    lines = [line[0].upper() + line[1:] for line in provenance.lines()]
+    told = "".join(f"<p>{escape(line)}.</p>" for line in lines)
+    keys = "".join(f"<li><code>{key}</code> ({key_id(key)})</li>" for key in provenance.keys)
+    listed = f"<p>Public keys, in hex digits:</p><ul>{keys}</ul>" if keys else ""
+    head = provenance.head
+    return told + listed + (f"<p><code>{escape(head.line())}</code></p>" if head else "")
 
 
 def _sentence(result: Result) -> str:
@@ -183,11 +200,12 @@ def _sentence(result: Result) -> str:
             return f"One break was found, listed below with its message or its place.{unproven}"
         listed = "breaks were found, listed below with their messages or places"
         return f"{number(found)} {listed}.{unproven}"
+    unproven = "".join(f" {each}" for each in result.provenance.caveats())
     if result.final:
-        return "Every copy of every message is accounted for, and the log is whole."
+        return f"Every copy of every message is accounted for, and the log is whole.{unproven}"
     return (
         "Every copy so far is accounted for, and the log is whole. The gateway was running, or did "
-        "not end in order: what is still open may yet change."
+        f"not end in order: what is still open may yet change.{unproven}"
     )
 
 

@@ -12,14 +12,29 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gateway.audit.reader import Segment, block_at, segment_paths, sequence_at
-from gateway.audit.schema import BLOCK_HEADER, FIELD_NAMES, BlockKind, Kind, segment_numbers
+from gateway.audit.reader import (
+    Segment,
+    block_at,
+    last_sequence,
+    schema_of,
+    segment_paths,
+    sequence_at,
+)
+from gateway.audit.schema import (
+    BLOCK_HEADER,
+    FIELD_NAMES,
+    LAYOUTS,
+    BlockKind,
+    Kind,
+    segment_numbers,
+)
 from gateway.files.whole import read_head, read_segment
 
 MESSAGE_KINDS: Final = frozenset(kind for kind in Kind if Kind.RECEIVED <= kind <= Kind.REQUEUED)
 HEADER_OCTETS: Final = 4 * 1024  # more than any header has
 HEAD_OCTETS: Final = 64 * 1024  # the first records, too, of nearly all segments
 _KIND: Final = FIELD_NAMES.index("kind")
+_MESSAGE: Final = FIELD_NAMES.index("message")
 
 
 class LogEnd(NamedTuple):
@@ -38,11 +53,14 @@ class LogEnds(NamedTuple):
     """Both ends of a log; `None` where it has none, or nobody knows.
 
     `missing`: between them, the first and last numbers of segments that are known not to be there.
+    `life`: the last incarnation that it has a segment of, 0 if that is not known; `log`: its id.
     """
 
     first: LogEnd | None
     last: LogEnd | None
     missing: frozenset[tuple[int, int]] = frozenset()
+    life: int = 0
+    log: str = ""
 
 
 NOTHING_KNOWN: Final = LogEnds(None, None)
@@ -80,6 +98,11 @@ def differences(directory: Path, ends: LogEnds) -> list[Difference]:
     """What is not there any more, or is not as it was, of what is remembered of a log."""
     by_number = {_number(path): path for path in segment_paths(directory)}
     found: list[Difference] = []
+    own = log_id_in(directory)
+    if own and ends.log and own != ends.log:
+        name = by_number[max(by_number)].name
+        record = 1 if ends.last is None else max(ends.last.sequence, 1)
+        return [Difference(name, "it is another gateway's log", record)]
     first = ends.first
     if first is not None:
         if by_number and min(by_number) > first.segment:
@@ -196,6 +219,15 @@ def last_incarnation(directory: Path) -> int:
     return max((_incarnation(path) for path in _begun(directory)), default=0)
 
 
+def log_id_in(directory: Path) -> str:
+    """The id of a log, by its newest segment that has one; "": none has."""
+    for path in reversed(segment_paths(directory)):
+        header = _headed(path).header
+        if header is not None and header.log:
+            return header.log
+    return ""
+
+
 def newest(directory: Path) -> int:
     """The number of a log's newest segment that has a header; 0: it has none."""
     return max((_number(path) for path in _begun(directory)), default=0)
@@ -218,6 +250,50 @@ def size_of(directory: Path) -> tuple[int, int]:
     """How many segments a log has, and how many octets."""
     paths = segment_paths(directory)
     return len(paths), sum(path.stat().st_size for path in paths)
+
+
+def last_sequence_of(paths: list[Path]) -> int:
+    """The sequence number of the last record in these segments, in order; 0 if they have none."""
+    for path in reversed(paths):
+        last = 0
+        segment = Segment(path.name, read_segment(path))
+        for block in segment.blocks():
+            if block.kind == BlockKind.RECORDS:
+                last = last_sequence(segment.octets, block)
+        last = max(last, last_sequence_behind(segment, last))
+        if last:
+            return last
+    return 0
+
+
+def last_sequence_behind(segment: Segment, known: int) -> int:
+    """The last sequence number behind damage, as far as the blocks' lengths still lead there.
+
+    `known`: the last one before it. No more can be behind that than there is room for; what is
+    beyond was never a number.
+    """
+    last, at, octets = 0, segment.good, segment.octets
+    most = known + (len(octets) - at) // LAYOUTS[1].octets
+    while segment.good and at + BLOCK_HEADER.size <= len(octets):
+        block = block_at(octets, at)
+        if block.end > len(octets):
+            break
+        if block.kind == BlockKind.RECORDS and block.end - block.start >= block.record_octets:
+            found = last_sequence(octets, block)
+            last = found if found <= most else last
+        at = block.end
+    return last
+
+
+def incarnation_in(blocks: bytes, current: int) -> int:
+    """The incarnation that begins with these blocks, else the current one."""
+    block = block_at(blocks, 0)
+    if block.kind != BlockKind.RECORDS:
+        block = block_at(blocks, block.end)
+    record = LAYOUTS[schema_of(blocks, 0)].record.unpack_from(blocks, block.start)
+    if record[_KIND] == Kind.INCARNATION_STARTED:
+        return int(record[_MESSAGE])
+    return current
 
 
 def _number(path: Path) -> int:

@@ -44,6 +44,7 @@ def _in_segment(segment: Segment, copies: dict[Copy, int]) -> dict[int, str]:
     for block in segment.blocks():
         if block.kind == BlockKind.NAMES:
             texts.update(names_in(segment.octets, block))
+        if block.kind != BlockKind.RECORDS:
             continue
         for record in segment.rows(block):
             if record[_KIND] in _IN:

@@ -25,6 +25,7 @@ from gateway.audit.schema import (
     SEGMENT_MAGIC,
     SEGMENT_PREAMBLE,
     SEGMENT_SUFFIX,
+    UNSAID,
     BlockKind,
     Flag,
     Kind,
@@ -42,12 +43,13 @@ _BLOCK_KINDS: Final = frozenset(BlockKind)
 
 
 class Header(NamedTuple):
-    """A segment's header."""
+    """A segment's header; `log`: the id of the log that it is of, "" before schema version 3."""
 
     schema: int
     incarnation: int
     number: int
     previous_sha256: str
+    log: str = ""
 
 
 class Block(NamedTuple):
@@ -128,7 +130,8 @@ class Segment:
                 known = " or ".join(str(version) for version in LAYOUTS)
                 self._stop(0, 0, f"schema version {values['schema']} is not {known}")
                 return
-            self.header = Header(*(values[name] for name in Header._fields))
+            said = {"log": "", **values}
+            self.header = Header(*(said[name] for name in Header._fields))
         except (ValueError, TypeError, KeyError):  # an empty text has checksum 0, as zeros have
             self._stop(0, 0, "header is not a header")
             return
@@ -286,9 +289,9 @@ def records(segment: Segment, blocks: Iterable[Block] | None = None) -> Iterator
     for block in segment.blocks() if blocks is None else blocks:
         if block.kind == BlockKind.NAMES:
             texts.update(names_in(segment.octets, block))
-            continue
-        for values in segment.rows(block):
-            yield shown(values, texts)
+        elif block.kind == BlockKind.RECORDS:
+            for values in segment.rows(block):
+                yield shown(values, texts)
 
 
 def shown(values: tuple[int, ...], texts: dict[int, str]) -> dict[str, Any]:
@@ -302,8 +305,9 @@ def shown(values: tuple[int, ...], texts: dict[int, str]) -> dict[str, Any]:
         "kind": _KIND_NAMES.get(kind, str(kind)),
     }
     for name, value in raw.items():
-        if value or (name in aliases and name not in NAME_FIELDS):
-            shown[aliases.get(name, name)] = _value(name, value, texts)
+        alias = aliases.get(name)
+        if value or (alias is not None and alias not in UNSAID and name not in NAME_FIELDS):
+            shown[alias or name] = _value(name, value, texts)
     return shown
 
 

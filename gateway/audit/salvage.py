@@ -5,7 +5,7 @@ one behind the other. Which numbers are missing is told with the damage, so that
 is left knows what it cannot prove. A header that cannot be read is made up for by the file's name.
 
 A last block that is half written is no damage yet: a gateway may be writing it, unless it has said
-before that it stops. Standard library only, as in `reader`.
+before that it stops, and sealed that. Standard library only, as in `reader`.
 """
 
 from __future__ import annotations
@@ -31,15 +31,17 @@ from gateway.audit.schema import (
     FIELDS,
     LAYOUTS,
     NAME_ENTRY,
+    SEALED_SINCE,
     BlockKind,
     Kind,
     segment_numbers,
 )
+from gateway.audit.seals import seal_in
 
 # Kind, flags and schema version of a block's header, as they stand in it; version 1 is also 0.
 _MAY_BEGIN: Final = {
     version: re.compile(
-        rb"[\x01\x02][\x00-\x03]"
+        rb"[\x01-\x03][\x00-\x03]"
         + (rb"[\x00\x01]\x00" if version == 1 else re.escape(version.to_bytes(2, "little"))),
         re.DOTALL,
     )
@@ -59,6 +61,7 @@ class Salvage:
 
     Attributes:
         skipped: something is missing just before the block of records that came last.
+        intact: nothing is damaged in front of the block that came last.
 
     And when `blocks` is exhausted:
         segment: its `header` is what the file's name says, where its own cannot be read.
@@ -70,10 +73,12 @@ class Salvage:
     def __init__(self, segment: Segment, last: int = 0) -> None:
         self.segment = segment
         self.skipped = False
+        self.intact = True
         self.damages: list[Damage] = []
         self.unfinished: Damage | None = None
         self._last = max(last, 0)  # sequence number of the last good record
-        self._stopped = False  # the last good record says that the gateway stops
+        self._stopped = False  # the last good block says that the gateway stops
+        self._stopping = False  # the last good record does, and the seal behind it is to come
         self._open: Damage | None = None  # the last damage, until a record comes behind it
         self._budget = CHECKED * len(segment.octets)
 
@@ -94,6 +99,7 @@ class Salvage:
                 break
             self._close()
             self._open = damage
+            self.intact = False
             at, ordinal = found, damage.block + 1
             segment.damage, segment.torn = None, False
         self._close()
@@ -103,6 +109,8 @@ class Salvage:
     def _note(self, block: Block) -> None:
         """A good block: how much is missing before it."""
         if block.kind != BlockKind.RECORDS:
+            if block.kind == BlockKind.SEAL:
+                self._stopped = self._stopped or self._stopping
             return
         octets = self.segment.octets
         self.skipped = self._open is not None
@@ -113,14 +121,16 @@ class Salvage:
             self._close()
         self._last = last_sequence(octets, block)
         kind = octets[block.end - block.record_octets + _RECORD_KIND_AT]
-        self._stopped = kind == Kind.INCARNATION_STOPPED
+        self._stopping = kind == Kind.INCARNATION_STOPPED
+        self._stopped = self._stopping and schema_of(octets, block.offset) < SEALED_SINCE
 
     def _expected(self) -> int:
         return self._last + 1 if self._last else 0
 
     def _close(self) -> None:
         if self._open is not None:
-            self.damages.append(self._open)
+            expected = self._open.expected or self._expected()
+            self.damages.append(self._open._replace(expected=expected))
             self._open = None
 
     def _ends_with(self, damage: Damage) -> None:
@@ -180,7 +190,9 @@ class Salvage:
         if records and not _has_records(octets, block, self._last):
             return False
         self._budget -= block.end - start
-        if self._budget < 0 or not (records or _has_names(octets, block)):
+        if self._budget < 0 or not (
+            records or _has_names(octets, block) or _has_seal(octets, block)
+        ):
             return False
         checksum = int(BLOCK_HEADER.unpack_from(octets, at)[0])
         return crc32(octets[start : block.end], crc32(octets[at + 4 : start])) == checksum
@@ -192,6 +204,12 @@ def _has_records(octets: bytes, block: Block, last: int) -> bool:
         return False
     first = sequence_at(octets, block.start)
     return first > last and last_sequence(octets, block) - first == count - 1
+
+
+def _has_seal(octets: bytes, block: Block) -> bool:
+    if block.kind != BlockKind.SEAL:
+        return False
+    return seal_in(octets[block.start : block.end], "", 0, block.offset) is not None
 
 
 def _has_names(octets: bytes, block: Block) -> bool:

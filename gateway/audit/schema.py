@@ -1,10 +1,11 @@
 """The one description of the audit log's format, for writers and readers alike.
 
 A log is a directory of segments, in the order of their names. A segment is a preamble, a header
-(JSON text: schema version, fields, incarnation, number, hash of the segment before) and blocks. A
-block is a header (`BLOCK_HEADER`: CRC-32, length of the content, kind, flags, schema version) and
-its content: *records* of `RECORD_OCTETS` each, fixed-width and little-endian, or *names* (number ->
-text). Each segment repeats the names that it uses, so that it can be read alone.
+(JSON text: schema version, fields, the log's id, incarnation, number, hash of the segment before)
+and blocks. A block is a header (`BLOCK_HEADER`: CRC-32, length of the content, kind, flags, schema
+version) and its content: *records* of `RECORD_OCTETS` each, fixed-width and little-endian, *names*
+(number -> text), or a *seal* (`seals`). Each segment repeats the names that it uses, so that it can
+be read alone.
 
 All integers are signed; a 64-bit digest is stored as its two's complement. Numbers are never
 reused for another meaning: new kinds, reasons and flags get new numbers, and new fields come with
@@ -21,7 +22,8 @@ from enum import IntEnum, IntFlag
 from struct import Struct
 from typing import Final, NamedTuple
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
+SEALED_SINCE: Final = 3  # version: seals, the log's id, and which life was before
 
 SEGMENT_MAGIC: Final = b"AMQPAUDT"
 SEGMENT_PREAMBLE: Final = Struct("<8sII")  # magic, CRC-32 of the header text, its length
@@ -39,6 +41,7 @@ class BlockKind(IntEnum):
 
     NAMES = 1
     RECORDS = 2
+    SEAL = 3  # since `SEALED_SINCE`
 
 
 class BlockFlag(IntFlag):
@@ -104,7 +107,7 @@ def _layout(last: str) -> Layout:
     return Layout(fields, record, record.size)
 
 
-LAYOUTS: Final = {1: _layout("outcome"), 2: _layout("address")}
+LAYOUTS: Final = {1: _layout("outcome"), 2: _layout("address"), 3: _layout("address")}
 RECORD: Final = LAYOUTS[SCHEMA_VERSION].record
 
 
@@ -240,9 +243,14 @@ REMOVALS: Final = frozenset(
     }
 )
 
+NO_LIFE: Final = -1  # as `previous`: no life of the gateway is in the log yet
 # Other meanings that fields have in some kinds; readers show them by these names.
 ALIASES: Final[dict[Kind, dict[str, str]]] = {
-    Kind.INCARNATION_STARTED: {"message": "incarnation", "peer": "version"},
+    Kind.INCARNATION_STARTED: {
+        "message": "incarnation",
+        "position": "previous",
+        "peer": "version",
+    },
     Kind.INCARNATION_STOPPED: {"message": "incarnation"},
     Kind.CLOCK: {"position": "drift_ms"},
     Kind.TRANSLATED_WITH_LOSS: {"exchange": "row"},
@@ -271,6 +279,8 @@ ALIASES: Final[dict[Kind, dict[str, str]]] = {
     Kind.OUTLET_CHECKPOINT: {"message": "sent", "copies": "unsettled"},
     Kind.ROUTE_CHECKPOINT: {"message": "routed", "copies": "pending"},
 }
+
+UNSAID: Final = frozenset({"previous"})  # of these, 0 says nothing
 
 
 def crc_input(length: int, kind: int, flags: int) -> bytes:

@@ -8,17 +8,29 @@ when the log is opened; `cut_octets` says how much that was.
 Every `OSError` may be followed by the same call again. After a failed sync the segment ends where
 it was last synced, and what came behind is written again into a new one (`segment_file` says why).
 That repeats the names that the cut one has, since a segment can be read alone.
+
+Seals are put in on demand (`seal`), and where a segment is closed. They are of this life's own
+segments only: what an earlier one left behind its last seal stays unsealed, and so does what is
+written again for it from the store. One that may not be on disk is not written again: it speaks of
+a segment that was cut.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 from zlib import crc32
 
-from gateway.audit.ends import LogEnd
+from gateway.audit.ends import (
+    LogEnd,
+    incarnation_in,
+    last_sequence_behind,
+    last_sequence_of,
+    log_id_in,
+)
 from gateway.audit.reader import (
     FIRST,
     Segment,
@@ -28,20 +40,22 @@ from gateway.audit.reader import (
     segment_paths,
 )
 from gateway.audit.schema import (
-    BLOCK_HEADER,
-    FIELDS,
     LAYOUTS,
     SCHEMA_VERSION,
+    SEALED_SINCE,
     SEGMENT_MAGIC,
     SEGMENT_PREAMBLE,
     BlockFlag,
     BlockKind,
-    Kind,
     segment_name,
     segment_numbers,
 )
+from gateway.audit.sealing import Sealer
+from gateway.audit.seals import seal_block
 from gateway.audit.segment_file import SegmentFile, create, go_on, sync_directory
 from gateway.files.whole import read_segment
+
+LOG_ID_OCTETS: Final = 16
 
 
 @final
@@ -53,6 +67,9 @@ class SegmentWriter:
             segment that could not be synced count, which are in memory until they are written.
         synced: the end that is surely on disk; it never goes back while the writer is open. A
             segment that was begun is there, with its header.
+        log: the log's id, which each segment has in its header.
+        incarnation: of the newest segment; 0: there is none.
+        sealer: makes the seals, once it is known which life this is.
         segments: started since the writer was opened.
         cut_octets: torn tail that was cut at opening, or what else a power cut made of it.
         cut: what was the matter with it, if it was not just torn.
@@ -62,33 +79,39 @@ class SegmentWriter:
     __slots__ = (
         "_directory",
         "_empty",
-        "_incarnation",
         "_number",
         "_owed",
         "_previous_sha256",
         "_schema",
         "_segment",
         "_surely_on_disk",
+        "_unsealed",
         "cut",
         "cut_octets",
         "damaged",
+        "incarnation",
         "last_sequence",
+        "log",
+        "sealer",
         "segments",
         "synced",
     )
 
-    def __init__(self, directory: Path, surely_on_disk: LogEnd | None = None) -> None:
+    def __init__(
+        self, directory: Path, surely_on_disk: LogEnd | None = None, *, log: str = ""
+    ) -> None:
         """`surely_on_disk`: of a life that was cut off; what it left behind that may be anything.
 
-        The store has that, too, and it is written again.
+        The store has that, too, and it is written again. `log`: the log's id, where it is known.
         """
         self._directory = directory
         self._surely_on_disk = surely_on_disk
         self._segment: SegmentFile | None = None
         self._number = 0
-        self._incarnation = 0
+        self.incarnation = 0
         self._schema = SCHEMA_VERSION
         self._empty = True
+        self._unsealed = False
         self._previous_sha256 = FIRST
         # What a segment that is not trusted has lost: the next one is to have it first of all.
         self._owed = b""
@@ -97,7 +120,9 @@ class SegmentWriter:
         self.cut_octets = 0
         self.cut = ""
         self.damaged = ""
+        self.sealer: Sealer | None = None
         directory.mkdir(parents=True, exist_ok=True)
+        self.log = log or log_id_in(directory) or secrets.token_hex(LOG_ID_OCTETS)
         self._reopen()
         self.synced = self._end()
 
@@ -122,6 +147,8 @@ class SegmentWriter:
                 if last > self.last_sequence:
                     self._append_turn(blocks[start:at], last)
                 start = at
+            elif block.kind == BlockKind.SEAL:
+                start = at
 
     def go_on_behind(self, number: int) -> None:
         """Before anything is appended: the next segment has a higher number than this one.
@@ -141,6 +168,26 @@ class SegmentWriter:
         if self._segment is not None:
             self._segment.sync()
             self.synced = self._end()
+
+    def seal(self) -> None:
+        """Everything that this life has appended is sealed, and that on disk; `OSError`: it is not.
+
+        `sealer.head` is the seal then, and was before if nothing is behind that.
+        """
+        self.sync()
+        segment, sealer = self._segment, self.sealer
+        if segment is None or sealer is None or not self._unsealed:
+            return
+        if self.incarnation != sealer.life:
+            return
+        head = sealer.made(
+            self.log, self._number, segment.size, self.last_sequence, segment.digest.hexdigest()
+        )
+        segment.append(seal_block(head))
+        segment.sync()
+        self.synced = self._end()
+        self._unsealed = False
+        sealer.head = head
 
     def look(self) -> None:
         """`OSError` if the segment under way has been removed or moved: it is lost, or may be."""
@@ -170,12 +217,13 @@ class SegmentWriter:
         segment = self._segment
         begins = bool(first.flags & BlockFlag.SEGMENT_STARTS)
         if begins and self._empty:  # what was begun is for these, unless it is an earlier life's
-            begins = _incarnation_in(blocks, self._incarnation) != self._incarnation
+            begins = incarnation_in(blocks, self.incarnation) != self.incarnation
         if segment is None or begins or schema != self._schema:
-            self.sync()
-            segment = self._start_segment(_incarnation_in(blocks, self._incarnation), schema)
+            self.seal()
+            segment = self._start_segment(incarnation_in(blocks, self.incarnation), schema)
         segment.append(blocks)
         self._empty = False
+        self._unsealed = True
         self.last_sequence = last_sequence
 
     def _start_segment(self, incarnation: int, schema: int) -> SegmentFile:
@@ -184,13 +232,13 @@ class SegmentWriter:
         if before is not None:
             self._previous_sha256 = before.synced_digest.hexdigest()
         number = self._number + 1
-        header = _header(incarnation, number, self._previous_sha256, schema)
+        header = _header(incarnation, number, self._previous_sha256, schema, self.log)
         started = create(self._directory / segment_name(incarnation, number), header)
         if before is not None:
             before.close()
         self._segment = started
         self._number = number
-        self._incarnation = incarnation
+        self.incarnation = incarnation
         self._schema = schema
         self._empty = True
         self.segments += 1
@@ -203,8 +251,8 @@ class SegmentWriter:
         if segment is not None and not segment.trusted:
             segment.cut()
             names = _names_in(read_segment(segment.path))
-            owed = names + b"".join(segment.unsynced)
-            self._start_segment(self._incarnation, self._schema)
+            owed = names + _without_seals(b"".join(segment.unsynced))
+            self._start_segment(self.incarnation, self._schema)
             self._owed = owed
         if self._owed:
             assert self._segment is not None
@@ -231,7 +279,7 @@ class SegmentWriter:
             if segment.header is not None:
                 self._segment = go_on(path, segment.octets[: segment.good])
                 if self._empty:
-                    self.last_sequence = _last_sequence_of(paths)
+                    self.last_sequence = last_sequence_of(paths)
                 return
             path.unlink()
             sync_directory(self._directory)
@@ -243,7 +291,7 @@ class SegmentWriter:
                 self._empty = False
         if segment.header is not None:
             self._number = segment.header.number
-            self._incarnation = segment.header.incarnation
+            self.incarnation = segment.header.incarnation
             self._schema = segment.header.schema
 
     def _may_be_of_a_power_cut(self, segment: Segment) -> bool:
@@ -262,10 +310,21 @@ class SegmentWriter:
         """Damage that no crash makes is evidence: not a bit of it is changed."""
         self.damaged = str(segment.damage)
         self.last_sequence = max(
-            self.last_sequence, _last_sequence_behind(segment, self.last_sequence)
+            self.last_sequence, last_sequence_behind(segment, self.last_sequence)
         )
         self._number = self._number or segment_numbers(segment.name)[0]
         self._previous_sha256 = sha256(segment.octets).hexdigest()
+
+
+def _without_seals(blocks: bytes) -> bytes:
+    kept: list[bytes] = []
+    at = 0
+    while at < len(blocks):
+        block = block_at(blocks, at)
+        if block.kind != BlockKind.SEAL:
+            kept.append(blocks[at : block.end])
+        at = block.end
+    return b"".join(kept)
 
 
 def _names_in(octets: bytes) -> bytes:
@@ -280,66 +339,23 @@ def _names_in(octets: bytes) -> bytes:
     )
 
 
-def _incarnation_in(blocks: bytes, current: int) -> int:
-    """The incarnation that begins with these blocks, else the current one."""
-    block = block_at(blocks, 0)
-    if block.kind != BlockKind.RECORDS:
-        block = block_at(blocks, block.end)
-    record = LAYOUTS[schema_of(blocks, 0)].record.unpack_from(blocks, block.start)
-    if record[_KIND] == Kind.INCARNATION_STARTED:
-        return int(record[_MESSAGE])
-    return current
-
-
-def _last_sequence_of(paths: list[Path]) -> int:
-    """The sequence number of the last record in these segments, in order; 0 if they have none."""
-    for path in reversed(paths):
-        last = 0
-        segment = Segment(path.name, read_segment(path))
-        for block in segment.blocks():
-            if block.kind == BlockKind.RECORDS:
-                last = last_sequence(segment.octets, block)
-        last = max(last, _last_sequence_behind(segment, last))
-        if last:
-            return last
-    return 0
-
-
-def _last_sequence_behind(segment: Segment, known: int) -> int:
-    """The last sequence number behind damage, as far as the blocks' lengths still lead there.
-
-    `known`: the last one before it. No more can be behind that than there is room for; what is
-    beyond was never a number.
-    """
-    last, at, octets = 0, segment.good, segment.octets
-    most = known + (len(octets) - at) // LAYOUTS[1].octets
-    while segment.good and at + BLOCK_HEADER.size <= len(octets):
-        block = block_at(octets, at)
-        if block.end > len(octets):
-            break
-        if block.kind == BlockKind.RECORDS and block.end - block.start >= block.record_octets:
-            found = last_sequence(octets, block)
-            last = found if found <= most else last
-        at = block.end
-    return last
-
-
 def _header(
-    incarnation: int, number: int, previous_sha256: str, schema: int = SCHEMA_VERSION
+    incarnation: int,
+    number: int,
+    previous_sha256: str,
+    schema: int = SCHEMA_VERSION,
+    log: str = "",
 ) -> bytes:
     layout = LAYOUTS[schema]
-    text = json.dumps(
-        {
-            "schema": schema,
-            "incarnation": incarnation,
-            "number": number,
-            "previous_sha256": previous_sha256,
-            "record_octets": layout.octets,
-            "fields": layout.fields,
-        }
-    ).encode()
+    said: dict[str, Any] = {  # Any: as `json.dumps` takes it
+        "schema": schema,
+        "incarnation": incarnation,
+        "number": number,
+        "previous_sha256": previous_sha256,
+        "record_octets": layout.octets,
+        "fields": layout.fields,
+    }
+    if schema >= SEALED_SINCE:
+        said["log"] = log
+    text = json.dumps(said).encode()
     return SEGMENT_PREAMBLE.pack(SEGMENT_MAGIC, crc32(text), len(text)) + text
-
-
-_KIND: Final = [field.name for field in FIELDS].index("kind")
-_MESSAGE: Final = [field.name for field in FIELDS].index("message")

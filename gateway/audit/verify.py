@@ -1,17 +1,18 @@
 """Looks at a whole log: is anything of it missing, changed, or not where it was written?
 
-Checksums, the sequence numbers without a gap from 1 on, the chain of hashes from segment to
-segment, and what the gateway itself recorded of a log that had been changed. What has one cause is
-told once: behind a damaged block the hash of its segment cannot be right, and a missing segment's
-records are missing with it. Standard library only, as in `reader`.
+Checksums, the sequence numbers without a gap from 1 on, the runs of the gateway that knew of one
+another, the chain of hashes from segment to segment, seals, and what the gateway itself recorded of
+a log that had been changed. What has one cause is told once: behind a damaged block the hash of its
+segment cannot be right, and a missing segment's records are missing with it. What the seals prove
+is for `provenance`. Standard library only, as in `reader`.
 """
 
 from __future__ import annotations
 
-from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
+from gateway.audit.provenance import Provenance
 from gateway.audit.reader import (
     Block,
     Damage,
@@ -25,7 +26,16 @@ from gateway.audit.reader import (
     shown,
 )
 from gateway.audit.salvage import Salvage
-from gateway.audit.schema import FIELD_NAMES, FIELDS, BlockKind, Kind, segment_numbers
+from gateway.audit.schema import (
+    FIELD_NAMES,
+    FIELDS,
+    NO_LIFE,
+    BlockKind,
+    Kind,
+    segment_numbers,
+)
+from gateway.audit.seals import hashes_at
+from gateway.audit.seen import Seen
 from gateway.files.whole import read_segment
 
 _KIND_AT: Final = FIELDS[FIELD_NAMES.index("kind")].offset  # in a record of any version
@@ -52,23 +62,23 @@ class _Before(NamedTuple):
     sha256: str
 
 
-def verify(directory: Path) -> Verified:
-    """Everything that is wrong with a log.
+def verify(directory: Path, provenance: Provenance | None = None) -> Verified:
+    """Everything that is wrong with a log by itself; what it says of its seals is noted.
 
     A log begins with record 1: what comes first with a higher number has lost what was before it.
     """
-    look = _Look(expected=1)
+    look = _Look(provenance or Provenance(), expected=1)
     for path in segment_paths(directory):
         look.take(Segment(path.name, read_segment(path)))
     return look.result()
 
 
-def verify_segment(path: Path) -> Verified:
+def verify_segment(path: Path, provenance: Provenance | None = None) -> Verified:
     """What is wrong within one segment.
 
     Half a block is: nobody can say that it is the newest one.
     """
-    look = _Look(expected=0)
+    look = _Look(provenance or Provenance(), expected=0)
     look.take(Segment(path.name, read_segment(path)))
     damages, unfinished = look.result()
     return Verified(damages + ([] if unfinished is None else [unfinished]), None)
@@ -78,8 +88,11 @@ def verify_segment(path: Path) -> Verified:
 class _Look:
     """At one segment behind the other; `expected`: the next record's number, 0 is any."""
 
-    def __init__(self, *, expected: int) -> None:
+    def __init__(self, provenance: Provenance, *, expected: int) -> None:
+        self._provenance = provenance
         self._expected = expected
+        self._whole_log = expected == 1
+        self._runs = (NO_LIFE, NO_LIFE)  # the last one, and the one before that
         self._found: list[Damage] = []
         self._before: _Before | None = None
         self._at_end = False  # the last of those found is of the end of the segment before
@@ -95,13 +108,17 @@ class _Look:
         texts: dict[int, str] = {0: ""}
         inside: list[Damage] = []
         between = self._between(segment)
-        begun = False
+        seen = Seen(segment)
         for block in salvage.blocks():
             if block.kind == BlockKind.NAMES:
                 texts.update(names_in(segment.octets, block))
                 continue
+            if block.kind == BlockKind.SEAL:
+                seen.seal(block, intact=salvage.intact)
+                continue
             broken = sequence_break(segment.octets, block, self._expected)
             self._expected = last_sequence(segment.octets, block) + 1
+            begun = seen.first_sequence > 0
             if not begun and self._at_end:
                 found = sequence_at(segment.octets, block.start)
                 self._found[-1] = self._found[-1]._replace(found=found)
@@ -109,16 +126,20 @@ class _Look:
                 gap = Damage(segment.name, block.ordinal, broken[0], "gap", *broken[1:])
                 if begun:
                     inside.append(gap)
+                    seen.gapped = True
                 elif between is not None:  # what is missing is told with its cause
                     between = between._replace(expected=gap.expected, found=gap.found)
                 else:
                     between = gap
+            seen.records(block)
+            if not begun and between is None:
+                between = self._run_missing(segment, block, seen.previous)
             inside += _told_differences(segment, block, texts)
-            begun = True
         inside += [_numbered(damage, first) for damage in salvage.damages]
+        inside += [] if seen.seals.flaw is None else [Damage(segment.name, *seen.seals.flaw)]
         self._found += [] if between is None else [between]
         self._found += sorted(inside, key=lambda damage: damage.offset)
-        self._leave(segment, salvage)
+        self._leave(segment, salvage, seen)
 
     def result(self) -> Verified:
         """When all segments have been looked at; half a block and nothing else is no log."""
@@ -134,19 +155,44 @@ class _Look:
         if header.number != before.header.number + 1:
             problem = _missing(before.header.number + 1, header.number)
             return Damage(segment.name, 0, 0, problem)
+        if header.log and before.header.log and header.log != before.header.log:
+            problem = f"it is of another log, with id {header.log}"
+            return Damage(segment.name, 0, 0, problem)
         if before.sha256 and header.previous_sha256 != before.sha256:
             return Damage(segment.name, 0, 0, f"chain broken: {before.name} was changed")
         return None
 
-    def _leave(self, segment: Segment, salvage: Salvage) -> None:
+    def _run_missing(self, segment: Segment, block: Block, previous: int) -> Damage | None:
+        """The run of the gateway that begins there knew of another one before it."""
+        before = self._run_before(segment)
+        if previous in (0, before) or not self._whole_log:
+            return None
+        problem = f"run {previous} of the gateway is missing: this one came behind it"
+        if previous < before:
+            problem = f"run {before} of the gateway is not the one that this one came behind"
+        return Damage(segment.name, block.ordinal, block.start, problem)
+
+    def _run_before(self, segment: Segment) -> int:
+        """A run may have begun twice, if the first segment of it could not be written."""
+        assert segment.header is not None, "it has records"
+        run, before = self._runs
+        return before if segment.header.incarnation == run else run
+
+    def _leave(self, segment: Segment, salvage: Salvage, seen: Seen) -> None:
         self._unfinished = salvage.unfinished
         self._at_end = bool(salvage.damages) and salvage.damages[-1].found == 0
         number, incarnation = segment_numbers(segment.name)
         header = segment.header or Header(0, incarnation, number, "")
+        whole = not salvage.damages and salvage.unfinished is None and seen.seals.flaw is None
+        sha = seen.seals.whole()
+        if header.incarnation != self._runs[0]:
+            self._runs = (header.incarnation, self._runs[0])
         if header.number:
-            whole = not salvage.damages and salvage.unfinished is None
-            sha = sha256(segment.octets).hexdigest() if whole else ""
-            self._before = _Before(segment.name, header, sha)
+            self._before = _Before(segment.name, header, sha if whole else "")
+        offsets = self._provenance.offsets(header.number)
+        hashes = dict(hashes_at(segment.octets, offsets))
+        sealed = seen.sealed(header, sha, hashes, damaged=bool(salvage.damages))
+        self._provenance.note(sealed)
 
 
 def _numbered(damage: Damage, first: int) -> Damage:

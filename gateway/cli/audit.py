@@ -13,7 +13,10 @@ from typing import Any, Final, final
 import click
 
 from gateway.audit.ahead import KNOWS_NOTHING, Known, ahead
+from gateway.audit.elsewhere import known_elsewhere
 from gateway.audit.ends import Difference, differences
+from gateway.audit.printable import printable, printable_json
+from gateway.audit.provenance import Provenance
 from gateway.audit.reader import (
     Damage,
     Segment,
@@ -24,8 +27,8 @@ from gateway.audit.reader import (
 from gateway.audit.salvage import Salvage
 from gateway.audit.verify import verify, verify_segment
 from gateway.cli.features import HEAD, table, uses_in
-from gateway.cli.options import FILE, check_text
-from gateway.cli.trace import Trace
+from gateway.cli.options import FILE, MOMENT, check_text
+from gateway.cli.trace import Trace, digests_of, messages_at
 from gateway.config.settings import default_data_directory
 from gateway.errors import GatewayError, StoreError
 from gateway.files.whole import is_file, read_segment, segment_size
@@ -44,6 +47,7 @@ class Reading:
     def __init__(self, files: list[pathlib.Path]) -> None:
         self.broken = False
         self._files = files
+        self._told: list[Damage] = []
 
     def records(self) -> Iterator[dict[str, Any]]:
         """In their order. Any: as `reader.records`."""
@@ -52,7 +56,9 @@ class Reading:
             yield from records(salvage.segment, salvage.blocks())
             for damage in salvage.damages:
                 self.broken = True
-                click.echo(f"amqp-gateway: {damage}", err=True)
+                if damage not in self._told:  # it may all be read once more
+                    self._told.append(damage)
+                    click.echo(f"amqp-gateway: {printable(str(damage))}", err=True)
 
 
 def default_log() -> pathlib.Path:
@@ -81,7 +87,7 @@ def cat(paths: tuple[pathlib.Path, ...]) -> None:
     """
     reading = Reading([file for path in paths or (default_log(),) for file in _segments(path)])
     for record in reading.records():
-        click.echo(json.dumps(record, ensure_ascii=False))
+        click.echo(printable_json(json.dumps(record, ensure_ascii=False)))
     click.get_current_context().exit(1 if reading.broken else 0)
 
 
@@ -91,12 +97,31 @@ def cat(paths: tuple[pathlib.Path, ...]) -> None:
 Examples:
   amqp-gateway audit trace ID:8c79d4bf-09b3-350a-9cd3-127a4be2ac36
   amqp-gateway audit trace order-17 /var/lib/amqp-gateway/audit
+  amqp-gateway audit trace --message 4711 /var/lib/amqp-gateway/audit
+  amqp-gateway audit trace --queue orders --since 2026-11-23T09:00 --until 2026-11-23T09:05
 """
 )
-@click.argument("message_id")
-@click.argument("log", required=False, type=FILE)
-def trace(message_id: str, log: pathlib.Path | None) -> None:
+@click.argument("given", nargs=-1, metavar="[MESSAGE_ID] [LOG]")
+@click.option(
+    "--message",
+    type=click.IntRange(1),
+    multiple=True,
+    metavar="NUMBER",
+    help="The gateway's own number of a message, as `reconcile` names it; may be repeated.",
+)
+@click.option("--queue", help="All messages that had to do with a queue or node, by its name.")
+@click.option("--since", type=MOMENT, help="With --queue: from then on, UTC where no zone is said.")
+@click.option("--until", type=MOMENT, help="With --queue: until then.")
+def trace(
+    given: tuple[str, ...],
+    message: tuple[int, ...],
+    queue: str | None,
+    since: int | None,
+    until: int | None,
+) -> None:
     """Tell where the messages with a message-id went, step by step.
+
+    Or others, by --message or --queue: then there is no MESSAGE_ID.
 
     A message that an upstream's broker took and gave back is two messages of the gateway, with two
     numbers. "settled ... by ADDRESS at UPSTREAM, accepted": the broker has it. One that ends with
@@ -104,14 +129,31 @@ def trace(message_id: str, log: pathlib.Path | None) -> None:
     with "gone", the gateway was ended while it had it in memory alone. Exit code 1: there is no
     such message, or something of the log cannot be read, and is told of.
     """
-    check_text("MESSAGE_ID", message_id)
-    reading = Reading(_segments(log or default_log()))
+    by_id = not message and queue is None
+    if message and queue is not None:
+        raise click.UsageError("--message and --queue: one of them")
+    if queue is None and (since, until) != (None, None):
+        raise click.UsageError("--since and --until go with --queue")
+    if len(given) != 1 and len(given) != (2 if by_id else 0):
+        wanted = "a MESSAGE_ID, and a LOG" if by_id else "a LOG at most, with --message or --queue"
+        raise click.UsageError(f"it takes {wanted}")
+    check_text("MESSAGE_ID" if by_id else "--queue", given[0] if by_id else queue or "")
+    log = pathlib.Path(given[-1]) if len(given) == (2 if by_id else 1) else default_log()
+    reading = Reading(_segments(log))
+    if by_id:
+        tracing, nothing = Trace(digests_of(given[0])), f"has the message-id {given[0]!r}"
+    elif queue is None:
+        numbers = " or ".join(str(number) for number in message)
+        tracing, nothing = Trace(messages=set(message)), f"has the number {numbers}"
+    else:
+        there = messages_at(reading.records(), queue, since, until)
+        tracing, nothing = Trace(messages=there), f"had to do with {queue!r} then"
     found = False
-    for line in Trace(message_id).lines(reading.records()):
+    for line in tracing.lines(reading.records()):
         found = True
         click.echo(line)
     if not found:
-        raise GatewayError(f"no message has the message-id {message_id!r}")
+        raise GatewayError(f"no message {nothing}")
     click.get_current_context().exit(1 if reading.broken else 0)
 
 
@@ -150,10 +192,35 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
     click.get_current_context().exit(1 if reading.broken else 0)
 
 
+ANCHORS: Final = click.option(
+    "--anchor",
+    "anchors",
+    multiple=True,
+    type=FILE,
+    metavar="FILE",
+    help="Heads of this log that were kept elsewhere, one on each line: all must still be true.",
+)
+TRUSTED: Final = click.option(
+    "--trust",
+    "trusted",
+    multiple=True,
+    type=FILE,
+    metavar="FILE",
+    help="Public keys (Ed25519, PEM): seals must be signed by one of them.",
+)
+
+
 @audit.command("verify")
 @click.argument("log", required=False, type=FILE)
-def verify_log(log: pathlib.Path | None) -> None:
-    """Check a whole log: checksums, gapless numbers, the chain from segment to segment.
+@ANCHORS
+@TRUSTED
+def verify_log(
+    log: pathlib.Path | None, anchors: tuple[pathlib.Path, ...], trusted: tuple[pathlib.Path, ...]
+) -> None:
+    """Check a whole log: checksums, gapless numbers, the chain of segments, seals.
+
+    Whoever can write the log can make all these right again, unless heads of it were kept elsewhere
+    (--anchor) or its seals are signed (--trust). A line says which of that there is.
 
     Of a data directory, all of the store is read, too, and the log is compared with what the store
     knows of it, unless a gateway is using it: only so is it seen when the newest segment is gone,
@@ -174,12 +241,15 @@ def verify_log(log: pathlib.Path | None) -> None:
         octets = sum(segment_size(file) for file in files)
         different = differences(log, known.ends)
         older = ahead(log, known, as_remembered=not different)
-        checked = verify(log) if log.is_dir() else verify_segment(log)
+        provenance = _elsewhere(anchors, trusted)
+        look = verify if log.is_dir() else verify_segment
+        checked = look(log, provenance)
     except OSError as error:
         raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
     found: list[Damage | Difference] = [*checked.damages, *different, *older]
+    found += provenance.found()
     for damage in found:
-        click.echo(click.style("LOG_GAP ", fg="red") + str(damage))
+        click.echo(click.style("LOG_GAP ", fg="red") + printable(str(damage)))
     for line in broken:
         click.echo(click.style("STORE ", fg="red") + line)
     if untold:
@@ -187,7 +257,9 @@ def verify_log(log: pathlib.Path | None) -> None:
     if checked.unfinished is not None:
         click.echo(f"half written, as by a gateway at work: {checked.unfinished}", err=True)
     for other in other_files(log):
-        click.echo(f"no segment, and not looked at: {other.name}", err=True)
+        click.echo(f"no segment, and not looked at: {printable(other.name)}", err=True)
+    for line in provenance.lines():
+        click.echo(line)
     if not found and not broken:
         whole = "whole" if checked.unfinished is None else "whole, up to a block half written"
         whole = "no damage found, but where it ends nobody knows" if untold else whole
@@ -202,6 +274,7 @@ Examples:
   amqp-gateway reconcile
   amqp-gateway reconcile /var/lib/amqp-gateway/audit --out report
   amqp-gateway reconcile /backups/monday/audit --require-final
+  amqp-gateway reconcile --textfile /var/lib/node-exporter/amqp-gateway.prom
 """
 )
 @click.argument("log", required=False, type=FILE)
@@ -214,12 +287,29 @@ Examples:
 )
 @click.option("--master", default="local[*]", show_default=True, help="Spark master.")
 @click.option(
+    "--textfile",
+    type=FILE,
+    help="Also write the verdict for Prometheus's node exporter to this file (*.prom).",
+)
+@click.option("--push", metavar="URL", help="Also put it into the Pushgateway at this URL.")
+@click.option("--webhook", metavar="URL", help="Also post it to this URL, as JSON.")
+@click.option(
     "--require-final",
     is_flag=True,
     help="Exit code 4 where it is balanced so far: the gateway had not ended in order.",
 )
+@ANCHORS
+@TRUSTED
 def reconcile(
-    log: pathlib.Path | None, out: pathlib.Path, master: str, require_final: bool
+    log: pathlib.Path | None,
+    out: pathlib.Path,
+    master: str,
+    textfile: pathlib.Path | None,
+    push: str | None,
+    webhook: str | None,
+    require_final: bool,
+    anchors: tuple[pathlib.Path, ...],
+    trusted: tuple[pathlib.Path, ...],
 ) -> None:
     """Prove from an audit log that every message is accounted for (Spark).
 
@@ -229,7 +319,12 @@ def reconcile(
     Exit code 0: balanced; 1: not; 2: wrong arguments; 3: it could not be run; 4: balanced so far,
     with --require-final.
     """
-    options = ("--require-final",) if require_final else ()
+    _elsewhere(anchors, trusted)  # what is wrong with them is told before Spark starts
+    told = {"--textfile": textfile, "--push": push, "--webhook": webhook}
+    options = [f"{name}={value}" for name, value in told.items() if value]
+    options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
+    options += [f"--trust={each}" for each in trusted]
+    options += ["--require-final"] if require_final else []
     ended = run_reconciliation(log or default_log(), out, master, *options)
     click.get_current_context().exit(ended)
 
@@ -249,6 +344,15 @@ def run_reconciliation(
         click.echo(f"reconcile: it was ended by signal {-done.returncode}", err=True)
         return NOT_RUN
     return done.returncode
+
+
+def _elsewhere(anchors: tuple[pathlib.Path, ...], trusted: tuple[pathlib.Path, ...]) -> Provenance:
+    try:
+        return known_elsewhere(anchors, trusted)
+    except OSError as error:
+        raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
+    except ValueError as error:
+        raise GatewayError(str(error)) from None
 
 
 def _known(data: pathlib.Path) -> tuple[Known, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from gateway.audit.printable import printable
 from gateway.cli.ctl_status import spell, table
 
 Told = dict[str, Any]  # Any: what JSON holds
@@ -29,7 +30,7 @@ def connection_lines(told: Told) -> Iterator[str]:
 
 def _connection(each: Told) -> list[str]:
     if each["open"]:
-        who = [printable(each["user"]) or WITHOUT_LOGIN, each["protocol"]]
+        who = [shortened(each["user"]) or WITHOUT_LOGIN, each["protocol"]]
         does = [str(each["sessions"]), str(each["links"])]
     else:
         who, does = ["-", "-"], ["-", "-"]
@@ -41,7 +42,7 @@ def _connection(each: Told) -> list[str]:
         *does,
         octets(each["octets_in"]),
         octets(each["octets_out"]),
-        printable(each["product"] or "-"),
+        shortened(each["product"] or "-"),
     ]
 
 
@@ -53,20 +54,20 @@ def subscription_lines(told: Told) -> Iterator[str]:
 def _subscription(each: Told) -> list[str]:
     who = ["(not known)", "-", "-"]
     if each["user"] is not None:
-        user = printable(each["user"]) or WITHOUT_LOGIN
-        who = [user, printable(each["container"]), printable(each["link"])]
+        user = shortened(each["user"]) or WITHOUT_LOGIN
+        who = [user, shortened(each["container"]), shortened(each["link"])]
     return [
-        printable(each["queue"], 255),
+        shortened(each["queue"], 255),
         *who,
-        printable(", ".join(each["bound_to"]) or "-"),
+        shortened(", ".join(each["bound_to"]) or "-"),
         str(each["messages"]),
         "yes" if each["in_use"] else "no",
     ]
 
 
-def printable(text: str, width_max: int = WIDTH_MAX) -> str:
+def shortened(text: str, width_max: int = WIDTH_MAX) -> str:
     """A peer's text in one line, without what a terminal would obey."""
-    shown = "".join([each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text])
+    shown = printable(text)
     return shown if len(shown) <= width_max else shown[: width_max - 3] + "..."
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from gateway.audit.printable import printable
+
 Record = dict[str, Any]  # Any: what JSON holds
 RANDOM: Final = re.compile(
     r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE
@@ -73,10 +75,10 @@ def table(uses: list[Use]) -> Iterator[str]:
     for use in uses:
         if (use.user, use.client) != before:
             before = (use.user, use.client)
-            yield f"{use.user}: {use.client}"
+            yield printable(f"{use.user}: {use.client}")
         yield (
             f"  {use.uses:>8}  {_time(use.first_ms)}  {_time(use.last_ms)}"
-            f"  {use.connections:>6}  {use.feature}"
+            f"  {use.connections:>6}  {printable(use.feature)}"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import click
@@ -14,6 +15,23 @@ from gateway.files.whole import SECRET_MAX
 F = TypeVar("F", bound=Callable[..., Any])  # Any: a command's own parameters
 
 FILE = click.Path(path_type=pathlib.Path)
+
+
+class Moment(click.ParamType[int]):
+    """A time as ISO 8601 has it, as milliseconds since 1970; UTC where it names no zone."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Any: as click has it."""
+        try:
+            at = datetime.fromisoformat(value)
+            return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is no time such as 2026-11-23T09:00 or 2026-11-23", param, ctx)
+
+
+MOMENT = Moment()
 
 
 def configuration(command: F) -> F:

@@ -2,12 +2,14 @@
 
 The log has a digest of the application's message-id, of its octets as they came: what 0-10 and the
 types of 1.0 would make of the given text is looked for. A message that left for an upstream and was
-fetched again is two messages of the gateway with one message-id.
+fetched again is two messages of the gateway with one message-id. The numbers that the gateway gives
+its messages go on over its restarts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -15,12 +17,14 @@ from uuid import UUID
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.audit.digests import digest
+from gateway.audit.printable import printable
 from gateway.wire.tagged import Tagged
 
 Record = dict[str, Any]  # Any: what JSON holds
 ULONG_MAX: Final = (1 << 64) - 1
 ULONG_DIGITS: Final = 20  # Python reads no more than 4300
 UNKNOWN: Final = "a connection that the log does not show"
+FOR_EVER: Final = 1 << 63
 # Of a record, after what it is about.
 FACTS: Final = ("outcome", "reason", "delivery_count", "flags")
 
@@ -45,12 +49,32 @@ def digests_of(message_id: str) -> set[str]:
     return {f"{digest(each) % (1 << 64):016x}" for each in octets}
 
 
-class Trace:
-    """Goes through records in their order, and tells those of the messages that are looked for."""
+def messages_at(
+    records: Iterable[Record], node: str, since_ms: int | None = None, until_ms: int | None = None
+) -> set[int]:
+    """The numbers of the messages that had to do with a node, from one moment to another."""
+    first = 0 if since_ms is None else since_ms
+    last = FOR_EVER if until_ms is None else until_ms
+    return {
+        record["message"]
+        for record in records
+        if record.get("node") == node and "message" in record and first <= record["time_ms"] <= last
+    }
 
-    def __init__(self, message_id: str) -> None:
-        self._wanted = digests_of(message_id)
-        self._messages: set[int] = set()
+
+class Trace:
+    """Goes through records in their order, and tells those of the messages that are looked for.
+
+    Args:
+        digests: of message-ids, as `digests_of` gives them.
+        messages: numbers of the gateway.
+    """
+
+    def __init__(
+        self, digests: AbstractSet[str] = frozenset(), messages: AbstractSet[int] = frozenset()
+    ) -> None:
+        self._wanted = digests
+        self._messages = set(messages)
         self._connections: dict[int, str] = {}
         self._links: dict[int, str] = {}
         self._unstored: dict[tuple[int, str], str] = {}  # copies in memory alone: their last step
@@ -119,7 +143,8 @@ class Trace:
                 about.append(told if name != "delivery_count" else f"failed {told} times")
         if comment:
             about.append(comment)
-        return f"{time}  {record['message']}  {record['kind']:<13} {', '.join(about)}"
+        told = printable(", ".join(about))
+        return f"{time}  {record['message']}  {record['kind']:<13} {told}"
 
     def _whose(self, record: Record) -> str:
         link = record.get("link", 0)

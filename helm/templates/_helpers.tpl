@@ -55,6 +55,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and .Values.admin.existingSecret .Values.admin.metricsKey }}
 {{- $_ := set $fixed "metrics_token_file" (printf "/etc/amqp-gateway/admin/%s" .Values.admin.metricsKey) }}
 {{- end }}
+{{- if .Values.audit.signingKey.existingSecret }}
+{{- $file := printf "/etc/amqp-gateway/signing/%s" .Values.audit.signingKey.key }}
+{{- $_ := set $fixed "audit" (dict "signing_key_file" $file) }}
+{{- end }}
 {{- if .Values.tls.existingSecret }}
 {{- $_ := set $fixed.listen "amqps" "0.0.0.0:5671" }}
 {{- $tls := dict "certificate" "/etc/amqp-gateway/tls/tls.crt" "key" "/etc/amqp-gateway/tls/tls.key" }}

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.accounting import chain
-from gateway.audit.schema import Kind
+from gateway.audit.schema import NO_LIFE, Kind
 
 FINDING = (
     "struct<block bigint, offset bigint, problem string, expected bigint, found bigint, "
@@ -13,12 +13,14 @@ SCHEMA = (
     "segment string, ordinal bigint, number bigint, incarnation bigint, previous_sha256 string, "
     "sha256 string, first_sequence bigint, last_sequence bigint, first_time_ms bigint, "
     f"last_time_ms bigint, damaged boolean, unfinished array<{FINDING}>, "
-    f"findings array<{FINDING}>, unnamed_from bigint, unnamed_to bigint"
+    f"findings array<{FINDING}>, unnamed_from bigint, unnamed_to bigint, log string, "
+    "previous_incarnation bigint, unlike_seal boolean"
 )
 NAMES = (
     *("segment", "ordinal", "number", "incarnation", "previous_sha256", "sha256"),
     *("first_sequence", "last_sequence", "first_time_ms", "last_time_ms", "damaged"),
     *("unfinished", "findings", "unnamed_from", "unnamed_to"),
+    *("log", "previous_incarnation", "unlike_seal"),
 )
 WHOLE = {
     "incarnation": 1,
@@ -29,6 +31,9 @@ WHOLE = {
     "findings": [],
     "unnamed_from": None,
     "unnamed_to": None,
+    "log": "ab",
+    "previous_incarnation": None,
+    "unlike_seal": False,
 }
 FIRST = WHOLE | {
     "segment": "one",
@@ -126,6 +131,38 @@ def test_a_segment_that_was_changed_and_sealed_again_is_a_gap(paired):
     changed = FIRST | {"sha256": "c"}
     assert details(chain.gaps_between(paired(changed, SECOND))) == [
         ("two", "one is not what it was when it was closed")
+    ]
+
+
+def test_a_segment_that_is_not_as_it_was_sealed_is_told_by_that_alone(paired):
+    flaw = (3, 777, "records 1 to 10 are not what they were", None, None, None)
+    changed = FIRST | {"sha256": "c", "unlike_seal": True, "findings": [flaw]}
+    frame = paired(changed, SECOND)
+    assert details(chain.gaps_between(frame)) == []
+    assert details(chain.gaps_inside(frame)) == [("one", flaw[2])]
+
+
+def test_a_segment_of_another_log_is_a_gap(paired):
+    assert details(chain.gaps_between(paired(FIRST, SECOND | {"log": "cd"}))) == [
+        ("two", "it is of another log, with id cd")
+    ]
+    assert details(chain.gaps_between(paired(FIRST | {"log": ""}, SECOND))) == []
+
+
+def test_a_run_that_did_not_come_behind_the_one_before_it_is_a_gap(paired):
+    begins = FIRST | {"previous_incarnation": NO_LIFE}
+    third = SECOND | {"incarnation": 3}
+    known = paired(begins, third | {"previous_incarnation": 1})
+    assert details(chain.gaps_between(known)) == []
+    assert details(chain.gaps_between(paired(begins, third | {"previous_incarnation": 2}))) == [
+        ("two", "run 2 of the gateway is missing: this one came behind it")
+    ]
+    behind = third | {"previous_incarnation": NO_LIFE}
+    assert details(chain.gaps_between(paired(begins, behind))) == [
+        ("two", "run 1 of the gateway is not the one that this one came behind")
+    ]
+    assert details(chain.gaps_between(paired(FIRST | {"previous_incarnation": 4}))) == [
+        ("one", "run 4 of the gateway is missing: this one came behind it")
     ]
 
 

@@ -77,6 +77,7 @@ def classes_of(result: Result, message: int) -> set[str]:
 def test_a_message_that_never_left_is_lost_and_named(result, broken):
     assert classes_of(result, broken.lost) == {"LOST"}
     assert f"LOST: message {broken.lost}, lost: " in summary(result, "report.html")
+    assert f"audit trace --message NUMBER {result.log}" in summary(result, "report.html")
 
 
 def test_a_message_that_left_twice_is_a_duplicate_and_named(result, broken):

@@ -160,7 +160,7 @@ def test_a_log_has_no_holes(log: Path, tmp_path: Path):
 
 def test_a_hole_is_named_by_the_segment_and_the_record_behind_it(log: Path):
     (gone, number), (behind, _) = head_of(log, 1), head_of(log, 2)
-    *_, block = Segment("", gone.read_bytes()).blocks()
+    *_, block, _seal = Segment("", gone.read_bytes()).blocks()
     last = last_sequence(gone.read_bytes(), block)
     gone.unlink()
     text = f"segment number {number} is missing: the log goes on here"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gateway.audit.reader import Block, Segment, records
 from gateway.audit.records.log import AuditLog
 from gateway.audit.salvage import Salvage
-from gateway.audit.schema import BLOCK_HEADER, BlockKind
+from gateway.audit.schema import BLOCK_HEADER, SCHEMA_VERSION, BlockKind
 from gateway.audit.segment import _header
 
 NAME = "0000000001-000001.audit"
@@ -116,7 +116,7 @@ def test_what_looks_like_blocks_everywhere_is_searched_for_so_long_only():
     count = 20_000
     total = count * BLOCK_HEADER.size
     forged = b"".join(
-        BLOCK_HEADER.pack(0, total - (each + 1) * BLOCK_HEADER.size, 1, 0, 2)
+        BLOCK_HEADER.pack(0, total - (each + 1) * BLOCK_HEADER.size, 1, 0, SCHEMA_VERSION)
         for each in range(count)
     )
     salvage, found = salvaged(WHOLE + b"\x07" * 3 + forged)

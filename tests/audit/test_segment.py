@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from support.stores import scratch
 from gateway.audit.ends import LogEnd, LogEnds, differences
 from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.records.log import AuditLog
+from gateway.audit.schema import NO_LIFE, BlockKind
+from gateway.audit.sealing import Sealer
+from gateway.audit.seals import seal_in
 from gateway.audit.segment import SegmentWriter
 from gateway.audit.verify import WHOLE, verify
 
@@ -122,7 +126,7 @@ def ended(path: Path, offset: int) -> LogEnd:
 
 
 def test_what_a_power_cut_made_of_octets_that_were_not_synced_is_cut(tmp_path: Path) -> None:
-    balanced_log(tmp_path)
+    balanced_log(tmp_path, seals=False)
     whole = segment_paths(tmp_path)[-1].read_bytes()
     *_, before, damaged, _ = Segment("", whole).blocks()
     path = with_a_hole(tmp_path, damaged.offset + 3)
@@ -140,7 +144,7 @@ def test_what_a_power_cut_made_of_octets_that_were_not_synced_is_cut(tmp_path: P
 
 
 def test_a_segment_begun_behind_what_was_synced_may_be_cut_anywhere(tmp_path: Path) -> None:
-    balanced_log(tmp_path)
+    balanced_log(tmp_path, seals=False)
     first, last = segment_paths(tmp_path)
     whole = last.read_bytes()
     block = next(Segment("", whole).blocks())
@@ -155,7 +159,7 @@ def test_a_segment_begun_behind_what_was_synced_may_be_cut_anywhere(tmp_path: Pa
 
 def begun(directory: Path) -> Path:
     """A log whose newest segment has its header, and nothing else."""
-    balanced_log(directory)
+    balanced_log(directory, seals=False)
     path = segment_paths(directory)[-1]
     os.truncate(path, next(Segment(path.name, path.read_bytes()).blocks()).offset)
     return path
@@ -184,7 +188,7 @@ def test_a_segment_that_was_begun_stays_for_ever(tmp_path: Path, others: bool) -
 
 
 def test_a_segment_that_was_begun_takes_the_records_of_its_own_life(tmp_path: Path) -> None:
-    balanced_log(tmp_path)
+    balanced_log(tmp_path, seals=False)
     path = segment_paths(tmp_path)[-1]
     whole = path.read_bytes()
     at = next(Segment(path.name, whole).blocks()).offset
@@ -222,7 +226,7 @@ def test_the_end_is_in_a_segment_as_soon_as_it_is_begun(tmp_path: Path) -> None:
 
 
 def test_damaged_lengths_lead_to_no_number_that_never_was(tmp_path: Path) -> None:
-    balanced_log(tmp_path)
+    balanced_log(tmp_path, seals=False)
     path = segment_paths(tmp_path)[-1]
     *_, damaged, _ = Segment("", path.read_bytes()).blocks()
     with_a_hole(tmp_path, damaged.offset + 50)
@@ -420,3 +424,149 @@ def no_names_are_missing(directory: Path) -> bool:
             if str(record.get("node", "")).startswith("#"):
                 return False
     return True
+
+
+def sealing(directory: Path, life: int = 1, **options: int) -> tuple[SegmentWriter, AuditLog]:
+    """A writer that seals for this life, which has begun."""
+    writer = SegmentWriter(directory)
+    writer.sealer = Sealer(life, lambda: 5)
+    log = AuditLog(life, writer.last_sequence + 1, **options)
+    log.incarnation_started(1, "0.1", writer.incarnation or NO_LIFE)
+    writer.append(log.take_block(1))
+    return writer, log
+
+
+def step(writer: SegmentWriter, log: AuditLog) -> None:
+    log.clock(1, 0)
+    writer.append(log.take_block(1))
+
+
+def seals(directory: Path) -> list[tuple[str, int]]:
+    """Of each seal its segment, and the record that it comes behind."""
+    found = []
+    for path in segment_paths(directory):
+        segment = Segment(path.name, path.read_bytes())
+        for block in segment.blocks():
+            if block.kind == BlockKind.SEAL:
+                head = seal_in(segment.octets[block.start : block.end], "", 0, block.offset)
+                assert head is not None
+                found.append((path.name, head.sequence))
+    return found
+
+
+def test_a_seal_is_on_disk_and_is_the_end_of_the_log(tmp_path: Path):
+    writer, _log = sealing(tmp_path)
+    writer.seal()
+    assert writer.sealer is not None
+    head = writer.sealer.head
+    assert head is not None
+    octets = segment_paths(tmp_path)[0].read_bytes()
+    assert head.sha256 == sha256(octets[: head.offset]).hexdigest()
+    assert (head.log, head.segment, head.sequence, head.time_ms) == (writer.log, 1, 1, 5)
+    assert writer.synced.offset == len(octets)
+    assert verify(tmp_path) == WHOLE
+
+
+def test_nothing_new_is_not_sealed_again(tmp_path: Path):
+    writer, log = sealing(tmp_path)
+    writer.seal()
+    writer.seal()
+    assert [record for _name, record in seals(tmp_path)] == [1]
+    step(writer, log)
+    writer.seal()
+    assert [record for _name, record in seals(tmp_path)] == [1, 2]
+
+
+def test_a_segment_is_sealed_when_it_is_closed(tmp_path: Path):
+    writer, log = sealing(tmp_path, segment_octets=100)
+    for _ in range(3):
+        step(writer, log)
+    first, second, third, _open = [path.name for path in segment_paths(tmp_path)]
+    assert seals(tmp_path) == [(first, 1), (second, 2), (third, 3)]
+
+
+def test_what_another_life_has_left_is_never_sealed(tmp_path: Path):
+    writer, log = sealing(tmp_path)
+    step(writer, log)
+    writer.sync()
+    step(writer, log)
+    owed = log
+    log.clock(1, 0)
+    left = log.take_block(1)
+    writer = SegmentWriter(tmp_path)
+    writer.sealer = Sealer(2, lambda: 5)
+    writer.append(left)  # from the store
+    writer.seal()
+    assert seals(tmp_path) == []
+    assert writer.last_sequence == owed.next_sequence - 1
+    log = AuditLog(2, writer.last_sequence + 1)
+    log.incarnation_started(1, "0.1", 1)
+    writer.append(log.take_block(1))
+    writer.seal()
+    assert [name for name, _record in seals(tmp_path)] == ["0000000002-000002.audit"]
+    assert verify(tmp_path) == WHOLE
+
+
+def test_a_seal_that_may_not_be_on_disk_is_not_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    disk = FaultyDisk(monkeypatch)
+    writer, log = sealing(tmp_path)
+    writer.seal()
+    step(writer, log)
+    writer.sync()
+    disk.fail(UNSYNCED)
+    with pytest.raises(OSError, match="error"):
+        writer.seal()
+    assert writer.sealer is not None
+    assert writer.sealer.head is not None
+    assert writer.sealer.head.sequence == 1
+    writer.seal()
+    first, second = [path.name for path in segment_paths(tmp_path)]
+    assert seals(tmp_path) == [(first, 1), (second, 2)]
+    step(writer, log)
+    writer.seal()
+    writer.close()
+    assert sequences(tmp_path) == [1, 2, 3]
+    assert verify(tmp_path) == WHOLE
+
+
+@given(st.lists(st.sampled_from(["step", "seal", "sync", *FAULTS]), max_size=25))
+def test_whatever_the_disk_refuses_seals_are_of_what_is_there(steps: list[str]):
+    with tempfile.TemporaryDirectory() as scratch, pytest.MonkeyPatch.context() as monkeypatch:
+        directory = Path(scratch)
+        disk = FaultyDisk(monkeypatch)
+        writer, log = sealing(directory, segment_octets=700)
+        owed = b""
+        for each in steps:
+            if each in FAULTS:
+                disk.fail(each)
+                continue
+            try:
+                if each == "step":
+                    log.clock(1, 0)
+                    owed += log.take_block(1)
+                    writer.append(owed)
+                    owed = b""
+                elif each == "seal":
+                    writer.seal()
+                else:
+                    writer.sync()
+            except OSError:
+                pass
+        disk.heal()
+        writer.append(owed)
+        writer.seal()
+        writer.close()
+        assert verify(directory) == WHOLE
+        assert sequences(directory) == list(range(1, log.next_sequence))
+        assert seals(directory)[-1][1] == log.next_sequence - 1
+
+
+def test_a_log_keeps_its_id_and_another_has_another(tmp_path: Path):
+    writer, _log = sealing(tmp_path / "one")
+    writer.close()
+    ids = {SegmentWriter(tmp_path / name).log for name in ("one", "one", "two", "three")}
+    assert writer.log in ids
+    assert len(ids) == 3
+    assert SegmentWriter(tmp_path / "four", log="ab").log == "ab"

@@ -1,5 +1,6 @@
 """A whole log is held against its numbers, its chain and its checksums; a cause is told once."""
 
+import re
 import struct
 from pathlib import Path
 from zlib import crc32
@@ -47,19 +48,32 @@ def test_a_missing_segment_is_named(tmp_path: Path):
     assert 0 < damage.expected < damage.found
 
 
-def test_an_edited_segment_breaks_the_chain_even_with_right_checksums(tmp_path: Path):
-    balanced_log(tmp_path, 30, segment_octets=2000)
-    path = segment_paths(tmp_path)[0]
+def edit(path: Path) -> None:
+    """Another message id in the first record, with the right checksum."""
     octets = path.read_bytes()
     (block, *_rest) = [block for block in Segment("s", octets).blocks() if block.kind == 2]
     content = bytearray(octets[block.start : block.end])
-    content[20] ^= 1  # a message id
+    content[20] ^= 1
     head = octets[block.offset + 4 : block.start]
     forged = struct.pack("<I", crc32(bytes(content), crc32(head))) + head + bytes(content)
     path.write_bytes(octets[: block.offset] + forged + octets[block.end :])
+
+
+def test_an_edited_segment_breaks_the_chain_even_with_right_checksums(tmp_path: Path):
+    balanced_log(tmp_path, 30, segment_octets=2000, seals=False)
+    path = segment_paths(tmp_path)[0]
+    edit(path)
     (damage,) = verify(tmp_path).damages
     assert damage.problem == f"chain broken: {path.name} was changed"
     assert damage.segment == segment_paths(tmp_path)[1].name
+
+
+def test_an_edited_segment_is_not_what_was_sealed_and_that_is_told_once(log: Path):
+    path = segment_paths(log)[0]
+    edit(path)
+    (damage,) = verify(log).damages
+    assert damage.segment == path.name
+    assert re.fullmatch("records 1 to [0-9]+ are not what they were .* sealed", damage.problem)
 
 
 def test_a_record_cut_out_is_a_gap_at_its_place_even_with_the_right_checksum(tmp_path: Path):
@@ -106,7 +120,7 @@ def test_half_a_block_is_damage_where_it_is_all_there_is_or_a_segment_is_looked_
 
 def test_half_a_block_that_another_segment_follows_is_damage(log: Path):
     first = segment_paths(log)[0]
-    first.write_bytes(first.read_bytes()[:-10])
+    first.write_bytes(first.read_bytes()[: records_blocks(first)[-1][1] - 10])
     damages, unfinished = verify(log)
     (damage,) = damages
     assert (damage.segment, damage.problem, unfinished) == (first.name, "incomplete block", None)
@@ -158,7 +172,7 @@ def test_names_at_the_end_of_a_segment_that_are_damaged_cost_no_record(tmp_path:
     writer.append(log.take_block(2))
     writer.close()
     first, second = segment_paths(tmp_path)
-    first.write_bytes(first.read_bytes() + BLOCK_HEADER.pack(7, 2, BlockKind.NAMES, 0, 2) + b"xx")
+    first.write_bytes(first.read_bytes() + BLOCK_HEADER.pack(7, 2, BlockKind.NAMES, 0, 3) + b"xx")
     (damage,) = verify(tmp_path).damages
     assert str(damage).endswith("block checksum differs")
     assert (damage.segment, damage.found) == (first.name, damage.expected)

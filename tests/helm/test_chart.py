@@ -17,6 +17,10 @@ EVERYTHING = {
     "tls": {"existingSecret": "my-tls", "verifyClients": True},
     "upstreams": {"existingSecret": "my-upstreams"},
     "admin": {"existingSecret": "my-admin"},
+    "audit": {
+        "signingKey": {"existingSecret": "my-key"},
+        "trustedKeys": {"existingConfigMap": "my-keys"},
+    },
     "serviceMonitor": {"enabled": True},
     "reconcile": {"enabled": True},
     "config": {"drain_timeout": "20s"},
@@ -116,6 +120,31 @@ def test_an_admin_secret_lets_ctl_in(render: Render) -> None:
     )["volumeMounts"]
     volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
     assert {"name": "admin", "secret": {"secretName": "my-admin", "defaultMode": 0o440}} in volumes
+
+
+def test_a_signing_secret_has_the_audit_log_signed_and_trusted_keys_are_reconciled_with(
+    render: Render,
+) -> None:
+    audit = {
+        "signingKey": {"existingSecret": "my-key", "key": "key.pem"},
+        "trustedKeys": {"existingConfigMap": "my-keys"},
+    }
+    objects = render(
+        audit=audit, reconcile={"enabled": True}, config={"audit": {"seal_interval": "5s"}}
+    )
+    assert configuration(objects)["audit"] == {
+        "seal_interval": "5s",
+        "signing_key_file": "/etc/amqp-gateway/signing/key.pem",
+    }
+    mount = {"name": "signing", "mountPath": "/etc/amqp-gateway/signing", "readOnly": True}
+    assert mount in container(objects)["volumeMounts"]
+    volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "signing", "secret": {"secretName": "my-key", "defaultMode": 0o440}} in volumes
+    job = objects["CronJob", f"{NAME}-reconcile"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (reconciling,) = job["containers"]
+    (script,) = reconciling["args"]
+    assert script.rstrip().endswith("--trust '/etc/amqp-gateway/trusted/keys.pem'")
+    assert {"name": "trusted", "configMap": {"name": "my-keys"}} in job["volumes"]
 
 
 def test_without_a_users_secret_and_with_anonymous_everybody_comes_in(render: Render) -> None:
@@ -245,7 +274,8 @@ def test_the_reconciliation_reads_the_log_where_the_gateway_has_it(
     for store in stores:
         (tmp_path / store).mkdir(exist_ok=True)
         (tmp_path / store / "store.sqlite").touch()
-    objects = render(reconcile={"enabled": True})
+    more = ["--push=http://pushgateway:9091", "--require-final"]
+    objects = render(reconcile={"enabled": True, "arguments": more})
     job = objects["CronJob", NAME + "-reconcile"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     (container,) = job["containers"]
     (script,) = container["args"]
@@ -263,7 +293,7 @@ def test_the_reconciliation_reads_the_log_where_the_gateway_has_it(
         check=True,
         env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
     )
-    arguments = ["--out", "/var/lib/amqp-gateway-reports", "--master", "local[2]"]
+    arguments = ["--out", "/var/lib/amqp-gateway-reports", "--master", "local[2]", *more]
     assert done.stdout.split() == ["reconcile", f"{tmp_path}/{log}", *arguments]
     settings = load(
         None,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gateway.audit.digests import digest, entry_mix
 from gateway.audit.records.log import AuditLog
-from gateway.audit.schema import Flag, Outcome, Reason
+from gateway.audit.schema import NO_LIFE, Flag, Outcome, Reason
+from gateway.audit.sealing import Sealer, Sign
 from gateway.audit.segment import SegmentWriter
 
 START_MS: Final = 1_790_000_000_000
@@ -38,8 +39,17 @@ def put_unreadable(segment: Path, kind: str) -> None:
 class ScriptedGateway:
     """One log, written step by step; message ids and positions are handed out in order."""
 
-    def __init__(self, directory: Path, *, segment_octets: int = 1 << 26) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        segment_octets: int = 1 << 26,
+        seals: bool = True,
+        sign: Sign | None = None,
+    ) -> None:
         self.directory = directory
+        self.seals = seals
+        self.sign = sign
         self.segment_octets = segment_octets
         self.writer = SegmentWriter(directory)
         self.incarnation = 0
@@ -58,7 +68,9 @@ class ScriptedGateway:
         self.log = AuditLog(
             self.incarnation, self.writer.last_sequence + 1, segment_octets=self.segment_octets
         )
-        self.log.incarnation_started(self.now_ms, "0.1")
+        self.log.incarnation_started(self.now_ms, "0.1", self.writer.incarnation or NO_LIFE)
+        if self.seals:
+            self.writer.sealer = Sealer(self.incarnation, lambda: self.now_ms, self.sign)
         self.unsettled = self.sent = 0
         for queue, entries in self.held.items():
             for position in [place for place in entries if place not in self.durable]:
@@ -203,13 +215,14 @@ class ScriptedGateway:
         self.checkpoint()
         self.log.incarnation_stopped(self.now_ms)
         self.turn()
+        self.writer.seal()
 
     def close(self) -> Path:
         self.writer.close()
         return self.directory
 
 
-def balanced_log(directory: Path, messages: int = 10, **options: int) -> Path:
+def balanced_log(directory: Path, messages: int = 10, **options: Any) -> Path:
     """Published to two queues each, some consumed, some released, some transient; two runs."""
     gateway = ScriptedGateway(directory, **options)
     for number in range(messages):

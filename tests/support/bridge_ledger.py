@@ -70,6 +70,7 @@ class BlockLog:
             at += BLOCK_HEADER.size + length
             if kind == BlockKind.NAMES:
                 _read_names(content, names)
+            if kind != BlockKind.RECORDS:
                 continue
             for start in range(0, length, RECORD_OCTETS):
                 values = dict(zip(FIELD_NAMES, RECORD.unpack_from(content, start), strict=True))

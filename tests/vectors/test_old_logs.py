@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from support.verbs import amqp_gateway
 
 from gateway.audit.digests import digest
 from gateway.audit.reader import Segment, records, segment_paths
@@ -13,7 +13,6 @@ from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import LAYOUTS, SCHEMA_VERSION
 from gateway.audit.segment import SegmentWriter
 from gateway.audit.verify import WHOLE, verify
-from gateway.cli.main import commands
 from gateway.net.upstreams.last_life import LastLife
 
 LOGS = Path(__file__).parent / "audit"
@@ -42,14 +41,14 @@ def copy_of(version: int, to: Path) -> Path:
 
 @every_version
 def test_audit_cat_says_of_it_what_it_said_then(version: int):
-    result = CliRunner().invoke(commands, ["audit", "cat", str(log_of(version))])
+    result = amqp_gateway("audit", "cat", str(log_of(version)))
     assert [json.loads(line) for line in result.output.splitlines()] == said(version)
     assert result.exit_code == 0
 
 
 @every_version
 def test_audit_verify_finds_it_whole(version: int):
-    result = CliRunner().invoke(commands, ["audit", "verify", str(log_of(version))])
+    result = amqp_gateway("audit", "verify", str(log_of(version)))
     assert result.output.endswith("whole\n")
     assert verify(log_of(version)) == WHOLE
 

@@ -52,7 +52,7 @@ def replayed(file: dict[str, Any]) -> dict[str, str]:
         return dict.fromkeys(lines, "refused")
     limits = BridgeLimits(queue_size_default=QPIDD_QUEUE_SIZE)
     gateway = Gateway(world=World(limits=limits))
-    gateway.settings.access.rules = rules
+    gateway.settings.access.in_force.rules = rules
     gateway.address = "127.0.0.1"
     told = {}
     for line in lines:

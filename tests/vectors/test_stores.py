@@ -8,8 +8,8 @@ import pathlib
 import tarfile
 
 import pytest
-from click.testing import CliRunner
 from support.face_1_0 import body_of
+from support.verbs import amqp_gateway
 from support.whole_gateway import WholeGateway
 from vectors.stores.make_store import CONFIGURATION, Gateway, Hub
 
@@ -18,7 +18,6 @@ from gateway.amqp_0_10._spec_constants import INT8, LIST, STR16, UINT16
 from gateway.amqp_1_0 import _spec as spec_1_0
 from gateway.amqp_1_0 import sections, types
 from gateway.audit.ends import differences
-from gateway.cli.main import commands
 from gateway.message import Kind
 from gateway.store.outside import damage, known
 from gateway.translate.ids import uuid_of
@@ -97,7 +96,7 @@ def test_nothing_is_said_to_be_damaged_and_the_log_is_whole(gateway, data):
     assert gateway.service.recovered.damage == []
     assert gateway.service.bridge.problems == []
     gateway.stop()
-    verified = CliRunner().invoke(commands, ["audit", "verify", str(data / "audit")])
+    verified = amqp_gateway("audit", "verify", str(data / "audit"))
     assert verified.exit_code == 0, verified.output
 
 

@@ -80,7 +80,8 @@ Bodies
     mapping has it (a map or list, text that was a value): such a digest is compared with nothing.
 
 Restart
-    First `incarnation_started`, always the first record; then what was found: `store_accepted` when
+    First `incarnation_started`, always the first record, which names the last incarnation before it
+    in the log, by all that store and log know; then what was found: `store_accepted` when
     an operator said that a store without the log's copies is meant, and one `log_differs` for each
     way in which the log is not what the store remembers of it. Then one `recovered` per entry that
     the store handed over (digest computed anew from what it handed over), then `queue_checkpoint`

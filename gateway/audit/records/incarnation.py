@@ -31,10 +31,18 @@ class IncarnationRecords(RecordPacker):
 
     __slots__ = ()
 
-    def incarnation_started(self, now_ms: int64, version: str) -> None:
-        """The first record of an incarnation."""
+    def incarnation_started(self, now_ms: int64, version: str, previous: int64 = 0) -> None:
+        """The first record of an incarnation.
+
+        `previous`: the number of the last one that is in the log by all that is known, so that none
+        can vanish from between them; `schema.NO_LIFE`: there is none, 0: nobody knows.
+        """
         self._record(
-            _INCARNATION_STARTED, now_ms, message=self.incarnation, peer=self.name(version)
+            _INCARNATION_STARTED,
+            now_ms,
+            message=self.incarnation,
+            position=previous,
+            peer=self.name(version),
         )
 
     def incarnation_stopped(self, now_ms: int64) -> None:

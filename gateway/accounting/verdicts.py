@@ -1,0 +1,150 @@
+"""Tells other programs what a reconciliation found: as JSON, to Prometheus, to who is to be called.
+
+What cannot be told is said on standard error, and changes no verdict: whoever watches sees that
+`gateway_reconcile_timestamp_seconds` grows old.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.client import HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from gateway.audit.provenance import Provenance
+
+if TYPE_CHECKING:  # it needs Spark, which says nothing of how a result is told
+    from gateway.accounting.reconcile import Result
+
+PUSH_PATH: Final = "/metrics/job/amqp-gateway-reconcile"
+PATIENCE_S: Final = 10
+SCHEMES: Final = ("http://", "https://")
+
+HELP: Final = {
+    "gateway_reconcile_timestamp_seconds": "When the last reconciliation ended, since 1970.",
+    "gateway_reconcile_duration_seconds": "How long it took.",
+    "gateway_reconcile_balanced": "1: every message is accounted for, and the log is whole.",
+    "gateway_reconcile_final": "1: and nothing of that can change any more.",
+    "gateway_reconcile_breaks": "Breaks that are proven, of each class.",
+    "gateway_reconcile_unproven": "Breaks that may be there for want of records, of each class.",
+    "gateway_reconcile_records": "Records of the audit log that it read.",
+    "gateway_reconcile_log_bytes": "Octets of the audit log that it read.",
+    "gateway_reconcile_last_sequence": "Number of the last record that it read.",
+}
+
+
+class Told(NamedTuple):
+    """A verdict and when it was found: seconds since 1970, and how long that took."""
+
+    result: Result
+    ended_s: float
+    duration_s: float
+
+
+def as_json(told: Told, verdict: str) -> dict[str, Any]:
+    """All that the page says. Any: what JSON holds."""
+    result = told.result
+    facts = dict(result.log_facts)
+    for nested in ("unfinished", "sealed"):
+        facts.pop(nested, None)
+    return {
+        "verdict": verdict,
+        "balanced": result.balanced,
+        "final": result.final,
+        "ended_s": round(told.ended_s, 3),
+        "duration_s": round(told.duration_s, 3),
+        "log": {"path": result.log, **facts, "half_block": result.half},
+        "seals": _seals(result.provenance),
+        "classes": result.classes,
+        "unproven": result.unproven,
+        "breaks": result.breaks,
+        "sums": result.sums,
+        "queues": result.queues,
+        "outlets": result.outlets,
+        "routes": result.routes,
+        "losses": result.losses,
+        "incarnations": result.incarnations,
+    }
+
+
+def _seals(provenance: Provenance) -> dict[str, Any]:  # Any: what JSON holds
+    """How far the log is sealed, and by whom."""
+    head = provenance.head
+    return {
+        "head": None if head is None else head._asdict(),
+        "keys": provenance.keys,
+        "trusted": provenance.trust is not None,
+        "anchors": len(provenance.anchors),
+        "unsealed": [each._asdict() for each in provenance.unsealed()],
+        "told": provenance.lines(),
+    }
+
+
+def samples(told: Told, classes: tuple[str, ...]) -> Iterator[tuple[str, str, float]]:
+    """Name, labels as text, value; `classes`: all that it looks for, found or not."""
+    result, facts = told.result, told.result.log_facts
+    yield "gateway_reconcile_timestamp_seconds", "", round(told.ended_s, 3)
+    yield "gateway_reconcile_duration_seconds", "", round(told.duration_s, 3)
+    yield "gateway_reconcile_balanced", "", int(result.balanced)
+    yield "gateway_reconcile_final", "", int(result.final)
+    for name, counts in (("breaks", result.classes), ("unproven", result.unproven)):
+        for each in classes:
+            yield f"gateway_reconcile_{name}", f'{{class="{each}"}}', counts.get(each, 0)
+    yield "gateway_reconcile_records", "", facts["records"] or 0
+    yield "gateway_reconcile_log_bytes", "", facts["octets"] or 0
+    yield "gateway_reconcile_last_sequence", "", facts["last_sequence"] or 0
+
+
+def exposition(told: Told, classes: tuple[str, ...]) -> str:
+    """The same as Prometheus reads it."""
+    lines: list[str] = []
+    for name, labels, value in samples(told, classes):
+        head = f"# TYPE {name} gauge"
+        if head not in lines:
+            lines += [f"# HELP {name} {HELP[name]}", head]
+        lines.append(f"{name}{labels} {value}")
+    return "\n".join(lines) + "\n"
+
+
+def replace(path: Path, text: str) -> None:
+    """Put it in a file that somebody may be reading: either the old text or all of the new one."""
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)
+
+
+def is_url(text: str) -> bool:
+    """Whether something can be sent there."""
+    return text.startswith(SCHEMES) and text.isprintable() and " " not in text
+
+
+def push(gateway: str, text: str) -> None:
+    """Put an exposition into a Pushgateway, in the place of the one before. Raises OSError."""
+    url = gateway.rstrip("/") + PUSH_PATH
+    _send(urllib.request.Request(url, text.encode(), {"Content-Type": "text/plain"}, method="PUT"))
+
+
+def call(url: str, told: dict[str, Any]) -> None:  # Any: as in `as_json`
+    """Post a verdict without its tables. Raises OSError."""
+    tables = ("breaks", "queues", "outlets", "routes", "losses", "incarnations")
+    short = {name: value for name, value in told.items() if name not in tables}
+    octets = json.dumps(short).encode()
+    _send(urllib.request.Request(url, octets, {"Content-Type": "application/json"}))
+
+
+def _send(request: urllib.request.Request) -> None:
+    where = f"{request.type}://{request.host}"  # what follows may have a secret in it
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S):
+            pass
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise OSError(f"{where}: HTTP {error.code} {error.reason}") from None
+    except urllib.error.URLError as error:
+        raise OSError(f"{where}: {error.reason}") from None
+    except (OSError, ValueError, HTTPException) as error:  # no answer in time, or of another kind
+        raise OSError(f"{where}: {error}") from None
