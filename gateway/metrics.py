@@ -343,6 +343,13 @@ METRICS: Final = (
         "Rows found unreadable at this start, or at an earlier one and still kept aside.",
     ),
     _counter("gateway_audit_records_total", "Audit records so far."),
+    _gauge("gateway_audit_head_sequence", "The last audit record that is sealed."),
+    _gauge("gateway_audit_head_segment", "The number of the audit log's segment with that seal."),
+    _gauge(
+        "gateway_audit_head_timestamp_seconds",
+        "When the audit log was sealed last, as Unix time; 0 before this run has sealed anything.",
+    ),
+    _gauge("gateway_audit_head_signed", "1 if that seal is signed."),
     _gauge(
         "gateway_audit_log_differences",
         "Ways in which the audit log was not what the store remembers of it, at start.",

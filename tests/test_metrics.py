@@ -27,6 +27,9 @@ THINGS = (
     "rules",
     "blocked",
     "differences",
+    "sequence",
+    "segment",
+    "signed",
 )
 
 

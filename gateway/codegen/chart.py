@@ -52,6 +52,10 @@ def values() -> Schema:
         tls=mapping(existingSecret=TEXT, verifyClients=FLAG),
         upstreams=mapping(existingSecret=TEXT),
         admin=mapping(existingSecret=TEXT, key=TEXT, metricsKey=TEXT),
+        audit=mapping(
+            signingKey=mapping(existingSecret=TEXT, key=TEXT),
+            trustedKeys=mapping(existingConfigMap=TEXT, key=TEXT),
+        ),
         service=mapping(
             type={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
             amqpPort=PORT,
@@ -78,6 +82,7 @@ def values() -> Schema:
             schedule=TEXT,
             image=IMAGE,
             master=TEXT,
+            arguments={"type": "array", "items": {"type": "string", "pattern": "^[^']*$"}},
             resources=FREE,
             successfulJobsHistoryLimit=COUNT,
             failedJobsHistoryLimit=COUNT,

@@ -41,7 +41,7 @@ def load(path: pathlib.Path | None, changes: list[str] | None = None) -> Setting
     for change in changes or []:
         apply(raw, change)
     base = pathlib.Path.cwd() if path is None else path.absolute().parent
-    return settle(raw, base)
+    return settle(raw, base).read_from(None if path is None else path.absolute())
 
 
 def read(path: pathlib.Path) -> dict[str, Any]:

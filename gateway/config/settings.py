@@ -11,7 +11,7 @@ import pathlib
 import platform
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from gateway.bridge.limits import NO_QUOTA, BridgeLimits
 from gateway.config.section import Count, Section
@@ -252,6 +252,12 @@ class AuditSettings(Section):
     """... or this age."""
     checkpoint_interval: Annotated[int, *duration("1s", "24h")] = 60_000
     """Between two checkpoints: depths and checksums of every queue."""
+    seal_interval: Annotated[int, *duration("1s", "30s")] = 10_000
+    """Between two seals, which say what the log is up to there: what is behind the last one when
+    the gateway is killed stays unsealed."""
+    signing_key_file: pathlib.Path | None = None
+    """A private key (Ed25519, PEM) that seals are signed by, best not on the volume that the log is
+    on. Without it they are not signed. Another key counts from the next reload on."""
 
 
 class TranslationSettings(Section):
@@ -360,6 +366,19 @@ class Settings(Section):
     """
     strict: bool = False
     """Keep the letter of the specifications in some things where deployed clients do not."""
+
+    _file: pathlib.Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> pathlib.Path | None:
+        """Where they stand; `None`: nowhere."""
+        return self._file
+
+    def read_from(self, file: pathlib.Path | None) -> Settings:
+        """The same settings, which now know where they stand."""
+        settings = self.model_copy()
+        settings._file = file
+        return settings
 
     @property
     def anonymous_allowed(self) -> bool:

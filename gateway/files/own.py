@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import Final
 
 NEVER_WAITING: Final = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-NOT_REGULAR: Final = "is no regular file"
 PRIVATE: Final = 0o600
 
 
@@ -31,10 +30,10 @@ def open_own(path: pathlib.Path, flags: int) -> int:
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.ENXIO):  # a link; a pipe, a socket, a device
             raise
-        raise _not_regular(path) from None
+        raise not_regular(path) from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise _not_regular(path)
+        raise not_regular(path)
     return handle
 
 
@@ -50,7 +49,7 @@ def refuse_others(*paths: pathlib.Path) -> None:
     for path in paths:
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(path.stat().st_mode):
-                raise _not_regular(path)
+                raise not_regular(path)
 
 
 def remove_others(path: pathlib.Path) -> None:
@@ -64,5 +63,6 @@ def remove_others(path: pathlib.Path) -> None:
             path.unlink()
 
 
-def _not_regular(path: pathlib.Path) -> OSError:
-    return OSError(errno.EINVAL, NOT_REGULAR, str(path))
+def not_regular(path: pathlib.Path) -> OSError:
+    """What is raised of a file of another kind."""
+    return OSError(errno.EINVAL, "is no regular file", str(path))

@@ -12,10 +12,13 @@ import select
 import stat
 from typing import Final
 
+from gateway.files.own import not_regular
+
 CONFIGURATION_MAX: Final = 4 * 1024 * 1024
 USERS_MAX: Final = 16 * 1024 * 1024
 CERTIFICATES_MAX: Final = 16 * 1024 * 1024
 SECRET_MAX: Final = 64 * 1024
+ANCHORS_MAX: Final = 256 * 1024 * 1024
 BODY_MAX: Final = 2 * 1024 * 1024 * 1024  # as the largest `limits.message_size`
 # The largest `audit.segment_size`, and the block by which a segment reaches it.
 SEGMENT_MAX: Final = 5 * 1024 * 1024 * 1024
@@ -93,7 +96,7 @@ def _opened(path: pathlib.Path, octets_max: int, *, regular: bool) -> tuple[int,
     if stat.S_ISDIR(told.st_mode):
         error = IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     elif regular and not stat.S_ISREG(told.st_mode):
-        error = OSError(errno.EINVAL, "is no regular file", str(path))
+        error = not_regular(path)
     elif told.st_size > octets_max:  # nothing of it is read
         error = too_large(path, octets_max)
     if error is not None:

@@ -7,6 +7,7 @@ store.sqlite, lock   the store's
 reserve              room that is set aside
 unlogged             which audit records were in memory only when the last life ended
 audit/               the audit log's segments
+audit-head           the last seal of the audit log, one line, for whoever keeps it elsewhere
 gateway-id           a UUID that stays with the directory
 login-secret         what the SCRAM keys of names that nobody has are made of
 unfinished-backup    it is no data directory, but a backup that was not finished (`unfinished`)
@@ -19,8 +20,8 @@ import pathlib
 import secrets
 import sqlite3
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final, final
 
 from gateway.audit.ahead import Known, ahead
@@ -39,6 +40,8 @@ from gateway.audit.ends import (
     size_of,
     untold,
 )
+from gateway.audit.sealing import Sealer, Sign
+from gateway.audit.seals import Head
 from gateway.audit.segment import SegmentWriter
 from gateway.errors import BrokenStoreError, StartupError, StoreError, UnknownStoreError
 from gateway.files.own import create_anew
@@ -48,6 +51,7 @@ from gateway.store.reserve import is_full
 from gateway.store.sqlite import SqliteStore
 
 AUDIT_FOLDER: Final = "audit"
+HEAD_FILE: Final = "audit-head"
 IDENTITY_FILE: Final = "gateway-id"
 SECRET_FILE: Final = "login-secret"
 UNFINISHED_FILE: Final = "unfinished-backup"
@@ -66,6 +70,8 @@ class LateSegments:
 
     Args:
         accept_new_store: a store that does not know what is in the log is meant.
+        now_ms: the time that seals have.
+        sign: signs them; `sign_by` has another one do so.
 
     Attributes:
         differences: in which ways the log is not what the store remembers of it.
@@ -73,10 +79,23 @@ class LateSegments:
             store goes on remembering what it did, so that a start that comes to nothing has hidden
             nothing.
         accepted: what was the matter with the store that was accepted, or "".
+        head: the last seal of this life, once it may be known; `None`: there is none yet. Other
+            threads may read it.
     """
 
-    def __init__(self, directory: pathlib.Path, *, accept_new_store: bool = False) -> None:
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        *,
+        accept_new_store: bool = False,
+        now_ms: Callable[[], int] = lambda: 0,
+        sign: Sign | None = None,
+    ) -> None:
         self._directory = directory
+        self._now_ms = now_ms
+        self._sign = sign
+        self._sealer: Sealer | None = None
+        self.head: Head | None = None
         self._accept_new_store = accept_new_store
         self._writer: SegmentWriter | None = None
         self._first: LogEnd | None = None
@@ -123,6 +142,18 @@ class LateSegments:
             raise UnknownStoreError(refusal)
         self.accepted = store
 
+    def begin(self, life: int) -> None:
+        """See `LogKeeper`."""
+        self._sealer = Sealer(life, self._now_ms, self._sign)
+        if self._writer is not None:
+            self._writer.sealer = self._sealer
+
+    def sign_by(self, sign: Sign | None) -> None:
+        """From another thread: from the next seal on."""
+        self._sign = sign
+        if self._sealer is not None:
+            self._sealer.sign = sign
+
     def kept(self) -> int:
         """See `LogKeeper`."""
         last = self._remembered.last
@@ -142,12 +173,18 @@ class LateSegments:
         if self._first is None and synced.sequence:
             with _as_store_errors(self._directory, "cannot read the audit log"):
                 self._first = beginning(self._directory)
-        return LogEnds(self._first, synced if synced.segment else None, self._missing)
+        last = synced if synced.segment else None
+        return LogEnds(
+            self._first, last, self._missing, self.writer().incarnation, self.writer().log
+        )
 
     def writer(self) -> SegmentWriter:
         """The writer, opened."""
         if self._writer is None:
-            self._writer = SegmentWriter(self._directory, self._surely_on_disk)
+            self._writer = SegmentWriter(
+                self._directory, self._surely_on_disk, log=self._remembered.log
+            )
+            self._writer.sealer = self._sealer
             self._opened_at = self._writer.last_sequence
             if self.differences and self._remembered.last is not None:
                 self._writer.go_on_behind(self._remembered.last.segment)
@@ -192,6 +229,19 @@ class LateSegments:
         """See `AuditSegments`."""
         with _as_store_errors(self._directory):
             self.writer().sync()
+
+    def seal(self) -> None:
+        """See `LogKeeper`."""
+        with _as_store_errors(self._directory):
+            self.writer().seal()
+
+    def publish(self) -> None:
+        """See `LogKeeper`. Where there is no room for the file, the head is told all the same."""
+        head = None if self._sealer is None else self._sealer.head
+        if head is not None and head != self.head:
+            self.head = head
+            with suppress(OSError):
+                _write(self._directory.parent / HEAD_FILE, head.line())
 
     def look(self) -> None:
         """See `AuditSegments`."""

@@ -25,6 +25,7 @@ from twisted.logger import (
 )
 from zope.interface import implementer
 
+from gateway.audit.printable import printable, printable_json
 from gateway.net.log_queue import LogQueue
 
 LEVELS: Final = {level.name: level for level in LogLevel.iterconstants()}
@@ -158,27 +159,15 @@ def _fields(event: LogEvent) -> tuple[str, str, str, str, str]:
 
 
 def _text_line(event: LogEvent) -> str:
-    told = {key: _shown(value) if isinstance(value, str) else value for key, value in event.items()}
+    told = {
+        key: printable(value) if isinstance(value, str) else value for key, value in event.items()
+    }
     time, level, logger, message, traceback = _fields(told)
     text = f"{time} {level:<8} {logger}: {message}"
     if traceback:
         text += "\n" + traceback
     # One event, one entry: whatever a message brings along is indented under it.
-    return "\n    ".join([_shown(line) for line in text.split("\n")])
-
-
-def _shown(text: str) -> str:
-    """What a peer has said of itself neither moves a terminal's cursor nor ends a line.
-
-    JSON has escapes of its own.
-    """
-    if text.isprintable():
-        return text
-    escaped = [
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
-        for each in text
-    ]
-    return "".join(escaped)
+    return "\n    ".join([printable(line) for line in text.split("\n")])
 
 
 def _json_line(event: LogEvent) -> str:
@@ -186,4 +175,4 @@ def _json_line(event: LogEvent) -> str:
     made: dict[str, Any] = {"time": time, "level": level, "logger": logger, "message": message}
     if traceback:
         made["traceback"] = traceback
-    return json.dumps(made, ensure_ascii=False)
+    return printable_json(json.dumps(made, ensure_ascii=False))

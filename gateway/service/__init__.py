@@ -8,10 +8,11 @@ collecting  what Python's cycle collector looks at, and when
 giving_back memory that is free goes back to the system
 opening     the bridge upon store and audit log, and what the last life left in them
 faces       what every face is told of the settings
-files       what the settings name by path: certificates and users
+files       what the settings name by path: certificates, keys and users
 exposed     what others on the machine can read of secrets and data
 rules       the access rules in force, as audit log, clients and operators are told of them
 changes     what counts from now on, as the audit log has it
+heads       tells in the log how far the audit log is sealed
 admin       what the admin port shows and does of it
 form        whether the hot packages are compiled
 """

@@ -48,6 +48,7 @@ def measured(service: Service) -> Sources:
         started_ms=service.clock.now_ms(),
         upstreams=service.upstreams,
         census=Census(service.bridge),
+        head=lambda: service.segments.head,
     )
 
 
@@ -81,6 +82,7 @@ def site_of(service: Service, collector: Collector) -> Site:
         answers=answers,
         requests=requests,
         kept=kept,
+        head=lambda: service.segments.head,
         reactor=service.reactor,
         connections_max=service.admin_connections,
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pathlib
 import stat
+from collections.abc import Iterator
 from typing import Final
 
 from gateway.config import Settings
@@ -32,6 +33,7 @@ def exposed(settings: Settings) -> list[str]:
                 f"{key}: other users of this machine can change {path} (mode {mode & 0o777:03o});"
                 f" chmod {mode & 0o777 & ~OTHERS_WRITE:03o}"
             )
+    told += _replaceable([*_secrets(settings), *_trusted(settings)])
     directory = settings.data_directory
     mode = _mode(directory)
     if mode is not None and mode & OTHERS:
@@ -42,12 +44,29 @@ def exposed(settings: Settings) -> list[str]:
     return told
 
 
+def _replaceable(files: list[tuple[str, pathlib.Path]]) -> Iterator[str]:
+    """A line for each directory in which others can put a file in the place of one of these."""
+    told: set[pathlib.Path] = set()
+    for key, path in files:
+        directory = path.parent
+        mode = _mode(directory)
+        if mode is None or directory in told:
+            continue
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            told.add(directory)
+            yield (
+                f"{key}: other users of this machine can replace {path}: {directory} has mode"
+                f" {mode & 0o777:03o}; chmod {mode & 0o777 & ~OTHERS_WRITE:03o}"
+            )
+
+
 def _secrets(settings: Settings) -> list[tuple[str, pathlib.Path]]:
     """Files with something in them that nobody else is to know, by their keys."""
     found: list[tuple[str, pathlib.Path | None]] = [
         ("users_file", settings.users_file),
         ("admin_token_file", settings.admin_token_file),
         ("metrics_token_file", settings.metrics_token_file),
+        ("audit.signing_key_file", settings.audit.signing_key_file),
     ]
     if settings.tls is not None:
         found.append(("tls.key", settings.tls.key))
@@ -66,6 +85,7 @@ def _secrets(settings: Settings) -> list[tuple[str, pathlib.Path]]:
 def _trusted(settings: Settings) -> list[tuple[str, pathlib.Path]]:
     """Files that say who may come in and do what: others may read them."""
     found: list[tuple[str, pathlib.Path | None]] = [
+        ("the configuration", settings.file),
         ("access.file", settings.access.file),
         ("access.qpidd_file", settings.access.qpidd_file),
     ]

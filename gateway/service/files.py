@@ -1,4 +1,4 @@
-"""What the settings name by path: certificates and users, read as they are now.
+"""What the settings name by path: certificates, keys and users, read as they are now.
 
 Access rules are read by `config.access`.
 """
@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 from twisted.internet.interfaces import IOpenSSLContextFactory
 
+from gateway.audit.signing import Signer
 from gateway.config import Settings
 from gateway.config.access import access_notes, load_rules
 from gateway.errors import ConfigurationError
-from gateway.faces.access import NOBODY
-from gateway.files.whole import CERTIFICATES_MAX, SECRET_MAX
+from gateway.faces.access.who import NOBODY
+from gateway.files.whole import CERTIFICATES_MAX, SECRET_MAX, read_regular
 from gateway.net.data_directory import secret
 from gateway.net.listening.passwords import Passwords
 from gateway.net.tls.authorities import useless
@@ -30,7 +31,7 @@ def check(settings: Settings) -> list[str]:
     """
     problems: list[tuple[str, str]] = []
     told: list[str] = []
-    for look in (_tls_notes, _rule_notes, _user_notes):
+    for look in (_tls_notes, _rule_notes, _user_notes, _signing_notes):
         try:
             told += look(settings)
         except ConfigurationError as error:  # the others are looked at all the same
@@ -65,6 +66,36 @@ def _user_notes(settings: Settings) -> list[str]:
     passwords.load()
     _refuse_names(passwords, settings)
     return passwords.withheld()
+
+
+def _signing_notes(settings: Settings) -> list[str]:
+    load_signer(settings)
+    return misplaced_key(settings)
+
+
+def load_signer(settings: Settings) -> Signer | None:
+    """What signs the audit log's seals; `None` without a key."""
+    path = settings.audit.signing_key_file
+    if path is None:
+        return None
+    try:
+        return Signer(read_regular(path, SECRET_MAX))
+    except OSError as error:
+        problem = f"cannot read {path}: {error.strerror}"
+    except ValueError as error:
+        problem = f"{path}: {error}"
+    raise ConfigurationError([("audit.signing_key_file", problem)])
+
+
+def misplaced_key(settings: Settings) -> list[str]:
+    """A line if the key lies with what it is to protect."""
+    path, directory = settings.audit.signing_key_file, settings.data_directory
+    if path is None or not path.resolve().is_relative_to(directory.resolve()):
+        return []
+    return [
+        f"audit.signing_key_file: {path} is in the data directory: whoever can write the audit log"
+        " can sign it"
+    ]
 
 
 def nobodys_names(settings: Settings) -> frozenset[str]:

@@ -78,7 +78,7 @@ def empty_bridge(
     if store.reserve.wanted:
         bridge.pressure.late_max = store.reserve.wanted // LATE_SHARE
         bridge.unwritten.most = min(MUCH, store.reserve.wanted // UNWRITTEN_SHARE)
-    audit.incarnation_started(now_ms, __version__)
+    audit.incarnation_started(now_ms, __version__, recovered.previous)
     return bridge
 
 

@@ -45,6 +45,7 @@ from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.doubted import DoubtedClients
 from gateway.net.listening.first_octets import Ask
 from gateway.net.listening.listen import Door, Listener
+from gateway.net.listening.pace import Pace
 from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.ports import Ports
 from gateway.net.listening.withdrawing import end_withdrawn
@@ -54,7 +55,7 @@ from gateway.net.stopping import Stage, Stopping
 from gateway.net.threads import LoosePool
 from gateway.net.tls.files import within_tls
 from gateway.net.turns import TurnLoop
-from gateway.net.upstreams.reload import SIGNALLED, Operator, Reloading
+from gateway.net.upstreams.reload import SIGNALLED, BusyError, Operator, Reloading
 from gateway.net.upstreams.renewal import LOOK_S, Renewal
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of, tls_of
@@ -66,6 +67,8 @@ from gateway.service.files import (
     client_tls,
     kept,
     load_passwords,
+    load_signer,
+    misplaced_key,
     nobodys_names,
     takes_certificates,
     useless_authorities,
@@ -73,6 +76,7 @@ from gateway.service.files import (
 from gateway.service.form import form
 from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
 from gateway.service.giving_back import GivingBack, c_library, trim_of
+from gateway.service.heads import HeadLines
 from gateway.service.opening import empty_bridge, recover, tell_of_log
 from gateway.service.rules import RulesInForce
 from gateway.store.sqlite import SqliteStore
@@ -129,8 +133,11 @@ class Service:
             AdminCounts(),
             self.files.read,
         )
-        segments = LateSegments(
-            settings.data_directory / AUDIT_FOLDER, accept_new_store=accept_new_store
+        self.segments = segments = LateSegments(
+            settings.data_directory / AUDIT_FOLDER,
+            accept_new_store=accept_new_store,
+            now_ms=self.clock.now_ms,
+            sign=load_signer(settings),
         )
         self.store = self._store(segments, accept_damaged_store)
         self.recovered = open_store(self.store, settings.data_directory)
@@ -173,6 +180,7 @@ class Service:
             self.authentication.on_read = self._note_users
             self.door = self._door()
             self.reloading = self._reloading()
+            self._hurried = Pace(self.clock.now_ms)  # who wants a reload while there is one
         except BaseException:
             with suppress(StoreError):  # which would hide why there is no gateway
                 self.store.close(b"")
@@ -183,6 +191,7 @@ class Service:
             reactor.callFromThread,
             lambda: self.bridge.store_error if self.bridge.stuck() else None,
         )
+        self._heads = HeadLines(lambda: segments.head, self.clock.now_ms)
         self.stopping = Stopping(
             self.door,
             self.bridge,
@@ -206,6 +215,7 @@ class Service:
             lambda turn: self.turns.on_committed(turn),
             lambda error: self.turns.on_store_failed(error),
             lambda: self._on_store_eased(),
+            seal_ms=self.settings.audit.seal_interval,
             reserve_octets=self.settings.store_reserve,
             log=segments,
             accept_damaged=accept_damaged,
@@ -274,7 +284,8 @@ class Service:
         tls, admin_context = client_tls(settings), admin_tls(settings)
         passwords = load_passwords(settings)
         access = load_rules(settings)
-        warnings = exposed(settings) + useless_authorities(settings)
+        signer = load_signer(settings)
+        warnings = exposed(settings) + useless_authorities(settings) + misplaced_key(settings)
         self.reactor.callFromThread(self.files.keep, read_all(kept(settings)))
 
         def count(by: Operator) -> None:
@@ -282,6 +293,7 @@ class Service:
             self.changes.note("configuration", digest(settings), "", by)
             self.door.tls_context = tls
             self._admin_context = admin_context
+            self.segments.sign_by(signer)
             self.authentication.passwords = passwords
             self.authentication.certificates = takes_certificates(settings)
             self.authentication.anonymous_allowed = settings.anonymous_allowed
@@ -298,7 +310,8 @@ class Service:
 
     def say_of_files(self) -> None:
         """Warn of those that others use who are not meant to, and of what is of no use."""
-        self._warn(exposed(self.settings) + useless_authorities(self.settings))
+        settings = self.settings
+        self._warn(exposed(settings) + useless_authorities(settings) + misplaced_key(settings))
 
     def _warn(self, lines: list[str]) -> None:
         for line in lines:
@@ -360,6 +373,7 @@ class Service:
         every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
         every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
+        every(LAG_INTERVAL_S, self._heads.look)
         every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
         every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
@@ -437,6 +451,11 @@ class Service:
         if not isinstance(error, GatewayError):
             self.log.failure("a reload broke off", failure)
             return
+        if isinstance(error, BusyError):  # by however many signals meanwhile
+            if self._hurried.may_tell():
+                told = f"{error}{self._hurried.more()}"
+                self.log.error("configuration not reloaded: {told}", told=told)
+            return
         problems = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]
         for path, problem in problems:
             told = f"{path}: {problem}" if path else problem
@@ -478,6 +497,7 @@ class Service:
         try:
             self.store.close(audit.take_block(now_ms))
             if started:  # else it never started, and says itself why
+                self._heads.look(last=True)
                 self.log.info("stopped")
         except StoreError as error:
             self.exit_code = 1

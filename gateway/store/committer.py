@@ -17,7 +17,9 @@ Blocks of groups without durable writes go straight to the segment; until it is 
 also remembered as *loose*, and ride in the next durable row: else a power cut could leave a
 durable turn's records in the log and lose those before them. `LOOSE_OCTETS` bounds them by syncing.
 Of a segment that begins the store is told before anything in it is reported: it is on disk by then,
-and whoever removes it after a kill, with all the records of that life, is found out.
+and whoever removes it after a kill, with all the records of that life, is found out. What the log
+has is sealed each few seconds, and at the end; the store remembers that before anybody is told, so
+that what somebody was told is never cut off by a restart.
 
 Housekeeping comes after the report, a little each time: rows that nobody needs are deleted in
 batches (`occupancy`), at most `REWRITTEN_OCTETS` or so of stragglers ride along with a group while
@@ -65,6 +67,7 @@ DEAD_ROWS: Final = 1024
 DEAD_OCTETS: Final = 4 * 1024 * 1024
 IDLE_S: Final = 1.0
 LOOK_NS: Final = 100_000_000  # from one look at where the files are to the next
+SEAL_MS: Final = 10_000  # from one seal of the audit log to the next
 STOP_ATTEMPTS: Final = 4  # then a stop gives up
 
 Turn = tuple[int, bytes, bytes]
@@ -103,6 +106,7 @@ class Committer:
         *,
         next_number: int,
         slack_octets: int,
+        seal_ms: int = SEAL_MS,
         call_in_reactor: CallInReactor,
         committed: Committed,
         log: LogKeeper | None = None,
@@ -118,6 +122,8 @@ class Committer:
         self._trouble = trouble
         self._next_number = next_number
         self._slack_octets = slack_octets
+        self._seal_ns = seal_ms * 1_000_000
+        self._next_seal_ns = 0
         self._call_in_reactor = call_in_reactor
         self._committed = committed
         self._log = log
@@ -350,6 +356,8 @@ class Committer:
             self._database.checkpoint()
             self._wal_octets = 0
             self._trouble.watch_room()
+        if perf_counter_ns() >= self._next_seal_ns:
+            self._seal()
         if idle:
             self._remember()
         if self._trouble.on_reserve:
@@ -378,6 +386,17 @@ class Committer:
         """Before anything is reported that is in a new one, so that it cannot vanish unnoticed."""
         self._sync_segments()
         self._begun = begun
+        if self._log is not None:  # the one before it was sealed when it was closed
+            self._log.publish()
+
+    def _seal(self) -> None:
+        """What is in the audit log is sealed, and known to be."""
+        if self._log is not None:
+            self._log.seal()
+            self._sync_segments()
+            self._remember()
+            self._log.publish()
+        self._next_seal_ns = perf_counter_ns() + self._seal_ns
 
     def _remember(self, *, moved: bool = False) -> None:
         """The store knows how far the audit log has come, so that nobody can cut it unnoticed."""
@@ -407,6 +426,7 @@ class Committer:
         if self._final_audit:
             self._insist(partial(self._segments.append, self._final_audit))
         self._insist(self.delete_dead)
+        self._insist(self._seal)
         self._insist(self._segments.close)
         self._insist(self._remember)
         self._insist(self._database.stopped)

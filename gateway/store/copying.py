@@ -20,7 +20,8 @@ from typing import Any, Final, final
 
 from gateway.audit.ends import LogEnds
 from gateway.errors import StoreError
-from gateway.store.database import SCHEMA, Database, as_store_errors
+from gateway.store.database import SCHEMA, Database
+from gateway.store.failures import as_store_errors
 
 SHARE_OCTETS: Final = 4 * 1024 * 1024
 _SETTINGS: Final = (

@@ -77,6 +77,8 @@ class Recovered:
         highest_message_id: no message of this data directory has a greater id, neither a stored one
             nor one that was only ever in memory.
         incarnation: how often this data directory was opened, this time included.
+        previous: the last incarnation before that has records in the audit log, by all that store
+            and log know; `audit.schema.NO_LIFE`: there is none, 0: nobody knows.
         clean: it was closed in order. If not, any entry may have been seen by a consumer before.
         damage: one line for each part that could not be read and was left out, which an operator
             has accepted; and for those of an earlier start of which nobody may have been told.
@@ -89,6 +91,7 @@ class Recovered:
     entries: list[Entry]
     highest_message_id: int
     incarnation: int
+    previous: int
     clean: bool
     damage: list[str]
     aside: list[str]
@@ -104,11 +107,13 @@ class Recovered:
         clean: bool,
         damage: list[str],
         aside: list[str],
+        previous: int = 0,
     ) -> None:
         self.topology = topology
         self.entries = entries
         self.highest_message_id = highest_message_id
         self.incarnation = incarnation
+        self.previous = previous
         self.clean = clean
         self.damage = damage
         self.aside = aside
@@ -198,6 +203,9 @@ class LogKeeper(Protocol):
         Raises StartupError where such a store must not be begun, or is older than the log.
         """
 
+    def begin(self, life: int) -> None:
+        """Before anything of this life is appended: its number."""
+
     def kept(self) -> int:
         """After `compare`: the record up to which the log surely has what the store has of it."""
 
@@ -207,6 +215,12 @@ class LogKeeper(Protocol):
 
     def ends(self) -> LogEnds:
         """Both ends, as far as they are on disk."""
+
+    def seal(self) -> None:
+        """All that this life has appended is sealed, and on disk."""
+
+    def publish(self) -> None:
+        """After the store has remembered an end behind it: the last seal may be known."""
 
 
 class AuditSegments(Protocol):

@@ -19,7 +19,8 @@ from urllib.parse import quote
 from gateway.audit.ahead import Known
 from gateway.errors import StoreError
 from gateway.files.own import open_own
-from gateway.store.database import damage_in, is_broken, known_in, reading, refuse_other_files
+from gateway.store.contents import damage_in, known_in
+from gateway.store.failures import is_broken, reading, refuse_other_files
 from gateway.store.lock import LOCK_NAME
 from gateway.store.sqlite import FILE_NAME
 

@@ -83,6 +83,14 @@ class Reserve:
         """Have it again, if it was let go and there is room; whether all of it is there."""
         return not self.released or self.set_aside()
 
+    def lost(self) -> bool:
+        """Whether somebody has removed it; then there is none, until it is set aside again."""
+        if not self.held or self._path.exists():
+            return False
+        self.held = 0
+        self.released = True
+        return True
+
     def roomy(self, octets: int, *, margin: bool = True) -> bool:
         """Whether so much is free beside it, and the usual margin; true where there is none."""
         if not self.wanted:

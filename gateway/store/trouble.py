@@ -165,6 +165,8 @@ class Trouble:
     def watch_room(self) -> None:
         """While all is well: is there enough to drain the queues? Asked now and then."""
         self._unwatched = 0
+        if not self._on and self._reserve.lost() and not self._reserve.set_aside():
+            self._live_on_reserve()
         if self._on or self._reserve.roomy(self._needed(), margin=False):
             return
         self._short = True

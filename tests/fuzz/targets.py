@@ -34,6 +34,11 @@ from gateway.amqp_1_0.connection import Connection as Connection10
 from gateway.amqp_1_0.primitives import decoding as decoding_1_0
 from gateway.audit.reader import Segment, records
 from gateway.audit.records.log import AuditLog
+from gateway.audit.salvage import Salvage
+from gateway.audit.schema import BlockKind
+from gateway.audit.sealing import Sealer
+from gateway.audit.seals import head_in
+from gateway.audit.seen import Seen
 from gateway.audit.segment import SegmentWriter
 from gateway.errors import DecodeError, StoreError, UnknownStoreError
 from gateway.selectors.selector import Selector, read_selector
@@ -530,9 +535,12 @@ def _segment_seeds() -> list[Pieces]:
         log = AuditLog(1)
         log.incarnation_started(NOW_MS, "fuzz")
         writer = SegmentWriter(Path(directory))
+        writer.sealer = Sealer(1, lambda: NOW_MS)
         writer.append(log.take_block(NOW_MS))
+        writer.seal()
         log.incarnation_stopped(NOW_MS)
         writer.append(log.take_block(NOW_MS))
+        writer.seal()
         writer.close()
         return [[path.read_bytes()] for path in Path(directory).iterdir()]
 
@@ -543,6 +551,16 @@ def _segment(pieces: Pieces) -> None:
     for record in records(segment):
         assert record["sequence"] is not None
     assert segment.damage is not None or segment.good == len(octets)
+    head_in(octets)
+    segment = Segment("0000000001-000001.audit", octets)
+    seen, salvage = Seen(segment), Salvage(segment)
+    for block in salvage.blocks():
+        if block.kind == BlockKind.SEAL:
+            seen.seal(block, intact=salvage.intact)
+        elif block.kind == BlockKind.RECORDS:
+            seen.records(block)
+    flaw = seen.seals.flaw
+    assert flaw is None or "\n" not in flaw[2]
 
 
 _SELECTORS = [

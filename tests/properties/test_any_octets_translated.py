@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from translate.generated import messages_0_10, messages_1_0, values_0_10
 from translate.messages import (
     arrived_0_10,
     arrived_1_0,
@@ -10,11 +11,8 @@ from translate.messages import (
     context,
     data,
     message_0_10,
-    messages_0_10,
-    messages_1_0,
     payload_1_0,
     sent_to_1_0,
-    values_0_10,
 )
 
 from gateway.amqp_0_10._spec_structs import MessageProperties

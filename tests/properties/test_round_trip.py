@@ -2,12 +2,11 @@
 
 from hypothesis import given, settings
 from support.examples import examples
+from translate.generated import messages_0_10, messages_1_0
 from translate.messages import (
     arrived_0_10,
     arrived_1_0,
     context,
-    messages_0_10,
-    messages_1_0,
     sent_to_0_10,
     sent_to_1_0,
     view_0_10,

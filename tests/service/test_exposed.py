@@ -68,3 +68,24 @@ def test_what_the_gateway_goes_by_is_named_when_others_can_write_it(tmp_path: pa
     ]
     assert told[0].endswith("(mode 666); chmod 640")
     assert told[1].endswith("(mode 666); chmod 644")
+
+
+def test_a_configuration_that_others_can_write_is_named_and_so_is_its_directory(
+    tmp_path: pathlib.Path,
+) -> None:
+    directory, file = tmp_path / "etc", tmp_path / "etc" / "gateway.yaml"
+    directory.mkdir(mode=0o755)
+    (tmp_path / "data").mkdir(mode=0o700)
+    file.write_text(f"data_directory: {tmp_path}/data\nadmin_token_file: token\n")
+    (directory / "token").touch(mode=0o600)
+    file.chmod(0o644)
+    assert exposed(load(file)) == []
+    file.chmod(0o666)
+    (told,) = exposed(load(file))
+    assert told.startswith("the configuration: other users of this machine can change ")
+    file.chmod(0o600)
+    directory.chmod(0o777)
+    (told,) = exposed(load(file))
+    assert told.endswith(f"{directory} has mode 777; chmod 755")
+    directory.chmod(0o1777)  # as /tmp has it: each may remove its own files only
+    assert exposed(load(file)) == []

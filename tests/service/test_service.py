@@ -10,6 +10,7 @@ import pytest
 from support.rules import rule
 from support.whole_gateway import WholeGateway
 from twisted.internet.error import CannotListenError
+from twisted.logger import capturedLogs, formatEvent
 from twisted.web.test.requesthelper import DummyRequest
 
 from gateway.audit.reader import Segment, records, segment_paths
@@ -517,4 +518,23 @@ def test_no_file_that_the_settings_name_is_touched_by_the_event_loop(
     whole.run()
     assert service.reloading.settings.nodes[0].paused
     assert touched == []
+    whole.stop()
+
+
+def test_reloads_that_are_asked_for_again_and_again_have_one_line_a_second(
+    tmp_path: pathlib.Path,
+) -> None:
+    whole = WholeGateway(tmp_path / "data").start()
+    service = whole.service
+    service.reloading.under_way = "a reload"
+    with capturedLogs() as captured:
+        for _ in range(50):
+            service.reload()
+    (line,) = [formatEvent(event) for event in captured]
+    assert line == "configuration not reloaded: a reload is under way: try again later"
+    whole.pass_time(1)
+    with capturedLogs() as captured:
+        service.reload()
+    assert formatEvent(captured[0]).endswith("; 49 more since the last such line")
+    service.reloading.under_way = ""
     whole.stop()

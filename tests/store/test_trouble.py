@@ -88,6 +88,21 @@ def test_a_full_disk_gets_the_reserve_and_is_tried_again_at_once(tmp_path: Path)
     assert not told.trouble.on_reserve
 
 
+def test_a_reserve_that_somebody_removes_is_set_aside_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(tmp_path, 1 << 20)
+    (file,) = tmp_path.iterdir()
+    file.unlink()
+    told.trouble.watch_room()
+    assert (file.stat().st_size, told.reserve.held, told.log) == (1 << 20, 1 << 20, [])
+    file.unlink()
+    monkeypatch.setattr(Reserve, "room", lambda self: 0)
+    told.trouble.watch_room()
+    assert told.reserve.held == 0
+    assert [line.endswith("(reserve)") for line in told.log] == [True]
+
+
 def test_a_full_disk_of_the_log_alone_keeps_the_reserve(tmp_path: Path) -> None:
     told = Told(tmp_path, 4096)
     told.trouble.refused(StoreError("no room for the log", part="audit", cause="full"))

@@ -6,16 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from translate.cases import Seen, annotation, in_1_0, new_message, old_message, s, sym
+from translate.generated import maps_1_0, messages_0_10, messages_1_0, values_1_0
 from translate.messages import (
     arrived_0_10,
     context,
-    maps_1_0,
     message_0_10,
-    messages_0_10,
-    messages_1_0,
     sent_to_0_10,
     sent_to_1_0,
-    values_1_0,
     view_1_0,
 )
 

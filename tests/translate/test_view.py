@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from support.work import units_of
 from translate.cases import new_message, old_message, s, sym
-from translate.messages import arrived_0_10, arrived_1_0, data, messages_0_10, messages_1_0
+from translate.generated import messages_0_10, messages_1_0
+from translate.messages import arrived_0_10, arrived_1_0, data
 
 from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_1_0 import types as new

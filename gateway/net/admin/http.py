@@ -2,6 +2,7 @@
 
 GET /metrics            the table in `gateway.metrics`; of `metrics_token_file` it wants the token
 GET /metrics/objects    the same for each queue by name
+GET /audit/head         the audit log's last seal, as JSON; it wants the same token
 GET /healthz            200 while the event loop turns: also while the disk refuses, since the
                         gateway goes on by itself when it does not
 GET /ctl/status, POST /ctl/...  see `control`; 404 without `admin_token_file`
@@ -25,6 +26,7 @@ from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request as SiteRequest
 from twisted.web.server import Site
 
+from gateway.audit.seals import Head
 from gateway.metrics import Collector
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.channel import AdminChannel
@@ -32,8 +34,10 @@ from gateway.net.admin.missing import Missing
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.scrape import InThread, Scrape
 from gateway.net.admin.tokens import Tokens
+from gateway.net.listening.pace import Pace
 from gateway.wire.accounts import Account
 
+FRESH_MS: Final = 1000  # of a connection: who is there longer and asks nothing is idle
 IDLE_S: Final = 30
 Ready = Callable[[], str | None]
 
@@ -103,6 +107,41 @@ class Probe(Resource):
 
 
 @final
+class HeadOfLog(Resource):
+    """How far the audit log is sealed, for who keeps that elsewhere."""
+
+    isLeaf = True  # Twisted's name
+
+    def __init__(self, head: Callable[[], Head | None]) -> None:
+        super().__init__()
+        self._head = head
+
+    def render_GET(self, request: Request) -> bytes:
+        """One JSON object on one line."""
+        head = self._head()
+        if head is None:
+            request.setHeader(b"content-type", b"text/plain; charset=utf-8")
+            request.setResponseCode(503)
+            return b"nothing is sealed yet\n"
+        request.setHeader(b"content-type", b"application/json")
+        request.setHeader(b"cache-control", b"no-store")
+        return head.line().encode() + b"\n"
+
+
+@final
+class Audit(Directory):
+    """``/audit/head``, and nothing else."""
+
+    def __init__(self, head: Callable[[], Head | None]) -> None:
+        super().__init__()
+        self.putChild(b"head", HeadOfLog(head))
+
+    def render(self, request: Request) -> bytes:
+        """Of itself."""
+        return Missing().render(request)
+
+
+@final
 class Headless:
     """What a resource answers to HEAD, without the body that it would answer to GET."""
 
@@ -164,19 +203,27 @@ class AdminSite(Site):
         self.kept = kept
         self._counts = tokens.counts
         self._connections_max = connections_max
-        self._channels: dict[AdminChannel, None] = {}
+        self._channels: dict[AdminChannel, int] = {}  # and when each came, by the gateway's clock
+        self._strayed = Pace(tokens.now_ms)  # those who have taken the port for another one
 
     def log(self, request: Request) -> None:
         """Say nothing."""
 
     def attached(self, channel: AdminChannel) -> None:
-        """One more; the oldest of those that are not being answered makes room for it."""
+        """One more; the oldest of those that are not being answered makes room for it.
+
+        Of those that have come just now nobody can say that they are idle: what they ask may not
+        have been read. Where all others are being answered, the oldest goes.
+        """
         others = list(self._channels)
-        self._channels[channel] = None
+        now_ms = self.tokens.now_ms()
+        self._channels[channel] = now_ms
         self._counts.open += 1
         if len(self._channels) > self._connections_max:
             self._counts.gave_way += 1
-            oldest = next((each for each in others if not each.busy), others[0])
+            before_ms = now_ms - FRESH_MS
+            idle = (each for each in others if self._channels[each] <= before_ms and not each.busy)
+            oldest = next(idle, others[0])
             self.detached(oldest)  # its transport ends later: meanwhile more may come
             oldest.give_way()
 
@@ -196,11 +243,9 @@ class AdminSite(Site):
 
     def _tell(self, reason: str, what: str, address: str) -> None:
         self._counts.refused[reason] += 1
-        strayed = self.tokens.strayed
-        if strayed.may_tell():
-            self.told.warn(
-                "{what}, from {address}{more}", what=what, address=address, more=strayed.more()
-            )
+        if self._strayed.may_tell():
+            more = self._strayed.more()
+            self.told.warn("{what}, from {address}{more}", what=what, address=address, more=more)
 
 
 def admin_site(
@@ -214,6 +259,7 @@ def admin_site(
     answers: Answers,
     requests: Pieces,
     kept: Account,
+    head: Callable[[], Head | None] = lambda: None,
     in_thread: InThread = deferToThread,
     reactor: Any = None,  # Any: as Twisted's
     connections_max: int = 100,
@@ -222,6 +268,7 @@ def admin_site(
     root = Directory()
     metrics = Metrics(collector, objects, pieces=pieces, answers=answers, in_thread=in_thread)
     root.putChild(b"metrics", metrics)
+    root.putChild(b"audit", Audit(head))
     root.putChild(b"healthz", Probe(lambda: None))
     root.putChild(b"readyz", Probe(ready))
     if control is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from gateway.audit.schema import Reason
+from gateway.audit.seals import Head
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.quotas import Quota
 from gateway.faces.accounts import Accounts
@@ -85,6 +86,7 @@ class Sources:
     started_ms: int
     upstreams: Upstreams
     census: Census
+    head: Callable[[], Head | None] = lambda: None
 
     def count(self) -> Iterator[object]:
         """What the readers need to be counted first, in pieces; a Deferred is waited for."""
@@ -249,7 +251,18 @@ def _disk(sources: Sources) -> dict[str, Reader]:
         "gateway_audit_log_differences": lambda: _one(store.log_differences),
         "gateway_audit_log_cut_bytes": lambda: _one(store.log_octets_cut),
         "gateway_audit_records_total": lambda: _one(int(bridge.audit.next_sequence) - 1),
+        "gateway_audit_head_sequence": lambda: _head(sources, lambda head: head.sequence),
+        "gateway_audit_head_segment": lambda: _head(sources, lambda head: head.segment),
+        "gateway_audit_head_timestamp_seconds": lambda: _head(
+            sources, lambda head: head.time_ms / 1000
+        ),
+        "gateway_audit_head_signed": lambda: _head(sources, lambda head: bool(head.signature)),
     }
+
+
+def _head(sources: Sources, measure: Callable[[Head], float]) -> list[Sample]:
+    head = sources.head()
+    return _one(0 if head is None else measure(head))
 
 
 @final

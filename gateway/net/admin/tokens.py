@@ -22,7 +22,6 @@ from gateway.net.listening.pace import Pace
 from gateway.net.listening.throttle import Throttle
 
 BEARER: Final = b"bearer "
-TOLD_EVERY_MS: Final = 1000  # that a file cannot be read
 NOT_TO_BE_GUESSED: Final = 32  # octets of a token: however often others try, the right one is heard
 WHO: Final = "token"  # as the user whose failures are counted: there are no others
 
@@ -62,12 +61,11 @@ class Tokens:
     ) -> None:
         self._read = read
         self._settings = settings
-        self._now_ms = now_ms
-        self.strayed = Pace(now_ms)  # who has taken the port for another one
+        self.now_ms = now_ms
         self._throttle = Throttle()
         self.counts = counts
         self._wrong = Pace(now_ms)
-        self._unread_ms: dict[str, int] = {}  # when that was told, by the file's key
+        self._unread: dict[str, Pace] = {}  # by the key of a file that cannot be read
 
     def judge(self, path: str, shown: bytes, address: str) -> Refused | None:
         """`None`: the request may go on; `shown` is its Authorization."""
@@ -79,7 +77,7 @@ class Tokens:
                 return Refused(404, "there is no admin_token_file")
             return self._judge("its admin token", [admin], shown, address)
         metrics = settings.metrics_token_file
-        if area == "metrics" and metrics is not None:
+        if area in ("metrics", "audit") and metrics is not None:
             files = [("metrics_token_file", metrics), admin]
             return self._judge("its token for metrics", files, shown, address)
         return None
@@ -94,10 +92,10 @@ class Tokens:
         if not shown:
             self.counts.refused["no_token"] += 1
             return Refused(401, f"show {what.removeprefix('its ').replace('admin', 'the admin')}")
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         wait_ms = self._throttle.wait_ms(address, WHO, now_ms)
         scheme, token = shown[: len(BEARER)].lower(), shown[len(BEARER) :].strip()
-        own = [self._own(key, file, now_ms) for key, file in files if file is not None]
+        own = [self._own(key, file) for key, file in files if file is not None]
         # All of them are compared, whichever fits.
         fits = [hmac.compare_digest(token, each) for each in own if each]
         right = scheme == BEARER and any(fits)
@@ -117,14 +115,14 @@ class Tokens:
         self._tell(address)
         return Refused(401, f"this is not {what}")
 
-    def _own(self, key: str, file: pathlib.Path, now_ms: int) -> bytes | None:
+    def _own(self, key: str, file: pathlib.Path) -> bytes | None:
         """What is in the file; `None`: nobody knows."""
         try:
             return self._read(file, SECRET_MAX).strip()
         except OSError as error:
-            if now_ms - self._unread_ms.get(key, -TOLD_EVERY_MS) >= TOLD_EVERY_MS:
-                self._unread_ms[key] = now_ms
-                self.log.error("{key}: {error}", key=key, error=error)
+            unread = self._unread.setdefault(key, Pace(self.now_ms))
+            if unread.may_tell():
+                self.log.error("{key}: {error}{more}", key=key, error=error, more=unread.more())
             return None
 
     def _tell(self, address: str) -> None:

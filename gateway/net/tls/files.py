@@ -50,7 +50,7 @@ AMBIGUOUS: Final = "has several common names, so that it is nobody's"
 
 # By the numbers that OpenSSL's X509_STORE_CTX_get_error(3) has for them.
 DOUBTS: Final = {
-    3: "cannot be checked: there is no revocation list of its authority",
+    3: "cannot be checked: its authority has no revocation list, or is none of tls.client_ca",
     9: "is not valid yet",
     10: "has expired",
     12: "cannot be checked: the revocation list of its authority has expired",

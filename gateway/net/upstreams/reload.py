@@ -36,6 +36,7 @@ RELOADABLE: Final = (
     "access",
     "admin_token_file",
     "anonymous",
+    "audit.signing_key_file",
     "logging.level",
     "metrics_token_file",
     "nodes",

@@ -377,7 +377,7 @@ def test_everything_goes_on_while_files_are_read_and_then_all_of_it_counts(stay:
     assert service.upstreams.placements.rules.rules[0].upstream == "a"
     slow.go_on()
     assert service.authentication.passwords is not None
-    assert service.faces.access.rules is not None
+    assert service.faces.access.in_force.rules is not None
     assert stay.rule(0)["upstream"] == "b"
     assert service.counts.changes == {"done": 1, "refused": 1}
 
