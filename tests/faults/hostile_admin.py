@@ -187,5 +187,5 @@ ATTACKS = (
         kept_max=95 * 128 * 1024,
         grown_max=40 * MIB,
     ),
-    Attack("topic keys of 4 KB", long_topic_keys, 100, 50, kept_max=32 * MIB, units_max=4 * SHARE),
+    Attack("topic keys of 4 KB", long_topic_keys, 100, 50, kept_max=32 * MIB, units_max=8 * SHARE),
 )

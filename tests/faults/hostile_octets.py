@@ -360,7 +360,12 @@ ATTACKS = (
     ),
     Attack("unread deliveries", unread_deliveries, 300, 20, kept_max=24 * MIB),
     Attack(
-        "topic keys, after a restart", restarted, 20_000, 500, first=topic_keys, units_max=2 * SHARE
+        "topic keys, after a restart",
+        restarted,
+        20_000,
+        500,
+        first=topic_keys,
+        units_max=10 * SHARE,
     ),
     Attack("subjects of 200 KB", long_subjects, 1000, 20),
 )

@@ -249,7 +249,7 @@ def write_rules(directory: Path) -> None:
 
 ATTACKS = (
     Attack("queries of 960 KB", _queries(BLOB), 500, 20, units_max=24 * SHARE),
-    Attack("queries of lists of voids", _queries(VOIDS), 5_000, 100, units_max=4 * SHARE),
+    Attack("queries of lists of voids", _queries(VOIDS), 5_000, 100, units_max=8 * SHARE),
     Attack("arguments of 960,000 voids", refused_arguments, 50, 2, units_max=SHARE),
     Attack("selectors over large properties", selectors, 50, 5, units_max=400 * SHARE),
     Attack("selectors of bindings", binding_selectors, 500, 50, units_max=100 * SHARE),
@@ -276,5 +276,5 @@ ATTACKS = (
     ),
     Attack("lists of 4,000,000 nulls", long_lists, 5, 1, units_max=40 * SHARE, kept_max=64 * 2**20),
     Attack("structs that nobody knows", structs, 20, 2, units_max=SHARE),
-    Attack("filters", filters, 20, 1, units_max=40 * SHARE, kept_max=64 * 2**20),
+    Attack("filters", filters, 20, 1, units_max=100 * SHARE, kept_max=64 * 2**20),
 )

@@ -321,7 +321,7 @@ ATTACKS = (
         10,
         config={"anonymous": True, "users_file": "users.yaml"},
         prepare=write_mallory,
-        units_max=20 * SHARE,
+        units_max=30 * SHARE,
     ),
     Attack("a purge", _emptied(spec.QueuePurge(queue="q")), 100_000, 5_000, units_max=20 * SHARE),
     Attack(
@@ -333,7 +333,7 @@ ATTACKS = (
         fanned_out,
         20_000,
         2_000,
-        units_max=60 * SHARE,
+        units_max=80 * SHARE,
         kept_max=64 * 2**20,
     ),
     Attack("another topic", resubscribed, 100_000, 5_000, units_max=20 * SHARE),
