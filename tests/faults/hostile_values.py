@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from support.face_1_0 import message
 from support.gateway_process import GatewayProcess
-from support.raw_peers import Raw, Raw10
+from support.raw_peers import Raw, Raw010, Raw10
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import LIST, STR16, VBIN32, VOID
@@ -16,10 +17,10 @@ from gateway.amqp_0_10.types import FieldTable
 from gateway.amqp_1_0 import _spec, types
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import RULE, SHARE, VERB
+from gateway.wire.work import ARGUMENT, RULE, SHARE, VERB
 
 from .hostile import Attack
-from .hostile_clients import FULL, header_of, logged_in
+from .hostile_clients import FULL, header_of, logged_in, write_mallory
 
 NULL = Tagged(VOID, None)
 
@@ -247,7 +248,47 @@ def write_rules(directory: Path) -> None:
     (directory / "rules.yaml").write_text(text)
 
 
+def questions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Many clients of one user, who ask all at once for bindings with tables of 1,500 values."""
+    clients = []
+    table = [(f"header-{number:05}", Tagged(STR16, "x" * 20)) for number in range(1_500)]
+    for _ in range(count):
+        client = Raw010(gateway.amqp_port, patience_s=120).log_in("mallory", "m")
+        session = client.attach()
+        session.send_command(spec.ExchangeBound(exchange="amq.match", arguments=table))
+        clients.append((client, client.connection.data_to_send()))
+    with ThreadPoolExecutor(count) as pool:
+        for answered in [pool.submit(_ask, *each) for each in clients]:
+            assert answered.result()
+    return [client for client, _question in clients]
+
+
+def _ask(client: Raw, question: bytes) -> bool:
+    """The same question again and again; whether each was answered."""
+    client.say(question * ASKED)
+    answers = b""
+    while answers.count(RESULT) < ASKED:
+        heard = client.hear()
+        if not heard:
+            return False
+        answers += heard
+    return True
+
+
+ASKED = 40
+RESULT = b"\x03\x02"  # what an execution.result begins with
+
 ATTACKS = (
+    Attack(
+        "200 connections ask with large tables",
+        questions,
+        200,
+        4,
+        config={"anonymous": True, "users_file": "users.yaml"},
+        prepare=write_mallory,
+        units_min=4 * ASKED * 1_500 * ARGUMENT,
+        units_max=200 * SHARE,
+    ),
     Attack("queries of 960 KB", _queries(BLOB), 500, 20, units_max=24 * SHARE),
     Attack("queries of lists of voids", _queries(VOIDS), 5_000, 100, units_max=8 * SHARE),
     Attack("arguments of 960,000 voids", refused_arguments, 50, 2, units_max=SHARE),

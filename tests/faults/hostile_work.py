@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from support.frames_1_0 import octets_of
 from support.gateway_process import GatewayProcess
@@ -17,12 +16,11 @@ from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_0_10.types import Command
 from gateway.amqp_1_0 import _spec
-from gateway.net.listening.users import make_user, write_users
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import SHARE
 
 from .hostile import Attack
-from .hostile_clients import FULL, header_of, logged_in
+from .hostile_clients import FULL, header_of, logged_in, write_mallory
 
 CROWD = 64
 RECORDS_MAX = 16 * 2**20  # octets that wait for the store
@@ -306,11 +304,6 @@ def crowd(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     for client, session in clients:
         client.does(session, [])
     return [client for client, _session in clients]
-
-
-def write_mallory(directory: Path) -> None:
-    """A users file with one user; the polite client has no login."""
-    write_users(directory / "users.yaml", {"mallory": make_user("m", 4096)})
 
 
 ATTACKS = (
