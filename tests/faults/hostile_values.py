@@ -20,7 +20,7 @@ from gateway.wire.tagged import Tagged
 from gateway.wire.work import ARGUMENT, RULE, SHARE, VERB
 
 from .hostile import Attack
-from .hostile_clients import FULL, header_of, logged_in, write_mallory
+from .hostile_clients import header_of, logged_in, receiving, write_mallory
 
 NULL = Tagged(VOID, None)
 
@@ -124,26 +124,7 @@ def long_lists(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """Bodies that are lists of nulls, of 4 MB and of as many as are translated, to 1.0."""
     client, session = logged_in(gateway)
     client.does(session, [spec.QueueDeclare(queue="q")])
-    receiver = Raw10(gateway.amqp_port, patience_s=5).log_in()
-    receiver.begin()
-    receiver.performs(
-        _spec.Attach(
-            name="r",
-            handle=0,
-            role=_spec.RECEIVER,
-            source=_spec.Source(address="q"),
-            target=_spec.Target(),
-        ),
-        _spec.Flow(
-            next_incoming_id=0,
-            incoming_window=FULL,
-            next_outgoing_id=0,
-            outgoing_window=FULL,
-            handle=0,
-            delivery_count=0,
-            link_credit=100_000,
-        ),
-    )
+    receiver = receiving(gateway, _spec.Source(address="q"), 100_000)
     for number in (4_000_000, 9_900):
         writer = Writer()
         write_list(writer, [NULL] * number)

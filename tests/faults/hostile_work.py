@@ -20,7 +20,7 @@ from gateway.wire.tagged import Tagged
 from gateway.wire.work import SHARE
 
 from .hostile import Attack
-from .hostile_clients import FULL, header_of, logged_in, write_mallory
+from .hostile_clients import FULL, header_of, logged_in, receiving, write_mallory
 
 CROWD = 64
 RECORDS_MAX = 16 * 2**20  # octets that wait for the store
@@ -87,26 +87,8 @@ def browsed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
 def dispositions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """The same in 1.0: dispositions that settle nothing."""
     client, _session = _filled(gateway, 5_000)
-    receiver = Raw10(gateway.amqp_port, patience_s=3).log_in()
-    receiver.begin()
-    receiver.performs(
-        _spec.Attach(
-            name="r",
-            handle=0,
-            role=_spec.RECEIVER,
-            source=_spec.Source(address="q", distribution_mode=_spec.DISTRIBUTION_COPY),
-            target=_spec.Target(),
-        ),
-        _spec.Flow(
-            next_incoming_id=0,
-            incoming_window=FULL,
-            next_outgoing_id=0,
-            outgoing_window=FULL,
-            handle=0,
-            delivery_count=0,
-            link_credit=5_000,
-        ),
-    )
+    browsing = _spec.Source(address="q", distribution_mode=_spec.DISTRIBUTION_COPY)
+    receiver = receiving(gateway, browsing, 5_000)
     received = 0
     while received < 5_000 * 40:
         heard = receiver.hear()

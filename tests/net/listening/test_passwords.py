@@ -20,6 +20,20 @@ def desk(tmp_path: pathlib.Path) -> Desk:
     return Desk(tmp_path)
 
 
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The passwords that were compared with a verifier."""
+    passwords: list[str] = []
+    check = Verifier.check
+
+    def noting(verifier: Verifier, password: str) -> bool:
+        passwords.append(password)
+        return check(verifier, password)
+
+    monkeypatch.setattr(Verifier, "check", noting)
+    return passwords
+
+
 def test_passwords_that_cannot_be_checked_have_one_line_a_second(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,16 +154,8 @@ def test_a_password_that_was_changed_is_not_known_any_more(desk: Desk) -> None:
 
 
 def test_those_who_come_at_once_with_one_password_have_it_checked_once(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, checked: list[str]
 ) -> None:
-    checked: list[str] = []
-    check = Verifier.check
-
-    def noting(verifier: Verifier, password: str) -> bool:
-        checked.append(password)
-        return check(verifier, password)
-
-    monkeypatch.setattr(Verifier, "check", noting)
     waiters = [desk.ask("PLAIN", "alice", "secret")[1] for _ in range(50)]
     desk.threads.run_all()
     assert [waiter.answers for waiter in waiters] == [["alice"]] * 50
@@ -165,16 +171,8 @@ def test_remembered_passwords_are_bounded(desk: Desk, monkeypatch: pytest.Monkey
 
 
 def test_a_password_that_was_wrong_is_not_checked_again_and_no_failure_more(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, checked: list[str]
 ) -> None:
-    checked: list[str] = []
-    check = Verifier.check
-
-    def noting(verifier: Verifier, password: str) -> bool:
-        checked.append(password)
-        return check(verifier, password)
-
-    monkeypatch.setattr(Verifier, "check", noting)
     waiters = [desk.ask("PLAIN", "alice", "of yesterday")[1] for _ in range(100)]
     desk.threads.run_all()
     assert [waiter.answers for waiter in waiters] == [[None]] + [[]] * 99
