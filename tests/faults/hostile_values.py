@@ -236,6 +236,7 @@ def questions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     for _ in range(count):
         client = Raw010(gateway.amqp_port, patience_s=120).log_in("mallory", "m")
         session = client.attach()
+        client.does(session, [spec.ExecutionSync()])  # which says where its commands begin
         session.send_command(spec.ExchangeBound(exchange="amq.match", arguments=table))
         clients.append((client, client.connection.data_to_send()))
     with ThreadPoolExecutor(count) as pool:
