@@ -9,6 +9,7 @@ from mypy_extensions import i64 as int64
 from xxhash import xxh3_64_digest
 
 COPIED_MAX: Final = 64 * 1024
+_DIGEST: Final = xxh3_64_digest  # compiled code looks for what is imported in a dict each time
 _LOW: Final = 0x7FFF_FFFF
 _K1: Final = 0x5851_F42D
 _K2: Final = 0x4C95_7F2D
@@ -17,14 +18,14 @@ _K3: Final = 0x6A09_E667
 
 def digest(octets: bytes) -> int64:
     """xxh3-64 as a signed number, the form that messages and records carry."""
-    return read_i64_be(xxh3_64_digest(octets), 0)
+    return read_i64_be(_DIGEST(octets), 0)
 
 
 def digest_part(octets: bytes, start: int, end: int) -> int64:
     """The digest of `octets[start:end]`, which are not copied where they are many."""
     if end - start > COPIED_MAX:
-        return read_i64_be(xxh3_64_digest(memoryview(octets)[start:end]), 0)
-    return read_i64_be(xxh3_64_digest(octets[start:end]), 0)
+        return read_i64_be(_DIGEST(memoryview(octets)[start:end]), 0)
+    return read_i64_be(_DIGEST(octets[start:end]), 0)
 
 
 def entry_mix(message: int64, position: int64) -> int64:
