@@ -227,9 +227,10 @@ class SegmentWriter:
         self.last_sequence = last_sequence
 
     def _start_segment(self, incarnation: int, schema: int) -> SegmentFile:
-        """Behind the one that is open, whose octets are all on disk."""
+        """Behind the one that is open, whose octets are all on disk, and where they belong."""
         before = self._segment
         if before is not None:
+            before.look()  # with another directory in place of its own this would begin there
             self._previous_sha256 = before.synced_digest.hexdigest()
         number = self._number + 1
         header = _header(incarnation, number, self._previous_sha256, schema, self.log)

@@ -44,6 +44,17 @@ def create_anew(path: pathlib.Path) -> int:
     return os.open(path, flags, PRIVATE)
 
 
+def write_whole(path: pathlib.Path, text: str) -> None:
+    """A file with this line, whole or not at all, instead of what had that name. Raises OSError."""
+    new = path.with_name(path.name + ".new")
+    handle = create_anew(new)
+    with os.fdopen(handle, "w") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(handle)
+    os.replace(new, path)
+
+
 def refuse_others(*paths: pathlib.Path) -> None:
     """For who opens files by their names: OSError of the first that is there and not regular."""
     for path in paths:

@@ -20,284 +20,19 @@ import pathlib
 import secrets
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Final, final
+from typing import Final
 
-from gateway.audit.ahead import Known, ahead
-from gateway.audit.ends import (
-    NOTHING_KNOWN,
-    Difference,
-    LogEnd,
-    LogEnds,
-    beginning,
-    differences,
-    has_messages,
-    holes,
-    last_incarnation,
-    lost_end,
-    newest,
-    size_of,
-    untold,
-)
-from gateway.audit.sealing import Sealer, Sign
-from gateway.audit.seals import Head
-from gateway.audit.segment import SegmentWriter
 from gateway.errors import BrokenStoreError, StartupError, StoreError, UnknownStoreError
-from gateway.files.own import create_anew
+from gateway.files.own import write_whole
 from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.store.interface import Recovered
-from gateway.store.reserve import is_full
 from gateway.store.sqlite import SqliteStore
 
 AUDIT_FOLDER: Final = "audit"
-HEAD_FILE: Final = "audit-head"
 IDENTITY_FILE: Final = "gateway-id"
 SECRET_FILE: Final = "login-secret"
 UNFINISHED_FILE: Final = "unfinished-backup"
 SECRET_OCTETS: Final = 32
-OLDER: Final = "older than the audit log"
-# The store remembers an end of the log each `store.database.UNKNOWN_OCTETS`, so that no life that
-# was cut off can have given more numbers behind it than this.
-GIVEN_BEHIND: Final = 1_000_000
-
-
-@final
-class LateSegments:
-    """The audit segments, opened at first use: the store holds the directory by then.
-
-    Implements `AuditSegments` and `LogKeeper`.
-
-    Args:
-        accept_new_store: a store that does not know what is in the log is meant.
-        now_ms: the time that seals have.
-        sign: signs them; `sign_by` has another one do so.
-
-    Attributes:
-        differences: in which ways the log is not what the store remembers of it.
-        told_by: the last record that tells of them, or of `accepted`; before it is on disk the
-            store goes on remembering what it did, so that a start that comes to nothing has hidden
-            nothing.
-        accepted: what was the matter with the store that was accepted, or "".
-        head: the last seal of this life, once it may be known; `None`: there is none yet. Other
-            threads may read it.
-    """
-
-    def __init__(
-        self,
-        directory: pathlib.Path,
-        *,
-        accept_new_store: bool = False,
-        now_ms: Callable[[], int] = lambda: 0,
-        sign: Sign | None = None,
-    ) -> None:
-        self._directory = directory
-        self._now_ms = now_ms
-        self._sign = sign
-        self._sealer: Sealer | None = None
-        self.head: Head | None = None
-        self._accept_new_store = accept_new_store
-        self._writer: SegmentWriter | None = None
-        self._first: LogEnd | None = None
-        self._remembered = NOTHING_KNOWN
-        self._surely_on_disk: LogEnd | None = None
-        self._given = 0
-        self._missing: frozenset[tuple[int, int]] = frozenset()
-        self._opened_at = 0
-        self.told_by: int | None = None
-        self.differences: list[Difference] = []
-        self.accepted = ""
-
-    def compare(self, known: Known, *, store: str) -> int:
-        """See `LogKeeper`."""
-        directory = self._directory
-        if store and has_messages(directory):
-            self._accept(store, _unknown_store(directory, store))
-        self._remembered = known.ends
-        self.differences = differences(directory, known.ends)
-        found = holes(directory)
-        self._missing = frozenset(found)
-        if known.ends.last is not None:
-            self._look_at_end(known.ends.last, known)
-        if known.incarnation:
-            self.differences += untold(found, known.ends)
-        older = ahead(directory, known, as_remembered=not self.differences)
-        if older:
-            self._accept(OLDER, _older_store(directory, older[0]))
-            self.differences += older
-        if not self.differences:
-            self._surely_on_disk = known.surely_on_disk()
-        return last_incarnation(directory)
-
-    def _look_at_end(self, last: LogEnd, known: Known) -> None:
-        """What is given, and called, anew lies behind what may have been there."""
-        lost = lost_end(self._directory, known.ends) and not known.clean
-        self._given = last.sequence + (GIVEN_BEHIND if lost else 0)
-        left = newest(self._directory)
-        if 0 < left < last.segment:
-            self._missing |= {(left + 1, last.segment)}
-
-    def _accept(self, store: str, refusal: str) -> None:
-        if not self._accept_new_store:
-            raise UnknownStoreError(refusal)
-        self.accepted = store
-
-    def begin(self, life: int) -> None:
-        """See `LogKeeper`."""
-        self._sealer = Sealer(life, self._now_ms, self._sign)
-        if self._writer is not None:
-            self._writer.sealer = self._sealer
-
-    def sign_by(self, sign: Sign | None) -> None:
-        """From another thread: from the next seal on."""
-        self._sign = sign
-        if self._sealer is not None:
-            self._sealer.sign = sign
-
-    def kept(self) -> int:
-        """See `LogKeeper`."""
-        last = self._remembered.last
-        return 0 if last is None or self.differences else last.sequence
-
-    @property
-    def begun(self) -> int:
-        """See `LogKeeper`."""
-        return self.writer().segments
-
-    def ends(self) -> LogEnds:
-        """See `LogKeeper`."""
-        synced = self.writer().synced
-        telling = self.differences or self.accepted
-        if telling and (self.told_by is None or synced.sequence < self.told_by):
-            return self._remembered
-        if self._first is None and synced.sequence:
-            with _as_store_errors(self._directory, "cannot read the audit log"):
-                self._first = beginning(self._directory)
-        last = synced if synced.segment else None
-        return LogEnds(
-            self._first, last, self._missing, self.writer().incarnation, self.writer().log
-        )
-
-    def writer(self) -> SegmentWriter:
-        """The writer, opened."""
-        if self._writer is None:
-            self._writer = SegmentWriter(
-                self._directory, self._surely_on_disk, log=self._remembered.log
-            )
-            self._writer.sealer = self._sealer
-            self._opened_at = self._writer.last_sequence
-            if self.differences and self._remembered.last is not None:
-                self._writer.go_on_behind(self._remembered.last.segment)
-        return self._writer
-
-    @property
-    def flaw(self) -> str:
-        """What was the matter with the log's end when it was opened; "": nothing but a torn one."""
-        writer = self.writer()
-        if writer.cut:
-            octets = f"{writer.cut_octets} octets from there on were not surely on disk"
-            return f"{writer.cut}; {octets}, and are written again as far as the store has them"
-        return writer.damaged
-
-    @property
-    def cut_octets(self) -> int:
-        """How much was cut off the log's end when it was opened."""
-        return self.writer().cut_octets
-
-    @property
-    def last_sequence(self) -> int:
-        """The highest number that a record was given, be it there or not: it is not given again."""
-        return max(self.writer().last_sequence, self._given)
-
-    @property
-    def written_again(self) -> range:
-        """Numbers of records that were in the store alone when it was opened."""
-        last = self.writer().last_sequence
-        return range(self._opened_at + 1, last + 1)
-
-    @property
-    def unsynced_octets(self) -> int:
-        """See `AuditSegments`."""
-        return 0 if self._writer is None else self._writer.unsynced_octets
-
-    def append(self, blocks: bytes) -> None:
-        """See `AuditSegments`."""
-        with _as_store_errors(self._directory):
-            self.writer().append(blocks)
-
-    def sync(self) -> None:
-        """See `AuditSegments`."""
-        with _as_store_errors(self._directory):
-            self.writer().sync()
-
-    def seal(self) -> None:
-        """See `LogKeeper`."""
-        with _as_store_errors(self._directory):
-            self.writer().seal()
-
-    def publish(self) -> None:
-        """See `LogKeeper`. Where there is no room for the file, the head is told all the same."""
-        head = None if self._sealer is None else self._sealer.head
-        if head is not None and head != self.head:
-            self.head = head
-            with suppress(OSError):
-                _write(self._directory.parent / HEAD_FILE, head.line())
-
-    def look(self) -> None:
-        """See `AuditSegments`."""
-        try:
-            self.writer().look()
-        except FileNotFoundError as error:
-            raise StoreError(f"the audit log: {error}", part="audit", cause="gone") from error
-        except OSError:
-            return  # the next write tells
-
-    def close(self) -> None:
-        """See `AuditSegments`."""
-        with _as_store_errors(self._directory):
-            self.writer().close()
-
-
-def _unknown_store(directory: pathlib.Path, store: str) -> str:
-    segments, octets = size_of(directory)
-    return (
-        f"the store in {directory.parent} is {store}, but beside it is an audit log with messages"
-        f" ({segments} segments, {octets} octets): with this store, all durable messages and nodes"
-        " that the log knows of would be gone without a word. Put the store back, or move the log"
-        " away; if it is meant: amqp-gateway serve --accept-new-store, which the log will record"
-    )
-
-
-def _older_store(directory: pathlib.Path, found: Difference) -> str:
-    segments, octets = size_of(directory)
-    return (
-        f"the store in {directory.parent} is {OLDER} beside it ({segments} segments, {octets}"
-        f" octets): {found}. With this store, durable messages and nodes that the log knows of"
-        " would be gone, or come again, without a word. Put back the store that belongs to the log,"
-        " its store.sqlite-wal included, or move the log away; if it is meant: amqp-gateway serve"
-        " --accept-new-store, which the log will record"
-    )
-
-
-@contextmanager
-def _as_store_errors(
-    directory: pathlib.Path, doing: str = "cannot write to the audit log"
-) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        text = f"{doing}: {error.strerror}"
-        if is_full(error) and _on_a_disk_of_its_own(directory):
-            # The room that the store has set aside is none for the log.
-            raise StoreError(text, part="audit", cause="full") from error
-        raise StoreError(text, part="audit", full=is_full(error)) from error
-
-
-def _on_a_disk_of_its_own(directory: pathlib.Path) -> bool:
-    try:
-        return directory.stat().st_dev != directory.parent.stat().st_dev
-    except OSError:
-        return False
 
 
 def open_store(store: SqliteStore, directory: pathlib.Path) -> Recovered:
@@ -362,7 +97,7 @@ def identity(directory: pathlib.Path) -> str:
         if path.exists():
             return _uuid(read_regular(path, SECRET_MAX).decode(errors="replace").strip())
         made = str(uuid.uuid4())
-        _write(path, made)
+        write_whole(path, made)
         return made
     except (OSError, ValueError) as error:
         told = error.strerror if isinstance(error, OSError) else error
@@ -387,19 +122,8 @@ def secret(directory: pathlib.Path) -> bytes:
                 raise ValueError("it is too short")
             return kept
         made = secrets.token_bytes(SECRET_OCTETS)
-        _write(path, made.hex())
+        write_whole(path, made.hex())
         return made
     except (OSError, ValueError) as error:
         told = error.strerror if isinstance(error, OSError) else error
         raise StartupError(f"cannot use {path}: {told}") from None
-
-
-def _write(path: pathlib.Path, text: str) -> None:
-    """A file of our own, whole or not at all."""
-    new = path.with_name(path.name + ".new")
-    handle = create_anew(new)
-    with os.fdopen(handle, "w") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(handle)
-    os.replace(new, path)

@@ -17,7 +17,8 @@ from gateway.bridge.durable.topology_rows import numbers_of
 from gateway.bridge.node_names import plain_host
 from gateway.bridge.unwritten import MUCH
 from gateway.config import Settings
-from gateway.net.data_directory import AUDIT_FOLDER, LateSegments
+from gateway.net.data_directory import AUDIT_FOLDER
+from gateway.net.late_segments import LateSegments
 from gateway.net.upstreams.last_life import LastLife
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.store.damage import in_short

@@ -30,7 +30,7 @@ from gateway.net.admin.tokens import Tokens
 from gateway.net.backup import Backup
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
-from gateway.net.data_directory import AUDIT_FOLDER, LateSegments, open_store
+from gateway.net.data_directory import AUDIT_FOLDER, open_store
 from gateway.net.duties import Duties
 from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
 from gateway.net.held_back import HeldBack
@@ -41,6 +41,7 @@ from gateway.net.kept_files import THREADS as FILE_THREADS
 from gateway.net.kept_files import KeptFiles, read_all
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter, StallWatch
 from gateway.net.lag import LOOK_S as STALL_LOOK_S
+from gateway.net.late_segments import LateSegments
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.doubted import DoubtedClients
 from gateway.net.listening.first_octets import Ask

@@ -15,7 +15,7 @@ from gateway.audit.seals import Head, head_in
 from gateway.audit.verify import WHOLE, verify
 from gateway.config import load
 from gateway.errors import ConfigurationError
-from gateway.net.data_directory import HEAD_FILE
+from gateway.net.late_segments import HEAD_FILE
 from gateway.service.files import check
 from gateway.service.heads import EVERY_MS, HeadLines
 
