@@ -202,12 +202,19 @@ class ServerConnection:
         )
 
     def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
-        """The operator ends the connection: close with connection-forced, 320."""
+        """The operator ends the connection: close with connection-forced, 320.
+
+        The gateway that stops hangs up, as qpidd does: of 320 qpid.messaging clients that reconnect
+        do not, since somebody meant them.
+        """
         self.client.act(now_ms)
         self.client.visit.because(why.reason, why.text)
         while self.behind:  # what was read is not lost
             self._go_on()
-        self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, why.text, now_ms)
+        if why is STOPS:
+            self.connection.drop()
+        else:
+            self.connection.send_close(spec.CloseCode.CONNECTION_FORCED, why.text, now_ms)
         self._end(why.reason)
         while why is STOPS and self.behind:
             self._go_on()

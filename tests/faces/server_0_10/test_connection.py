@@ -12,6 +12,8 @@ from gateway.amqp_0_10.connection import CLOSE_TIMEOUT_MS
 from gateway.amqp_0_10.events import CommandReceived, Violation
 from gateway.amqp_0_10.frames import PROTOCOL_HEADER, FrameWriter
 from gateway.amqp_0_10.types import Control
+from gateway.audit.schema import Reason
+from gateway.faces.face import Ending
 from gateway.wire.buffers import FLUSH_OCTETS
 from gateway.wire.limits import Limits
 from gateway.wire.work import (
@@ -121,7 +123,7 @@ def test_the_client_closes() -> None:
     assert client.gateway.settings.counts.connections_closed == [1, 0]
 
 
-def test_a_graceful_stop_takes_no_new_sessions_and_then_forces_the_close() -> None:
+def test_a_graceful_stop_takes_no_new_sessions_and_then_hangs_up() -> None:
     gateway = Gateway()
     client = gateway.session()
     gateway.world.queue()
@@ -131,8 +133,15 @@ def test_a_graceful_stop_takes_no_new_sessions_and_then_forces_the_close() -> No
     assert client.hears() == ["completed 0-0"]
     assert client.attach() == [f"ended {spec.DetachCode.SESSION_BUSY}"]
     client.face.force_close(gateway.world.now_ms)
-    assert client.hears() == ["closed 320"]
+    assert client.hears() == []
     assert client.face.closed
+
+
+def test_who_is_closed_by_an_operator_is_told_320_and_why() -> None:
+    gateway = Gateway()
+    client = gateway.session()
+    client.face.force_close(gateway.world.now_ms, Ending("moved", Reason.OPERATOR))
+    assert client.hears() == ["closed 320"]
 
 
 def test_another_protocol_header_is_a_violation() -> None:

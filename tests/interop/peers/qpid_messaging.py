@@ -187,6 +187,8 @@ def main():
         password=options.get("password"),
         sasl_mechanisms="PLAIN" if "user" in options else "ANONYMOUS",
         heartbeat=int(options["heartbeat-s"]) if "heartbeat-s" in options else None,
+        reconnect="reconnect" in options,
+        reconnect_interval=0.2,
     )
     verbs = {
         "send": send,

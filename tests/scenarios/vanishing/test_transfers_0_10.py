@@ -8,6 +8,7 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.audit.digests import digest
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.limits import BridgeLimits
+from gateway.faces.face import Ending
 from gateway.wire.limits import Limits
 
 
@@ -74,7 +75,7 @@ def ends_by_detached(gateway, client):
 
 
 def ends_with_the_connection(gateway, client):
-    client.face.force_close(gateway.world.now_ms)
+    client.face.force_close(gateway.world.now_ms, Ending("moved", Reason.OPERATOR))
 
 
 @pytest.mark.parametrize("octets", [1, 100_000], ids=["one frame", "many frames"])
