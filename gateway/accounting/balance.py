@@ -6,9 +6,10 @@ the step, of a small log.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting import identities, silence
@@ -107,26 +108,23 @@ def queue_results(results: DataFrame, open_copies: DataFrame) -> DataFrame:
     )
 
 
-def sums_over_all(results: DataFrame, identity: Identity) -> DataFrame:
+def sums_over_all(results: DataFrame, identity: Identity, first: int, last: int) -> DataFrame:
     """One row: each term over everything, so that it adds up over all runs as it does in each.
 
-    What is left is counted where it still is, at the end, and what a run before that had left has
-    lapsed: of a queue it is gone, or was recovered, which is the same copy still.
+    `first`, `last`: the runs that the log begins and ends with. What is left is counted where it
+    still is, at the end, and what a run before that had left has lapsed: of a queue it is gone, or
+    was recovered, which is the same copy still.
     """
-    last = F.col("incarnation") == F.col("last_incarnation")
-    first = F.col("incarnation") == F.col("first_incarnation")
-    rest = F.col(identity.rest)
+    in_last, rest = F.col("incarnation") == last, F.col(identity.rest)
     terms = {name: F.col(name) for name in identity.term_names}
     if identity is QUEUE:
-        terms["recovered"] = F.when(first, F.col("recovered"))
-        terms |= {name: F.col(name) for name in LAPSED[QUEUE.name]}
-        rest = rest - sum((F.col(name) for name in LAPSED[QUEUE.name]), F.lit(0))
+        lapsed = {name: F.col(name) for name in LAPSED[QUEUE.name]}
+        terms["recovered"] = F.when(F.col("incarnation") == first, F.col("recovered"))
+        terms |= lapsed
+        rest = reduce(Column.__sub__, lapsed.values(), rest)
     else:
-        terms["cut_off"] = F.when(~last, rest)
-    terms[identity.rest] = F.when(last, rest)
-    every = Window.partitionBy()
-    return results.select(
-        "*",
-        F.max("incarnation").over(every).alias("last_incarnation"),
-        F.min("incarnation").over(every).alias("first_incarnation"),
-    ).agg(*(F.coalesce(F.sum(term), F.lit(0)).alias(name) for name, term in terms.items()))
+        terms["cut_off"] = F.when(~in_last, rest)
+    terms[identity.rest] = F.when(in_last, rest)
+    return results.agg(
+        *(F.coalesce(F.sum(term), F.lit(0)).alias(name) for name, term in terms.items())
+    )

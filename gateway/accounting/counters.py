@@ -26,9 +26,8 @@ def counter_breaks(queues: DataFrame, outlets: DataFrame, routes: DataFrame) -> 
     What the identity of the same queue, outlet or route lacks at that checkpoint, too, is told with
     that.
     """
-    rows = (
-        _told(queues, ENTERED).unionByName(_told(outlets, SENT)).unionByName(_told(routes, ROUTED))
-    )
+    rows = _told(queues, ENTERED).unionByName(_told(outlets, SENT))
+    rows = rows.unionByName(_told(routes, ROUTED)).coalesce(1)
     # What entered comes first: the others are told as far as they go beyond it.
     order = ("what", "sequence", "node", "link")
     run = Window.partitionBy("incarnation").orderBy(*order)

@@ -148,6 +148,7 @@ def _reconcile(spark: SparkSession, log: Path, out: Path, provenance: Provenance
     results = {name: _written(frame, out / name) for name, frame in worked_out.items()}
     plain = [name for name in segments.columns if name not in NESTED]
     _written(paired.select(*plain), out / "segments")
+    ends = (facts["first_run"] or 0, facts["last_run"] or 0)
     counted = breaks.groupBy("class", "proven").agg(F.sum("count").alias("count")).collect()
     return Result(
         log=str(log),
@@ -157,7 +158,7 @@ def _reconcile(spark: SparkSession, log: Path, out: Path, provenance: Provenance
         queues=_rows(results["queues"].orderBy("incarnation", "node")),
         outlets=_rows(results["outlets"].orderBy("incarnation", "link")),
         routes=_rows(results["routes"].orderBy("incarnation", "route")),
-        sums={of.name: _rows(sums_over_all(results[of.name], of))[0] for of in IDENTITIES},
+        sums={of.name: _rows(sums_over_all(results[of.name], of, *ends))[0] for of in IDENTITIES},
         losses=_rows(ledger.losses(summed).orderBy("row")),
         log_facts=facts,
         incarnations=_rows(runs.orderBy(F.desc("incarnation")))[::-1],
@@ -203,6 +204,8 @@ def log_facts(segments: DataFrame) -> DataFrame:
     return segments.agg(
         F.count("*").alias("segments"),
         F.count_distinct("incarnation").alias("runs"),
+        F.min("incarnation").alias("first_run"),
+        F.max("incarnation").alias("last_run"),
         F.sum("records").alias("records"),
         F.sum("octets").alias("octets"),
         F.min("first_sequence").alias("first_sequence"),
@@ -221,9 +224,9 @@ def _by_message(records: DataFrame) -> DataFrame:
 
 
 def _written(frame: DataFrame, path: Path) -> DataFrame:
-    """Write a result, and go on from what was written."""
+    """Write a result, and go on from what was written: its schema need not be looked for."""
     frame.write.mode("overwrite").parquet(str(path))
-    return frame.sparkSession.read.parquet(str(path))
+    return frame.sparkSession.read.schema(frame.schema).parquet(str(path))
 
 
 def _rows(frame: DataFrame) -> list[Row]:

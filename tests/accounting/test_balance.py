@@ -18,7 +18,8 @@ def results(frames, identity: Identity, *runs: dict):
 
 
 def sums(frames, identity: Identity, *runs: dict) -> dict:
-    (row,) = sums_over_all(results(frames, identity, *runs), identity).collect()
+    table = results(frames, identity, *runs)
+    (row,) = sums_over_all(table, identity, 1, len(runs)).collect()
     return {name: value for name, value in row.asDict().items() if value}
 
 
