@@ -5,7 +5,10 @@ source, columns         segments as a Spark data source, each as columns
 chain                   is the log whole
 sealed                  what its seals are worth
 ledger, identities      all records summed up; what must be equal
-copies                  single copies: which was lost, left twice or changed
+balance                 each identity over a log, and the sums that people see
+silence, counters       what checkpoints do not name, and what they count
+copies, messages        single copies and messages: which was lost, left twice or changed
+outlets, transactions   deliveries that never ended; transactions that were half done
 breaks                  what is wrong, in one form; what of it is proven
 report, page            what people are told
 verdicts                and what other programs are

@@ -52,6 +52,7 @@ COLUMNS: Final = {
     "block": "bigint",
     "offset": "bigint",
 }
+DEFAULTS: Final = {"count": "1", "certain": "true", "proven": "true"}
 
 
 def as_breaks(frame: DataFrame, break_class: BreakClass | Column, detail: Column) -> DataFrame:
@@ -61,15 +62,16 @@ def as_breaks(frame: DataFrame, break_class: BreakClass | Column, detail: Column
     them says otherwise. Without `since` it is shown by what is there, whatever may be missing.
     """
     named = break_class if isinstance(break_class, Column) else F.lit(str(break_class))
-    given: dict[str, Column] = {"class": named, "detail": detail}
-    defaults = {"count": F.lit(1), "certain": F.lit(True), "proven": F.lit(True)}
-    present = frame.columns  # asked of the JVM each time
-    for name in COLUMNS:
-        if name in present:
-            given.setdefault(name, F.col(name))
-        else:
-            given.setdefault(name, defaults.get(name, F.lit(None)))
-    return frame.select(*(given[name].cast(type_).alias(name) for name, type_ in COLUMNS.items()))
+    told = frame.withColumns({"class": named, "detail": detail})
+    present = told.columns  # asked of the JVM each time
+    # As text: each function of a `Column` is asked of the JVM by itself.
+    return told.selectExpr(
+        *(
+            f"cast({f'`{name}`' if name in present else DEFAULTS.get(name, 'null')} as {type_})"
+            f" as `{name}`"
+            for name, type_ in COLUMNS.items()
+        )
+    )
 
 
 def with_proof(breaks: DataFrame, doubt: DataFrame) -> DataFrame:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.breaks import BreakClass, as_breaks
 from gateway.accounting.ledger import (
-    ends_route,
     flag,
     kind_is,
     outcome_is,
-    routes_copies,
     sent_settled,
     settles_for_good,
 )
@@ -117,20 +115,23 @@ def still_there(states: DataFrame) -> DataFrame:
     return states.where("not unqueued and last_in > coalesce(last_exit, 0)")
 
 
-def ended_with_process(open_copies: DataFrame, runs: DataFrame) -> DataFrame:
-    """Open copies of incarnations that are over: a later one has got past its recovery.
+def with_fate(open_copies: DataFrame, runs: DataFrame) -> DataFrame:
+    """Open copies, and what became of their incarnation: whether it `stopped` in order.
 
-    `until`: the record with which it has.
+    `until`: the record with which a later one has got past its recovery; null if none has.
     """
     later = Window.orderBy("incarnation").rowsBetween(1, Window.unboundedFollowing)
-    over = runs.select("incarnation", F.min("opened_sequence").over(later).alias("until"))
-    return open_copies.join(F.broadcast(over.where("until is not null")), "incarnation")
+    fates = runs.select(
+        "incarnation", "stopped", F.min("opened_sequence").over(later).alias("until")
+    )
+    return open_copies.join(F.broadcast(fates), "incarnation")
 
 
-def lost_at_restart(ended: DataFrame) -> DataFrame:
-    """Durable copies that were not recovered."""
+def lost_at_restart(open_copies: DataFrame, named: DataFrame) -> DataFrame:
+    """Durable copies that were not recovered, but for those that a checkpoint has `named`."""
+    lost = open_copies.where("durable and until is not null")
     return as_breaks(
-        ended.where("durable").withColumns(
+        lost.join(F.broadcast(named.select(*COPY_KEYS)), [*COPY_KEYS], "left_anti").withColumns(
             {"since": F.col("sequence"), "sequence": F.col("until")}
         ),
         BreakClass.LOST,
@@ -138,9 +139,8 @@ def lost_at_restart(ended: DataFrame) -> DataFrame:
     )
 
 
-def queue_breaks(failures: DataFrame, open_copies: DataFrame) -> DataFrame:
+def queue_breaks(failures: DataFrame, candidates: DataFrame) -> DataFrame:
     """Queues whose depth or checksum is not what the log adds up to, down to the message."""
-    candidates = _candidates(failures, open_copies.where("entered_sequence is not null"))
     certain = candidates.where("certain")
     named = as_breaks(
         certain,
@@ -149,13 +149,15 @@ def queue_breaks(failures: DataFrame, open_copies: DataFrame) -> DataFrame:
             "in the queue by the log (%d), not by the checkpoint (%d)", "computed", "stated"
         ),
     )
-    rest = failures.join(certain.select(*_FAILURE).distinct(), [*_FAILURE], "left_anti")
+    rest = failures.join(
+        F.broadcast(certain.select(*_FAILURE).distinct()), [*_FAILURE], "left_anti"
+    )
     listed = (
         candidates.where(f"rank <= {NAMED}")
         .groupBy(*_FAILURE)
         .agg(F.array_join(F.sort_array(F.collect_list("message")), ", ").alias("ids"))
     )
-    unnamed = rest.join(listed, [*_FAILURE], "left")
+    unnamed = rest.join(F.broadcast(listed), [*_FAILURE], "left")
     return named.unionByName(_unnamed_queue_breaks(unnamed))
 
 
@@ -177,116 +179,30 @@ def _unnamed_queue_breaks(failures: DataFrame) -> DataFrame:
     )
 
 
-def _candidates(failures: DataFrame, open_copies: DataFrame) -> DataFrame:
-    """Open copies that a failed checkpoint should have seen; certain if it can only be these."""
+def candidates(failures: DataFrame, open_copies: DataFrame) -> DataFrame:
+    """Open copies that a failed checkpoint should have seen; certain if it can only be these.
+
+    That is what the checksum says or, of durable ones, that they did not come back either.
+    """
     terms = ("since", "computed", "stated", "excess", "computed_checksum", "checksum")
     failed = F.broadcast(failures.where("excess >= 0").select(*_FAILURE, *terms))
     of_failure = Window.partitionBy(*_FAILURE)
     missing = F.col("computed_checksum").bitwiseXOR(F.col("checksum"))
+    all_of_them = (F.count("*").over(of_failure) == F.col("excess")) & (
+        F.bit_xor("mix").over(of_failure) == missing
+    )
+    lost_later = F.col("durable") & F.col("until").isNotNull()
+    all_lost_later = lost_later & (F.count_if(lost_later).over(of_failure) == F.col("excess"))
+    the_only_one = (F.col("excess") == 1) & (F.col("mix") == missing)
     return (
-        open_copies.drop("sequence")
+        open_copies.where("entered_sequence is not null")
+        .drop("sequence")
         .join(failed, ["incarnation", "node"])
         .where("entered_sequence < sequence")
-        .withColumn("candidates", F.count("*").over(of_failure))
-        .withColumn("all_of_them", F.bit_xor("mix").over(of_failure))
-        .withColumn("rank", F.row_number().over(of_failure.orderBy("position")))
-        .withColumn(
-            "certain",
-            ((F.col("candidates") == F.col("excess")) & (F.col("all_of_them") == missing))
-            | ((F.col("excess") == 1) & (F.col("mix") == missing)),
-        )
-    )
-
-
-def message_states(records: DataFrame) -> DataFrame:
-    """Each message: its route's copies and their ends, and whether its body stayed the same."""
-    body = F.when((F.col("body_digest") != 0) & ~flag(Flag.TRANSLATED), F.col("body_digest"))
-    routed, ended = routes_copies(), ends_route()
-    bodied = body.isNotNull()
-    return records.groupBy("message").agg(
-        F.sum(F.when(routed, F.col("copies").cast("long")).otherwise(0)).alias("routed"),
-        F.sum(F.when(ended, 1).otherwise(0)).alias("ended"),
-        F.bool_or(kind_is(Kind.RECEIVED)).alias("received"),
-        F.max(F.when(routed, F.col("incarnation"))).alias("incarnation"),
-        F.max(F.when(routed, F.coalesce("exchange", "node"))).alias("route"),
-        F.max(F.when(routed, F.col("sequence"))).alias("sequence"),
-        F.min(F.when(routed, F.col("sequence"))).alias("first_routed"),
-        F.max(F.when(ended, F.col("sequence"))).alias("last_ended"),
-        F.min_by("body_digest", F.when(bodied, F.col("sequence"))).alias("original"),
-        F.min(body).alias("least"),
-        F.max(body).alias("greatest"),
-        F.max_by("sequence", body).alias("greatest_sequence"),
-        F.min_by("sequence", body).alias("least_sequence"),
-    )
-
-
-def mutated(messages: DataFrame) -> DataFrame:
-    """Messages whose body changed without translation."""
-    other = F.col("least") == F.col("original")
-    changed = messages.where("least <> greatest").withColumn(
-        "sequence", F.when(other, F.col("greatest_sequence")).otherwise(F.col("least_sequence"))
-    )
-    found = F.when(other, F.col("greatest")).otherwise(F.col("least"))
-    return as_breaks(
-        changed,
-        BreakClass.MUTATED,
-        F.concat(
-            F.lit("body digest "), _digest(F.col("original")), F.lit(" became "), _digest(found)
-        ),
-    )
-
-
-def _digest(value: Column) -> Column:
-    return F.lower(F.lpad(F.hex(value), 16, "0"))
-
-
-def routed_twice(messages: DataFrame) -> DataFrame:
-    """Messages of which more copies ended their route than it made."""
-    over = messages.where("received and ended > routed").withColumns(
-        {
-            "node": F.col("route"),
-            "count": F.col("ended") - F.col("routed"),
-            "since": F.col("first_routed"),
-            "sequence": F.col("last_ended"),
-        }
-    )
-    return as_breaks(
-        over,
-        BreakClass.DUPLICATE,
-        F.format_string("%d copies routed, %d arrived", "routed", "ended"),
-    )
-
-
-def route_breaks(failures: DataFrame, messages: DataFrame) -> DataFrame:
-    """Routes with copies that never ended, down to the message where it can only be that one."""
-    short = messages.where("received and ended < routed").withColumn(
-        "missing", F.col("routed") - F.col("ended")
-    )
-    terms = ("incarnation", "route", "sequence")
-    failed = F.broadcast(failures.where("excess > 0").select(*terms, "since", "excess"))
-    candidates = (
-        short.withColumnRenamed("sequence", "routed_sequence")
-        .join(failed, ["incarnation", "route"])
-        .where("routed_sequence < sequence")
-        .withColumn("all_missing", F.sum("missing").over(Window.partitionBy(*terms)))
-    )
-    certain = candidates.where("all_missing = excess").withColumn("node", F.col("route"))
-    named = as_breaks(
-        certain.withColumn("count", F.col("missing")),
-        BreakClass.LOST,
-        F.format_string("%d copies routed, %d arrived", "routed", "ended"),
-    )
-    rest = failures.where("excess > 0").join(
-        certain.select(*terms).distinct(), [*terms], "left_anti"
-    )
-    return named.unionByName(
-        as_breaks(
-            rest.withColumn("count", F.col("excess"))
-            .withColumn("node", F.col("route"))
-            .withColumn("certain", F.lit(False)),
-            BreakClass.LOST,
-            F.format_string(
-                "%d copies pending by the log, %d by the checkpoint", "computed", "stated"
-            ),
+        .withColumns(
+            {
+                "rank": F.row_number().over(of_failure.orderBy("position")),
+                "certain": all_of_them | the_only_one | all_lost_later,
+            }
         )
     )

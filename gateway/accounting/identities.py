@@ -5,8 +5,13 @@ holds from the start of an incarnation, at which depth, unsettled and pending ar
 
 * queue: recovered + entered = accepted + rejected + dead-lettered + expired + evicted + replaced
   + purged + moved + returned + depth; and the XOR of the copies' shares is the checksum.
-* outlet: sent = accepted + rejected + released + modified + requeued + too late + unsettled.
+* outlet: sent = accepted + rejected + released + modified + requeued + too late + browsed
+  + unsettled.
 * route: copies = entered + sent upstream + unroutable + refused + rolled back + pending.
+
+A checkpoint counts, too: what has entered a queue, was sent by an outlet, was routed; and which
+copies of a queue somebody has. Counters begin anew with the thing that they count, whose name may
+come again. So one that is above what the log adds up to is wrong, and one below it says nothing.
 """
 
 from __future__ import annotations
@@ -16,23 +21,24 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.accounting.breaks import BreakClass, as_breaks
 from gateway.accounting.ledger import (
     any_of,
     flag,
     kind_is,
     outcome_is,
+    reason_is,
     routes_copies,
     sends_upstream_first,
     sent_settled,
     settles_for_good,
 )
-from gateway.audit.schema import Flag, Kind, Outcome
+from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 END_OF_LOG: Final = 1 << 62  # a window after all others
+FAILS: Final = "excess <> 0 or computed_checksum <> checksum"
 
 Terms = dict[str, Column]
 
@@ -47,7 +53,9 @@ class Identity:
         incoming: how many of the terms are incoming; they come first.
         concerns: which ledger rows count at all.
         value: the checkpoint's column that states the rest.
+        counter: the term that the checkpoint counts, since the thing exists.
         terms: which ledger rows are which term, in the order of `term_names`.
+        extras: what else is summed up by window (name -> aggregate), from which other ledger rows.
     """
 
     name: str
@@ -56,9 +64,11 @@ class Identity:
     incoming: int
     checkpoint: Kind
     value: str
+    counter: str
     term_names: tuple[str, ...]
     terms: Callable[[], Terms]
     concerns: Callable[[], Column]
+    extras: Callable[[], tuple[Terms, Column]] = lambda: ({}, F.lit(False))
 
 
 def _queue_terms() -> Terms:
@@ -81,16 +91,39 @@ def _queue_terms() -> Terms:
     }
 
 
+def _queue_extras() -> tuple[Terms, Column]:
+    """How many copies are with somebody, and from when to when the queue is there by name."""
+    topology, last = kind_is(Kind.TOPOLOGY), F.col("last_sequence")
+    declared = topology & reason_is(Reason.QUEUE_DECLARED)
+    deleted = topology & reason_is(Reason.QUEUE_DELETED)
+    # Who rejects a copy that has an alternate exchange has it until it leaves for that.
+    leaves_later = outcome_is(Outcome.REJECTED) & ~flag(Flag.REMOVED)
+    left_later = kind_is(Kind.DEAD_LETTERED) & reason_is(Reason.REJECTED)
+    taken = kind_is(Kind.SENT) & ~flag(Flag.SETTLED)
+    ended = (kind_is(Kind.SETTLED) & ~leaves_later) | kind_is(Kind.REQUEUED) | left_later
+    count = F.col("count")
+    extras = {
+        "held": F.sum(F.when(taken, count).when(ended, -count).otherwise(0)),
+        "declared": F.max(F.when(declared, last)),
+        "deleted": F.max(F.when(deleted, last)),
+        "last_in": F.max(F.when(kind_is(Kind.ENTERED, Kind.RECOVERED), last)),
+    }
+    return extras, declared | deleted | taken | ended
+
+
 def _outlet_terms() -> Terms:
-    settled = kind_is(Kind.SETTLED)
+    browsed = flag(Flag.COPY)
+    settled = kind_is(Kind.SETTLED) & ~browsed
+    ended = kind_is(Kind.SETTLED, Kind.REQUEUED) | sent_settled()
     return {
         "sent": kind_is(Kind.SENT),
-        "accepted": (settled & outcome_is(Outcome.ACCEPTED)) | sent_settled(),
+        "accepted": (settled & outcome_is(Outcome.ACCEPTED)) | (sent_settled() & ~browsed),
         "rejected": settled & outcome_is(Outcome.REJECTED),
         "released": settled & outcome_is(Outcome.RELEASED, Outcome.ROLLED_BACK, Outcome.IN_DOUBT),
         "modified": settled & outcome_is(Outcome.MODIFIED),
-        "requeued": kind_is(Kind.REQUEUED),
+        "requeued": kind_is(Kind.REQUEUED) & ~browsed,
         "too_late": settled & outcome_is(Outcome.SETTLED_TOO_LATE),
+        "browsed": ended & browsed,
     }
 
 
@@ -112,6 +145,7 @@ QUEUE: Final = Identity(
     incoming=2,
     checkpoint=Kind.QUEUE_CHECKPOINT,
     value="position",
+    counter="entered",
     term_names=(
         "recovered",
         "entered",
@@ -127,6 +161,7 @@ QUEUE: Final = Identity(
     ),
     terms=_queue_terms,
     concerns=lambda: ~flag(Flag.COPY) & ~flag(Flag.UNQUEUED) & F.col("node").isNotNull(),
+    extras=_queue_extras,
 )
 OUTLET: Final = Identity(
     name="outlets",
@@ -135,7 +170,11 @@ OUTLET: Final = Identity(
     incoming=1,
     checkpoint=Kind.OUTLET_CHECKPOINT,
     value="copies",
-    term_names=("sent", "accepted", "rejected", "released", "modified", "requeued", "too_late"),
+    counter="sent",
+    term_names=(
+        *("sent", "accepted", "rejected", "released", "modified", "requeued", "too_late"),
+        "browsed",
+    ),
     terms=_outlet_terms,
     concerns=lambda: F.lit(True),
 )
@@ -146,6 +185,7 @@ ROUTE: Final = Identity(
     incoming=1,
     checkpoint=Kind.ROUTE_CHECKPOINT,
     value="copies",
+    counter="copies",
     term_names=("copies", "entered", "sent_upstream", "unroutable", "refused", "rolled_back"),
     terms=_route_terms,
     concerns=lambda: F.col("route").isNotNull(),
@@ -163,11 +203,14 @@ def with_route(frame: DataFrame) -> DataFrame:
 def sums(summed: DataFrame, identity: Identity) -> DataFrame:
     """The identity's terms per incarnation, key and window, from the ledger."""
     terms = identity.terms()
-    rows = with_route(summed).where(identity.concerns()).where(any_of(list(terms.values())))
+    extras, others = identity.extras()
+    is_term, count = any_of(list(terms.values())), F.col("count")
+    rows = with_route(summed).where(identity.concerns() & (is_term | others))
     return rows.groupBy("incarnation", identity.key, "window").agg(
-        *(F.sum(F.when(is_it, F.col("count")).otherwise(0)).alias(n) for n, is_it in terms.items()),
-        F.bit_xor("mix").alias("mix"),
+        *(F.sum(F.when(is_it, count).otherwise(0)).alias(name) for name, is_it in terms.items()),
+        F.bit_xor(F.when(is_term, F.col("mix"))).alias("mix"),
         F.max("node").alias("of_node"),
+        *(what.alias(name) for name, what in extras.items()),
     )
 
 
@@ -180,112 +223,102 @@ def rest(identity: Identity) -> Column:
 
 def totals(windows: DataFrame, identity: Identity) -> DataFrame:
     """The terms over all windows, and what is left at the end of the log."""
-    return (
-        windows.groupBy("incarnation", identity.key)
-        .agg(
-            *(F.sum(name).alias(name) for name in identity.term_names),
-            F.max("of_node").alias("of_node"),
-        )
-        .withColumn(identity.rest, rest(identity))
+    summed = windows.groupBy("incarnation", identity.key).agg(
+        *(F.sum(name).alias(name) for name in identity.term_names),
+        F.max("of_node").alias("of_node"),
     )
-
-
-def sums_over_all(results: DataFrame, identity: Identity, *others: str) -> DataFrame:
-    """One row: each term over everything. What is left is counted where it still is, at the end."""
-    last = F.col("incarnation") == F.col("last_incarnation")
-    left = F.when(last, F.col(identity.rest)).otherwise(0)
-    marked = results.withColumn("last_incarnation", F.max("incarnation").over(Window.partitionBy()))
-    return marked.agg(
-        *(
-            F.coalesce(F.sum(name), F.lit(0)).alias(name)
-            for name in (*identity.term_names, *others)
-        ),
-        F.coalesce(F.sum(left), F.lit(0)).alias(identity.rest),
-    )
+    return summed.withColumn(identity.rest, rest(identity))
 
 
 def statements(checkpoints: DataFrame, identity: Identity) -> DataFrame:
-    """What the gateway said: key, window, sequence, `stated`, and the checksum of a queue."""
-    checksum = F.col("id_digest") if identity is QUEUE else F.lit(None).cast("long")
+    """What the gateway said: key, window, sequence, `stated`, `counted`, and of queues the rest.
+
+    What is behind an upstream counts in each subscription's own queue, which comes and goes.
+    """
+    nothing = F.lit(None).cast("long")
+    queue, counted = identity is QUEUE, F.col("message")
     return (
         with_route(checkpoints)
         .where(kind_is(identity.checkpoint))
         .select(
             *("incarnation", identity.key, "window", "sequence"),
+            F.col("node").alias("of_node"),
             F.col(identity.value).cast("long").alias("stated"),
-            checksum.alias("checksum"),
+            (F.col("id_digest") if queue else nothing).alias("checksum"),
+            (F.when(~F.contains("node", F.lit(" from ")), counted) if queue else counted).alias(
+                "counted"
+            ),
+            (F.col("copies").cast("long") if queue else nothing).alias("holding"),
         )
     )
-
-
-def with_implied(stated: DataFrame, windows: DataFrame, runs: DataFrame) -> DataFrame:
-    """Routes that no checkpoint names have nothing pending when their incarnation ends in order."""
-    ended = runs.where("stopped").select("incarnation", F.col("last_sequence").alias("sequence"))
-    named = stated.select("incarnation", "route")
-    unnamed = (
-        windows.select("incarnation", "route")
-        .distinct()
-        .join(named, ["incarnation", "route"], "left_anti")
-        .join(F.broadcast(ended), "incarnation")
-    )
-    nothing = unnamed.select(
-        *("incarnation", "route"),
-        F.lit(END_OF_LOG).alias("window"),
-        "sequence",
-        F.lit(0).cast("long").alias("stated"),
-        F.lit(None).cast("long").alias("checksum"),
-    )
-    return stated.unionByName(nothing)
 
 
 def compared(windows: DataFrame, stated: DataFrame, identity: Identity) -> DataFrame:
     """Every statement beside what the ledger adds up to at that moment (`computed`).
 
-    A checkpoint opens a window: it sees everything that was before that window.
+    A checkpoint opens a window: it sees everything that was before that window. `unseen`, `stuck`:
+    by how much its counter, or what it says to be with somebody, is above what the log adds up to.
+    `since`: the sequence of the statement before; null if there is none.
     """
     keys = ("incarnation", identity.key)
     steps = windows.select(
-        *keys, "window", F.lit(1).alias("after"), rest(identity).alias("change"), "mix"
+        *(*keys, "window", "mix", F.lit(1).alias("after"), rest(identity).alias("change")),
+        F.col(identity.counter).alias("count"),
+        *(name for name in ("held", "declared", "deleted") if identity is QUEUE),
     )
     rows = steps.unionByName(stated.withColumn("after", F.lit(0)), allowMissingColumns=True)
     before = Window.partitionBy(*keys).orderBy("window", "after", "sequence")
-    return (
-        rows.withColumn("computed", F.coalesce(F.sum("change").over(before), F.lit(0)))
-        .withColumn("computed_checksum", F.coalesce(F.bit_xor("mix").over(before), F.lit(0)))
-        .where("sequence is not null")
-        .drop("change", "mix", "after")
-    )
+    unseen, stuck = F.col("counted") - _so_far("count", before), F.lit(0)
+    if identity is QUEUE:  # of the name alone, it may be another's that was renamed to it
+        there = F.max("declared").over(before).isNotNull()
+        unseen = F.when(there, unseen)
+        deleted = F.max("deleted").over(before).isNotNull()
+        stuck = F.when(there & ~deleted, F.col("holding") - _so_far("held", before))
+    earlier = before.rowsBetween(Window.unboundedPreceding, -1)
+    return rows.select(
+        *(*keys, "window", "sequence", "of_node", "stated", "checksum"),
+        _so_far("change", before).alias("computed"),
+        F.coalesce(F.bit_xor("mix").over(before), F.lit(0)).alias("computed_checksum"),
+        F.greatest(unseen, F.lit(0)).alias("unseen"),
+        F.greatest(stuck, F.lit(0)).alias("stuck"),
+        F.max("sequence").over(earlier).alias("since"),
+    ).where("sequence is not null")
+
+
+def _so_far(name: str, before: WindowSpec) -> Column:
+    return F.coalesce(F.sum(name).over(before), F.lit(0))
 
 
 def failures(statements_compared: DataFrame, identity: Identity) -> DataFrame:
-    """The checkpoints at which the identity fails, in each key by more than at the one before.
+    """The checkpoints at which something fails, in each key by more than at the one before.
 
-    What was wrong before is taken to be so still, and is not said again: `computed` and `excess`
-    are without it. `since`: the sequence of the checkpoint before; null if there is none.
+    What was wrong before is taken to be so still, and is not said again: `computed`, `excess`,
+    `unseen` and `stuck` are without it. Where `FAILS`, it is the identity that does. What left more
+    often than it entered, of a thing that is gone, is told with these steps.
     """
     order = Window.partitionBy("incarnation", identity.key).orderBy("sequence")
     off = F.col("computed") - F.col("stated")
     other = F.coalesce(F.col("computed_checksum").bitwiseXOR(F.col("checksum")), F.lit(0))
     said = statements_compared.withColumns({"off": off, "other": other})
-    before = {name: F.coalesce(F.lag(name).over(order), F.lit(0)) for name in ("off", "other")}
-    judged = said.withColumns(
-        {
-            "since": F.lag("sequence").over(order),
-            "off_before": before["off"],
-            "other_before": before["other"],
-        }
+    before = {
+        name: F.coalesce(F.lag(name).over(order), F.lit(0))
+        for name in ("off", "other", "unseen", "stuck")
+    }
+    judged = said.withColumns({f"{name}_before": lag for name, lag in before.items()}).where(
+        "off <> off_before or other <> other_before"
+        " or unseen > unseen_before or stuck > stuck_before"
     )
-    return (
-        judged.where("off <> off_before or other <> other_before")
-        .withColumns(
-            {
-                "excess": F.col("off") - F.col("off_before"),
-                "computed": F.col("computed") - F.col("off_before"),
-                "computed_checksum": F.col("computed_checksum").bitwiseXOR(F.col("other_before")),
-            }
-        )
-        .drop("off", "other", "off_before", "other_before")
-    )
+    return judged.select(
+        *("incarnation", identity.key, "window", "sequence", "since", "of_node"),
+        *("stated", "checksum"),
+        (F.col("computed") - F.col("off_before")).alias("computed"),
+        F.col("computed_checksum").bitwiseXOR(F.col("other_before")).alias("computed_checksum"),
+        (F.col("off") - F.col("off_before")).alias("excess"),
+        *(
+            F.greatest(F.col(name) - F.col(f"{name}_before"), F.lit(0)).alias(name)
+            for name in ("unseen", "stuck")
+        ),
+    ).where(f"window < {END_OF_LOG} or excess >= 0")
 
 
 def since_begin(failed: DataFrame, runs: DataFrame) -> DataFrame:
@@ -294,30 +327,3 @@ def since_begin(failed: DataFrame, runs: DataFrame) -> DataFrame:
     begun = runs.select("incarnation", F.coalesce(before, F.lit(0)).alias("begun"))
     joined = failed.join(F.broadcast(begun), "incarnation")
     return joined.withColumn("since", F.coalesce("since", "begun")).drop("begun")
-
-
-def outlet_breaks(failed: DataFrame) -> DataFrame:
-    """Outlets whose unsettled deliveries are not what their checkpoint says."""
-    stuck = F.when(F.col("excess") > 0, str(BreakClass.STUCK))
-    return as_breaks(
-        failed.withColumn("count", F.abs("excess")),
-        stuck.otherwise(str(BreakClass.ORPHAN_SETTLEMENT)),
-        F.format_string(
-            "outlet %d: %d unsettled by the log, %d by its checkpoint", "link", "computed", "stated"
-        ),
-    )
-
-
-def detached_breaks(outlets: DataFrame, summed: DataFrame) -> DataFrame:
-    """Outlets that are gone although deliveries of theirs never ended."""
-    lives = summed.groupBy("incarnation", "link").agg(
-        F.min("first_sequence").alias("since"),
-        F.max("last_sequence").alias("sequence"),
-        F.bool_or(kind_is(Kind.LINK_DETACHED)).alias("gone"),
-    )
-    stuck = outlets.where("unsettled > 0").join(lives.where("gone"), ["incarnation", "link"])
-    return as_breaks(
-        stuck.withColumn("count", F.col("unsettled")).withColumn("node", F.col("of_node")),
-        BreakClass.STUCK,
-        F.format_string("outlet %d is gone, %d of its deliveries never ended", "link", "unsettled"),
-    )

@@ -5,13 +5,14 @@ Everything about identities works on this small table and on the checkpoints (`i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.audit.schema import Flag, Kind, Outcome
+from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 _TOLD_APART: Final = (
     Flag.COPY | Flag.SETTLED | Flag.REMOVED | Flag.UNQUEUED | Flag.REDELIVERED | Flag.DURABLE
@@ -20,17 +21,27 @@ _TOLD_APART: Final = (
 
 def kind_is(*kinds: Kind) -> Column:
     """The record is of one of these kinds."""
-    return F.col("kind").isin([int(kind) for kind in kinds])
+    return _is_in("kind", kinds)
 
 
 def outcome_is(*outcomes: Outcome) -> Column:
     """The record has one of these outcomes."""
-    return F.col("outcome").isin([int(outcome) for outcome in outcomes])
+    return _is_in("outcome", outcomes)
+
+
+def reason_is(*reasons: Reason) -> Column:
+    """The record has one of these reasons."""
+    return _is_in("reason", reasons)
 
 
 def flag(which: Flag) -> Column:
     """The record has the flag."""
-    return F.col("flags").bitwiseAND(int(which)) != 0
+    return F.expr(f"flags & {int(which)} <> 0")
+
+
+def _is_in(name: str, numbers: Iterable[int]) -> Column:
+    """As text: each function of a `Column`, and each number, is asked of the JVM by itself."""
+    return F.expr(f"{name} in ({', '.join(str(int(number)) for number in numbers)})")
 
 
 def routes_copies() -> Column:
@@ -94,6 +105,7 @@ def incarnations(summed: DataFrame) -> DataFrame:
         F.sum("records").alias("records"),
         F.min(F.when(past_recovery, F.col("first_sequence"))).alias("opened_sequence"),
         F.bool_or(kind_is(Kind.INCARNATION_STOPPED)).alias("stopped"),
+        F.max(F.when(kind_is(Kind.INCARNATION_STOPPED), F.col("window"))).alias("stopped_window"),
     )
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
+from gateway.accounting.balance import LAPSED
 from gateway.accounting.breaks import LATER, MEANINGS, BreakClass
 from gateway.accounting.identities import IDENTITIES, OUTLET, QUEUE, ROUTE, Identity
 from gateway.accounting.page import PAGE
@@ -26,6 +27,9 @@ KEYS: Final = {QUEUE: "queue", OUTLET: "outlet", ROUTE: "exchange or node"}
 HEADINGS: Final = {
     "depth": "still there",
     "gone_with_process": "gone with the process",
+    "gone_at_stop": "gone at the stop",
+    "cut_off": "ended with the process",
+    "too_late": "settled too late",
     "in_doubt": "in doubt",
 }
 RULES: Final = {
@@ -73,8 +77,7 @@ def rows_of(result: Result, identity: Identity) -> list[Row]:
 
 def term_names(identity: Identity) -> list[str]:
     """The terms of an identity, what is left last."""
-    extra = ["gone_with_process", "in_doubt"] if identity is QUEUE else []
-    return [*identity.term_names, identity.rest, *extra]
+    return [*identity.term_names, identity.rest, *LAPSED[identity.name]]
 
 
 def heading(name: str) -> str:
@@ -168,7 +171,7 @@ def html_page(result: Result) -> str:
         sequence=f"{facts['first_sequence'] or '-'} to {facts['last_sequence'] or '-'}",
         first=moment(facts["first_time_ms"]),
         last=moment(facts["last_time_ms"]),
-        incarnations=number(len(result.incarnations)),
+        incarnations=number(facts["runs"]),
         classes=_class_table(result),
         breaks=_break_table(result),
         identities="".join(_identity_table(result, identity) for identity in IDENTITIES),
@@ -200,13 +203,23 @@ def _sentence(result: Result) -> str:
             return f"One break was found, listed below with its message or its place.{unproven}"
         listed = "breaks were found, listed below with their messages or places"
         return f"{number(found)} {listed}.{unproven}"
-    unproven = "".join(f" {each}" for each in result.provenance.caveats())
+    rest = _gone(result.sums[QUEUE.name])
+    rest += "".join(f" {each}" for each in result.provenance.caveats())
     if result.final:
-        return f"Every copy of every message is accounted for, and the log is whole.{unproven}"
+        return f"Every copy of every message is accounted for, and the log is whole.{rest}"
     return (
         "Every copy so far is accounted for, and the log is whole. The gateway was running, or did "
-        f"not end in order: what is still open may yet change.{unproven}"
+        f"not end in order: what is still open may yet change.{rest}"
     )
+
+
+def _gone(sums: Row) -> str:
+    """What is accounted for, and gone all the same."""
+    ways = {"gone_with_process": "as that was killed", "gone_at_stop": "as that stopped in order"}
+    told = [f"{number(sums[name])} {how}" for name, how in ways.items() if sums.get(name)]
+    if not told:
+        return ""
+    return f" Copies that were not durable are gone with the process: {', '.join(told)}."
 
 
 def _class_table(result: Result) -> str:

@@ -209,6 +209,11 @@ class Settlement:
         queue.hold(entry, delivery.subscription)
         return True
 
+    def lingering_queues(self) -> list[Queue]:
+        """Deleted queues that nobody can have anything of, and that are not empty yet."""
+        late = [queue for queue in self._dead_letters.queues if queue.deleted]
+        return [*self.clearing.deleted_queues(), *late]
+
     def purge(self, queue: Queue) -> int:
         """Drop every available copy; how many."""
         count = 0
@@ -329,6 +334,7 @@ class Settlement:
     def move_late(self, queue: Queue, entry: Entry, reason: Reason) -> Rerouting | None:
         """See `Moves`."""
         rerouting = None
+        self._dead_letters.leave(queue)
         self._topology.count_alternate(queue.settings.alternate_exchange, -1)
         if queue.places.get(entry.position) is not entry:
             pass  # its time is over

@@ -1,6 +1,6 @@
 """Single copies, on three-line frames: which sequences of steps are breaks, and of what class."""
 
-from support.audit_frames import found
+from support.audit_frames import found, spans
 
 from gateway.accounting import copies
 from gateway.audit.schema import Flag, Kind, Outcome
@@ -92,22 +92,29 @@ def open_copies(frames, *lines: dict):
     return copies.still_there(copies.copy_states(copies.copy_steps(frames.records(*lines))))
 
 
-def runs(frames, *numbers: int):
-    return frames.table(
-        "incarnation bigint, opened_sequence bigint", *((n, 9 * n) for n in numbers)
-    )
+def runs(frames, *numbers: int, stopped: bool = False):
+    schema = "incarnation bigint, opened_sequence bigint, stopped boolean"
+    return frames.table(schema, *((number, 9 * number, stopped) for number in numbers))
+
+
+def at_restart(frames, *lines: dict, later: tuple[int, ...] = (1, 2), failed: tuple = ()):
+    """What a restart misses; `failed`: checkpoints that miss something, too."""
+    still = copies.with_fate(open_copies(frames, *lines), runs(frames, *later))
+    named = copies.candidates(frames.table(FAILED, *failed), still).where("certain")
+    return copies.lost_at_restart(still, named)
+
+
+def at_checkpoints(frames, failed: tuple, *lines: dict, later: tuple[int, ...] = (1,)):
+    """What checkpoints miss; `later`: which runs there are."""
+    still = copies.with_fate(open_copies(frames, *lines), runs(frames, *later))
+    failures = frames.table(FAILED, *failed)
+    return copies.queue_breaks(failures, copies.candidates(failures, still))
 
 
 def test_a_durable_copy_that_is_not_recovered_is_lost_with_its_id(frames):
-    still = open_copies(frames, ENTERED, SENT)
-    gone = copies.ended_with_process(still, runs(frames, 1, 2))
-    assert found(copies.lost_at_restart(gone)) == [("LOST", 5, "q", 1)]
-    assert spans(copies.lost_at_restart(gone)) == [(2, 18)]
-
-
-def spans(breaks) -> list[tuple]:
-    """Between which records something shows that a missing one may explain."""
-    return [(row["since"], row["sequence"]) for row in breaks.collect()]
+    lost = at_restart(frames, ENTERED, SENT)
+    assert found(lost) == [("LOST", 5, "q", 1)]
+    assert spans(lost) == [(2, 18)]
 
 
 def test_a_step_is_judged_by_the_one_before_it_or_by_all_the_log(frames):
@@ -116,10 +123,7 @@ def test_a_step_is_judged_by_the_one_before_it_or_by_all_the_log(frames):
 
 
 def test_a_transient_copy_goes_with_its_process(frames):
-    still = open_copies(frames, ENTERED | {"flags": 0})
-    gone = copies.ended_with_process(still, runs(frames, 1, 2))
-    assert found(copies.lost_at_restart(gone)) == []
-    assert gone.count() == 1
+    assert found(at_restart(frames, ENTERED | {"flags": 0})) == []
 
 
 def test_what_has_left_is_not_there_whatever_was_recorded_of_it_later(frames):
@@ -127,90 +131,57 @@ def test_what_has_left_is_not_there_whatever_was_recorded_of_it_later(frames):
 
 
 def test_what_is_open_in_the_last_incarnation_is_not_gone(frames):
-    still = open_copies(frames, ENTERED)
-    assert copies.ended_with_process(still, runs(frames, 1)).count() == 0
+    assert found(at_restart(frames, ENTERED, later=(1,))) == []
 
 
 FAILED = (
     "incarnation bigint, node string, sequence bigint, computed bigint, stated bigint, "
     "excess bigint, computed_checksum bigint, checksum bigint, since bigint"
 )
+OTHER = ENTERED | {"message": 6, "position": 2, "mix": 1024}
 
 
 def test_a_copy_that_the_depth_lacks_is_lost_by_name_if_it_is_the_only_one(frames):
-    still = open_copies(frames, ENTERED)
-    failed = frames.table(FAILED, (1, "q", 10, 1, 0, 1, 77, 0, 4))
-    assert found(copies.queue_breaks(failed, still)) == [("LOST", 5, "q", 1)]
-    assert spans(copies.queue_breaks(failed, still)) == [(4, 10)]
+    lost = at_checkpoints(frames, ((1, "q", 10, 1, 0, 1, 77, 0, 4),), ENTERED)
+    assert found(lost) == [("LOST", 5, "q", 1)]
+    assert spans(lost) == [(4, 10)]
 
 
 def test_the_checksum_tells_which_of_several_is_lost(frames):
-    other = ENTERED | {"message": 6, "position": 2, "mix": 1024}
-    still = open_copies(frames, ENTERED, other)
-    failed = frames.table(FAILED, (1, "q", 10, 2, 1, 1, 77 ^ 1024, 77, 4))
-    assert found(copies.queue_breaks(failed, still)) == [("LOST", 6, "q", 1)]
+    failed = (1, "q", 10, 2, 1, 1, 77 ^ 1024, 77, 4)
+    assert found(at_checkpoints(frames, (failed,), ENTERED, OTHER)) == [("LOST", 6, "q", 1)]
 
 
 def test_only_a_copy_with_the_right_checksum_is_named(frames):
-    failed = frames.table(FAILED, (1, "q", 10, 1, 0, 1, 1024, 0, 4))
-    (row,) = copies.queue_breaks(failed, open_copies(frames, ENTERED)).collect()
+    (row,) = at_checkpoints(frames, ((1, "q", 10, 1, 0, 1, 1024, 0, 4),), ENTERED).collect()
     assert (row["class"], row["message"], row["certain"]) == ("LOST", None, False)
 
 
 def test_of_two_checkpoints_of_a_queue_each_names_what_it_lacks(frames):
-    other = ENTERED | {"message": 6, "position": 2, "mix": 1024}
-    rows = ((1, "q", 10, 1, 0, 1, 77, 0, 4), (1, "q", 20, 1, 0, 1, 1024, 0, 10))
-    breaks = copies.queue_breaks(frames.table(FAILED, *rows), open_copies(frames, ENTERED, other))
-    assert found(breaks) == [("LOST", 5, "q", 1), ("LOST", 6, "q", 1)]
-    assert sorted(spans(breaks)) == [(4, 10), (10, 20)]
+    failed = ((1, "q", 10, 1, 0, 1, 77, 0, 4), (1, "q", 20, 1, 0, 1, 1024, 0, 10))
+    lost = at_checkpoints(frames, failed, ENTERED, OTHER)
+    assert found(lost) == [("LOST", 5, "q", 1), ("LOST", 6, "q", 1)]
+    assert sorted(spans(lost)) == [(4, 10), (10, 20)]
 
 
 def test_where_it_cannot_be_told_the_candidates_are_listed(frames):
     others = [ENTERED | {"message": n, "position": n, "mix": n} for n in (6, 7)]
-    still = open_copies(frames, ENTERED, *others)
-    failed = frames.table(FAILED, (1, "q", 10, 3, 1, 2, 0, 0, 4))
-    (row,) = copies.queue_breaks(failed, still).collect()
+    lost = at_checkpoints(frames, ((1, "q", 10, 3, 1, 2, 0, 0, 4),), ENTERED, *others)
+    (row,) = lost.collect()
     assert (row["class"], row["message"], row["count"], row["certain"]) == ("LOST", None, 2, False)
     assert row["detail"].endswith("among messages 5, 6, 7")
 
 
+def test_what_a_checkpoint_and_the_restart_lack_is_lost_once_and_the_restart_names_it(frames):
+    failed = ((1, "q", 10, 3, 1, 2, 0, 0, 4),)
+    others = [ENTERED | {"message": n, "position": n, "mix": n} for n in (6, 7)]
+    lines = (ENTERED, *others, RECOVERED)
+    assert found(at_restart(frames, *lines, failed=failed)) == []
+    named = at_checkpoints(frames, failed, *lines, later=(1, 2))
+    assert found(named) == [("LOST", 6, "q", 1), ("LOST", 7, "q", 1)]
+
+
 def test_more_in_the_queue_than_the_log_says_is_a_duplicate(frames):
-    failed = frames.table(FAILED, (1, "q", 10, 0, 1, -1, 0, 77, 4))
-    still = open_copies(frames, ENTERED, SENT, ACCEPTED)
-    assert found(copies.queue_breaks(failed, still)) == [("DUPLICATE", None, "q", 1)]
-
-
-RECEIVED = {"kind": Kind.RECEIVED, "message": 5, "exchange": "x", "copies": 2, "body_digest": 9}
-
-
-def test_a_body_that_changes_on_its_way_is_mutated(frames):
-    sent = SENT | {"body_digest": 8}
-    messages = copies.message_states(frames.records(RECEIVED, sent))
-    assert found(copies.mutated(messages)) == [("MUTATED", 5, None, 1)]
-    assert spans(copies.mutated(messages)) == [(None, 2)]  # whatever may be missing
-
-
-def test_a_translated_body_may_differ_and_one_that_was_not_hashed_is_not_compared(frames):
-    translated = SENT | {"body_digest": 8, "flags": Flag.TRANSLATED}
-    messages = copies.message_states(frames.records(RECEIVED, translated, SENT))
-    assert found(copies.mutated(messages)) == []
-
-
-ROUTE_FAILED = (
-    "incarnation bigint, route string, sequence bigint, computed bigint, stated bigint, "
-    "excess bigint, since bigint"
-)
-
-
-def test_a_copy_that_never_arrives_is_lost_with_its_message(frames):
-    messages = copies.message_states(frames.records(RECEIVED, ENTERED | {"exchange": "x"}))
-    failed = frames.table(ROUTE_FAILED, (1, "x", 10, 1, 0, 1, 4))
-    assert found(copies.route_breaks(failed, messages)) == [("LOST", 5, "x", 1)]
-    assert spans(copies.route_breaks(failed, messages)) == [(4, 10)]
-
-
-def test_more_arrivals_than_copies_are_duplicates(frames):
-    one = RECEIVED | {"copies": 1}
-    messages = copies.message_states(frames.records(one, ENTERED, ENTERED | {"node": "r"}))
-    assert found(copies.routed_twice(messages)) == [("DUPLICATE", 5, "x", 1)]
-    assert spans(copies.routed_twice(messages)) == [(1, 3)]
+    failed = (1, "q", 10, 0, 1, -1, 0, 77, 4)
+    more = at_checkpoints(frames, (failed,), ENTERED, SENT, ACCEPTED)
+    assert found(more) == [("DUPLICATE", None, "q", 1)]

@@ -21,6 +21,7 @@ COLUMNS = {
     "id_digest": "bigint",
     "body_digest": "bigint",
     "mix": "bigint",
+    "transaction": "int",
 }
 DEFAULTS = dict.fromkeys(COLUMNS, 0) | {"incarnation": 1}
 DEFAULTS |= dict.fromkeys(("node", "exchange", "peer"))
@@ -57,3 +58,8 @@ def found(breaks) -> list[tuple]:
         ((row["class"], row["message"], row["node"], row["count"]) for row in breaks.collect()),
         key=str,
     )
+
+
+def spans(breaks) -> list[tuple]:
+    """Between which records something shows that a missing one may explain."""
+    return [(row["since"], row["sequence"]) for row in breaks.collect()]

@@ -100,9 +100,13 @@ Restart
 
 Periodically (`Bridge.checkpoint`)
     The same three checkpoints of every living node with something to say, over several turns if
-    those are very many, each true of its place in the log; and `clock` with the drift. `checksum`
-    is the XOR of `entry_mix(message, position)` over the copies in the queue: keep it per queue,
-    XOR at entering and XOR at leaving. None is due while the disk is full.
+    those are very many, each true of its place in the log; and `clock` with the drift. Deleted
+    queues that hold copies still are among them, all at its beginning, and routes come last: what
+    no record ended and no checkpoint names any more is LOST. `entered`, `sent` and `routed` count
+    such records of one queue, outlet or exchange in this incarnation: what comes again by the same
+    name counts anew. `checksum` is the XOR of `entry_mix(message, position)` over the copies in the
+    queue: keep it per queue, XOR at entering and XOR at leaving. None is due while the disk is
+    full.
 
 Faces and net
     Each connection has a number, which is that of the gateway's log lines, too; numbers begin anew

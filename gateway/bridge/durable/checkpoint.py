@@ -90,7 +90,7 @@ class Checkpoint:
         self._begun = True
         self._together = {node: [] for node in self._absent}
         for host in self._hosts.values():
-            for queue in host.settlement.clearing.deleted_queues():
+            for queue in host.settlement.lingering_queues():
                 self._put_together(queue)
             self._queues.extend(host.topology.queues.values())
             self._queues.extend(host.nodes.outbound.values())

@@ -303,7 +303,7 @@ class Exchange:
         node: the audit log's number of its name.
         placement: of a remote exchange, where it lives; `None` for local ones.
         routed: copies routed by it since it exists.
-        pending: those of them that a transaction holds.
+        pending: those of them that a transaction holds, or that come in over several turns.
         kept: octets that it takes, which its virtual host's account knows of.
         deleted: gone by name.
         maker, made_by, dynamic: as of a queue's settings.

@@ -119,15 +119,20 @@ class Letters:
 
 @final
 class DeadLetters:
-    """Those of one virtual host."""
+    """Those of one virtual host.
 
-    __slots__ = ("_by_connection", "_entering", "_moves", "_spent", "_turn", "_turns")
+    Attributes:
+        queues: in which they wait, and how many in each.
+    """
+
+    __slots__ = ("_by_connection", "_entering", "_moves", "_spent", "_turn", "_turns", "queues")
 
     def __init__(self, moves: Moves, turns: TurnBook, entering: Entering) -> None:
         self._moves = moves
         self._turns = turns
         self._entering = entering
         self._by_connection: dict[int, Letters] = {}
+        self.queues: dict[Queue, int] = {}
         self._turn = 0  # in which `_spent` units of work were moved at once
         self._spent: int64 = 0
 
@@ -160,6 +165,13 @@ class DeadLetters:
             self._by_connection[connection] = letters
             self._turns.spread.put_off(letters)
         letters.waiting.append((queue, entry, reason, large))
+        self.queues[queue] = self.queues.get(queue, 0) + 1
+
+    def leave(self, queue: Queue) -> None:
+        """It is the turn of one that waits in `queue`."""
+        self.queues[queue] -= 1
+        if self.queues[queue] == 0:
+            del self.queues[queue]
 
     def tell(self, connection: int, waiter: LookUpWaiter, token: int) -> bool:
         """Tell `waiter` when what the connection has rejected is moved; `False`: it is."""

@@ -114,6 +114,8 @@ class Rerouting:
         self._next = 0
         copies = 1 if queues is None else len(queues)
         self._copies.ledger.routed(self._message, exchange, copies, self._reason)
+        if queues:
+            exchange.pending += copies  # a checkpoint may be written before all are in
 
     def _enter(self, queues: list[Queue], exchange: Exchange, end: int) -> bool:
         """Into each of these that is not full, as long as there is room; whether all are seen."""
@@ -126,6 +128,7 @@ class Rerouting:
                 return False
             queue = queues[self._next]
             self._next += 1
+            exchange.pending -= 1
             reason = Reason.NONE
             if queue.deleted:  # since it began
                 reason = Reason.QUEUE_DELETED

@@ -89,6 +89,21 @@ def test_what_is_too_much_for_a_turn_is_moved_in_later_ones_in_its_order() -> No
     world.check()
 
 
+def test_one_that_waits_in_a_queue_that_is_deleted_meanwhile_is_in_checkpoints() -> None:
+    world = World()
+    fan(world, WIDE)
+    world.send(b"x", key="q", durable=True)
+    world.host.declaring.delete_queue("q")
+    assert len(world.host.settlement.lingering_queues()) == 1
+    world.bridge.checkpoint(world.now_ms)
+    while ends(world, TURN):
+        pass
+    said = [each for each in world.blocks.records() if each.kind == Kind.QUEUE_CHECKPOINT]
+    assert [each.position for each in said if each.node == "q"] == [1]
+    assert world.host.settlement.lingering_queues() == []
+    world.check()
+
+
 def test_what_others_reject_meanwhile_does_not_wait_behind_it() -> None:
     world = World()
     fan(world)
