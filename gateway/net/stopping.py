@@ -4,8 +4,8 @@
             nothing is unsettled, or `drain_timeout` is over; or until no client is left, while the
             disk refuses: nobody would hear of it if it did not any more. Without clients nobody
             waits for room either: there is nobody to make it
-    close   every peer of 1.0 is told that its connection is forced closed, one of 0-10 is hung up on,
-            since else it would not come back; all have `ANSWER_MS` to answer
+    close   each peer of 1.0 is told that its connection is forced closed, one of 0-10 is hung up
+            on, since else it would not come back; all have `ANSWER_MS` to answer
     cut     who has not closed by then is cut off
     finish  the last turn and the final audit records are written
 
