@@ -16,7 +16,7 @@ from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import AVAILABLE
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.remote.transit import OUTCOMES, TOLD
+from gateway.bridge.remote.transit import TOLD
 from gateway.bridge.seams import Publisher
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.tickets import Ticket
@@ -31,12 +31,6 @@ FALLEN: Final = Outcome(
     description="the transaction is rolled back",
 )
 
-AS_AUDITED: Final = {
-    OutcomeKind.REJECTED: AuditOutcome.REJECTED,
-    OutcomeKind.RELEASED: AuditOutcome.RELEASED,
-    OutcomeKind.MODIFIED: AuditOutcome.MODIFIED,
-}
-
 
 @final
 class Posted:
@@ -45,19 +39,15 @@ class Posted:
     Attributes:
         ticket: of its publish; `None`: nobody waits.
         told: its publisher hears of outcomes by themselves, and not only from the commit.
-        passed: that outcome is the publisher's affair: the transaction goes on without the copy.
     """
 
-    __slots__ = ("passed", "position", "queue", "ticket", "told")
+    __slots__ = ("position", "queue", "ticket", "told")
 
-    def __init__(
-        self, queue: Queue, position: int, ticket: Ticket | None, *, told: bool, passed: bool
-    ) -> None:
+    def __init__(self, queue: Queue, position: int, ticket: Ticket | None, *, told: bool) -> None:
         self.queue = queue
         self.position = position
         self.ticket = ticket
         self.told = told
-        self.passed = passed
 
 
 @final
@@ -134,14 +124,11 @@ class TransactedCopies:
     def _put(self, queue: Queue, each: Held, ticket: Ticket) -> None:
         message = each.message
         self._publishing.put(queue, message, each.exchange, ticket, rerouted=each.rerouted)
-        # Of several copies one outcome is told, which need not be the worst.
-        alone = each.ticket is not None and len(each.queues) == 1
         self._waiting[ticket.token] = Posted(
             queue,
             queue.next_position - 1,
             each.ticket,
             told=message.flags & TOLD != 0,
-            passed=alone and message.flags & OUTCOMES != 0,
         )
 
     def presume(self, delivery: Delivery, outcome: Outcome) -> Outcome | None:
@@ -162,9 +149,6 @@ class TransactedCopies:
             ledger.transaction = 0
             return None
         self._tell(posted, outcome)
-        if posted.passed and outcome.kind != OutcomeKind.ACCEPTED:
-            self._settlement.conclude(delivery, AS_AUDITED[outcome.kind])
-            return ACCEPTED
         self._copies.hollow(queue, entry)
         delivery.message = entry.message
         self._presumed.append(delivery)
@@ -179,7 +163,7 @@ class TransactedCopies:
         if posted is None:
             return None
         self._tell(posted, outcome)
-        return ACCEPTED if posted.passed else outcome
+        return outcome
 
     def _tell(self, posted: Posted, outcome: Outcome) -> None:
         if posted.ticket is not None:

@@ -101,11 +101,7 @@ class Answers:
 
     def refuse(self, event: DeliveryReceived, refusal: Refusal) -> None:
         """A delivery has come to nothing; one that came settled is not told of."""
-        # Who is told in time may commit without it (4.4.4.1), but for what the transaction itself
-        # cannot do.
-        told = not event.settled and self.known.rejected
-        if not told or refusal.condition == Condition.NOT_IMPLEMENTED:
-            self.fail(event, refusal)
+        self.fail(event, refusal)
         if not event.settled:
             self.reject(event.delivery_id, refusal, event.tag if self._tells_tags else b"")
 

@@ -98,7 +98,7 @@ def test_a_transaction_of_another_connection_is_not_known():
     at.end()
 
 
-def test_who_knows_of_a_rejection_may_commit_the_rest():
+def test_what_is_rejected_is_told_and_fails_the_discharge():
     at = Controller(bridge_limits=BridgeLimits(transaction_octets_max=2000))
     txn_id = at.declares()
     sender = at.sender()
@@ -108,8 +108,8 @@ def test_who_knows_of_a_rejection_may_commit_the_rest():
     state = at.posts(at.sender("amq.direct/nobody"), txn_id)
     assert error_of(state.outcome) == "amqp:not-found"
     at.posts(sender, txn_id)
-    assert at.commits(txn_id) == ACCEPTED
-    assert at.depth() == 1
+    assert error_of(at.commits(txn_id)) == ROLLBACK
+    assert (at.depth(), at.ended()) == (0, [ROLLED_BACK])
     at.end()
 
 
@@ -199,7 +199,7 @@ def test_a_batch_is_in_the_transaction_as_a_whole_or_ends_it():
     at.end()
 
 
-def test_what_the_upstream_rejects_is_told_and_the_rest_committed():
+def test_what_the_upstream_rejects_is_told_and_fails_the_discharge():
     at = Controller()
     txn_id = at.declares()
     sender = at.sender("r")
@@ -210,11 +210,10 @@ def test_what_the_upstream_rejects_is_told_and_the_rest_committed():
     first, second = at.told()
     assert error_of(first.outcome) == "amqp:not-allowed"
     assert second == TransactionalState(txn_id=txn_id, outcome=ACCEPTED)
-    assert at.commits(txn_id) is None
-    assert branch.discharged == [False]
+    assert error_of(at.commits(txn_id)) == ROLLBACK
+    assert branch.discharged == [True]
     branch.work.on_discharged(None)
     at.hub.step()
-    assert at.told() == [ACCEPTED]
     at.end()
 
 
