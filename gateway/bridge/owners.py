@@ -165,7 +165,7 @@ class Owners:
     def delete(self, queue: Queue) -> None:
         """Delete it: its name, its subscriptions, and what is in it (`settlement`)."""
         line = self._topology.lines[queue.number]
-        unused = queue.users.links == 0
+        queue.users.links += 1  # for the last of its subscriptions may be the last that needs it
         if queue.owner is not None:
             owned = self._owned.get(queue.owner.owner_id())
             if owned is not None:
@@ -177,8 +177,7 @@ class Owners:
         line.cancel_all(Condition.RESOURCE_DELETED, f"queue {queue.name!r} was deleted")
         self._settlement.abandon(queue)
         self._topology.senders.on_deleted(QUEUE, queue.name)
-        if unused and not queue.clearing and queue.users.links == 0:
-            self._topology.forget_queue(queue)
+        self._settlement.let_go(queue)
 
     def _owned_by(self, owner: Owner) -> Owned:
         owner_id = owner.owner_id()

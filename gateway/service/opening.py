@@ -154,6 +154,7 @@ def recover(
     bridge.recover(recovered)
     for line in bridge.problems:
         log.error("recovery: {line}", line=line)
+    _tell_of_moved(bridge)
     if damaged:
         log.error("audit log: {line}", line=damaged)
     for other in other_files(settings.data_directory / AUDIT_FOLDER):
@@ -161,6 +162,25 @@ def recover(
     if settings.upstreams and not recovered.clean:
         recent = max(each.link_credit for each in settings.upstreams.values())
         upstreams.remember(LastLife(2 * recent).read(settings.data_directory / AUDIT_FOLDER))
+
+
+def _tell_of_moved(bridge: Bridge) -> None:
+    """What was kept here may be meant for an upstream only since the configuration is another."""
+    for host in bridge.hosts.values():
+        for queue in host.topology.queues.values():
+            placement = queue.placement
+            if placement is None or placement.spool or queue.depth == 0:
+                continue
+            log.warn(
+                "queue {name!r} of virtual host {host!r} lives at upstream {upstream}, and holds"
+                " {count} messages that were stored here: they are sent there. If they are meant"
+                " for clients of this gateway, put the old configuration back, and let them be"
+                " consumed first",
+                name=queue.name,
+                host=host.name,
+                upstream=placement.remote.name,
+                count=queue.depth,
+            )
 
 
 def _nameless(recovered: Recovered, log_directory: Path) -> dict[int, str]:

@@ -5,7 +5,8 @@ from support.books import books
 from support.face_1_0 import Hub, message
 
 from gateway.amqp_1_0 import _spec, events
-from gateway.audit.schema import Reason
+from gateway.audit.schema import Kind, Reason
+from gateway.wire.work import COPY, SHARE
 
 
 def declared(hub, kind, durable=False):
@@ -104,4 +105,20 @@ def test_a_node_may_go_with_the_link_that_sends_to_it(kind):
     told = {event.link: event.detach.error for event in client.take_all(events.DetachReceived)}
     assert told[sender] is None
     assert told[other].condition == "amqp:resource-deleted"
+    hub.end()
+
+
+@pytest.mark.parametrize("count", [3, SHARE // COPY + 1000], ids=["at once", "over several turns"])
+@pytest.mark.parametrize("kind", ["transient", "durable"])
+def test_what_a_queue_holds_ends_by_its_name_whoever_has_subscribed_to_it(kind, count):
+    hub = Hub()
+    hub.world.queue("q", durable=kind == "durable")
+    for _ in range(count):
+        hub.world.send(b"x", key="q", durable=kind == "durable")
+    hub.client().receiver("q", credit=0)
+    hub.step()
+    hub.host.declaring.delete_queue("q")
+    hub.step()
+    purged = [each for each in hub.world.blocks.records() if each.kind == Kind.PURGED]
+    assert [each.node for each in purged] == ["q"] * count
     hub.end()
