@@ -20,5 +20,5 @@ held_back       who waits to be confirmed, and for which limit
 tls/            TLS from PEM files, opened in pieces, for what that costs
 saslprep        names and passwords in one form
 backup, unfinished  copies of store and audit log, while they are used; one not done yet
-data_directory, late_segments, open_files, logs, log_queue, counts, stopping   the process
+data_directory, open_files, logs, log_queue, counts, stopping   the process
 """

@@ -12,6 +12,7 @@ files       what the settings name by path: certificates, keys and users
 exposed     what others on the machine can read of secrets and data
 rules       the access rules in force, as audit log, clients and operators are told of them
 changes     what counts from now on, as the audit log has it
+late_segments  the audit log as the store writes it, compared at the start with what is remembered
 heads       tells in the log how far the audit log is sealed
 admin       what the admin port shows and does of it
 form        whether the hot packages are compiled

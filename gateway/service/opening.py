@@ -18,9 +18,9 @@ from gateway.bridge.node_names import plain_host
 from gateway.bridge.unwritten import MUCH
 from gateway.config import Settings
 from gateway.net.data_directory import AUDIT_FOLDER
-from gateway.net.late_segments import LateSegments
 from gateway.net.upstreams.last_life import LastLife
 from gateway.net.upstreams.upstreams import Upstreams
+from gateway.service.late_segments import LateSegments
 from gateway.store.damage import in_short
 from gateway.store.interface import Recovered
 from gateway.store.sqlite import SqliteStore

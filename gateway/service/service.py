@@ -41,7 +41,6 @@ from gateway.net.kept_files import THREADS as FILE_THREADS
 from gateway.net.kept_files import KeptFiles, read_all
 from gateway.net.lag import LAG_INTERVAL_S, LagMeter, StallWatch
 from gateway.net.lag import LOOK_S as STALL_LOOK_S
-from gateway.net.late_segments import LateSegments
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.doubted import DoubtedClients
 from gateway.net.listening.first_octets import Ask
@@ -78,6 +77,7 @@ from gateway.service.form import form
 from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
 from gateway.service.giving_back import GivingBack, c_library, trim_of
 from gateway.service.heads import HeadLines
+from gateway.service.late_segments import LateSegments
 from gateway.service.opening import empty_bridge, recover, tell_of_log
 from gateway.service.rules import RulesInForce
 from gateway.store.sqlite import SqliteStore

@@ -15,9 +15,9 @@ from gateway.audit.seals import Head, head_in
 from gateway.audit.verify import WHOLE, verify
 from gateway.config import load
 from gateway.errors import ConfigurationError
-from gateway.net.late_segments import HEAD_FILE
 from gateway.service.files import check
 from gateway.service.heads import EVERY_MS, HeadLines
+from gateway.service.late_segments import HEAD_FILE
 
 KEY = "audit.signing_key_file"
 HEAD = Head("ab", 1, 100, 5, 1, "0" * 64)

@@ -16,7 +16,7 @@ from gateway.audit.seals import head_in
 from gateway.audit.segment import SegmentWriter
 from gateway.audit.verify import WHOLE, verify
 from gateway.errors import StoreError
-from gateway.net.late_segments import HEAD_FILE, LateSegments
+from gateway.service.late_segments import HEAD_FILE, LateSegments
 from gateway.store.database import Database
 from gateway.store.sqlite import SqliteStore
 from gateway.store.writes import TurnWriter
