@@ -18,7 +18,8 @@ from support.stores import Reactor, one_message, reopened, scratch
 from gateway.audit.records.log import AuditLog
 from gateway.audit.verify import WHOLE, verify
 from gateway.errors import StartupError
-from gateway.net.data_directory import LateSegments, open_store
+from gateway.net.data_directory import open_store
+from gateway.service.late_segments import LateSegments
 from gateway.store import committer, trouble
 from gateway.store.sqlite import SqliteStore
 from gateway.store.writes import TurnWriter

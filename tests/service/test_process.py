@@ -80,11 +80,16 @@ def test_memory_that_was_refused_to_others_ends_the_process(
     assert ("the gateway ends" in done.stderr) is ends
 
 
-def allow_more(gateway: GatewayProcess, octets: int) -> None:
-    """It may have so much more memory than it has by now."""
-    taken = re.search(r"VmSize:\s+(\d+) kB", Path(f"/proc/{gateway.pid}/status").read_text())
-    assert taken is not None
-    limit = (int(taken[1]) * 1024 + octets, resource.RLIM_INFINITY)
+def told(gateway: GatewayProcess, name: str) -> int:
+    """What the kernel tells of the process under `name`."""
+    found = re.search(rf"{name}:\s+(\d+)", Path(f"/proc/{gateway.pid}/status").read_text())
+    assert found is not None
+    return int(found[1])
+
+
+def allow_no_more(gateway: GatewayProcess) -> None:
+    """It gets no more memory than it has by now."""
+    limit = (told(gateway, "VmSize") * 1024, resource.RLIM_INFINITY)
     resource.prlimit(gateway.pid, resource.RLIMIT_AS, limit)
 
 
@@ -92,11 +97,12 @@ def test_whoever_logs_in_needs_no_new_thread(tmp_path: Path) -> None:
     users = tmp_path / "users.yaml"
     write_users(users, {"alice": make_user("secret", 4096)})
     with GatewayProcess(tmp_path, {"users_file": str(users)}) as gateway:
-        allow_more(gateway, 7_000_000)  # a thread wants more
+        before = told(gateway, "Threads")
         where = ("--port", str(gateway.amqp_port), "-p", "0-10", "--to", "q", "--create")
         given = ("--user", "alice", "--password-stdin")
         sent = gateway.tool("send", *where, *given, given="secret\n")
         assert (sent.returncode, sent.stderr) == (0, "")
+        assert told(gateway, "Threads") == before
 
 
 def test_memory_that_is_refused_ends_the_process_as_a_kill_does(tmp_path: Path) -> None:
@@ -106,7 +112,7 @@ def test_memory_that_is_refused_ends_the_process_as_a_kill_does(tmp_path: Path) 
     with gateway:
         where = ("--port", str(gateway.amqp_port), "-p", "0-10", "--to", "q", "--durable")
         assert gateway.tool("send", *where, "--create", "--count", "40").returncode == 0
-        allow_more(gateway, 0)
+        allow_no_more(gateway)
         sent = gateway.tool("send", *where, "--count", "20", "--body-file", str(large))
         assert sent.returncode == 1
         assert gateway.wait() == 70
