@@ -8,8 +8,8 @@ Many users who ask for that much have one such share between them, or a turn wou
 they are many: each has an equal part of it, as many as had to wait in the turn before, and when it
 is used up all of them wait. Who asks for less than a connection's share is not held up by them,
 but where very many begin at once: of a turn of `EVERYBODY` the rest is for the next, whoever it is
-of. Users are told apart by name: clients without a login are one. Who has not logged in yet has a
-share with its address (`net.listening.admission`), and all of those have much less.
+of. Users are told apart by name, clients without a login by their addresses. Who has not logged in
+yet has another share with its address (`net.listening.admission`), and all of those have much less.
 
 A step of a TLS handshake may alone be more than such a share, and cannot be done by halves. What an
 address has had too much it owes to the next turns, so that over time it has no more than its share.

@@ -6,14 +6,14 @@ from support.work import units_of
 from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.pump import Pump
 from gateway.net.turn_shares import TurnShare, TurnShares
-from gateway.wire.work import ALL_STRANGERS, ENDED, EVERYBODY, SHARE, STRANGERS, USER
+from gateway.wire.work import ALL_STRANGERS, ENDED, EVERYBODY, OCTETS_READ, SHARE, STRANGERS, USER
 
 CLIENTS = 3 * USER // SHARE
 
 
-def connected(net: Net, user: str) -> tuple[Pump, Wire, FakeFace]:
+def connected(net: Net, user: str, address: str = "192.0.2.1") -> tuple[Pump, Wire, FakeFace]:
     """A client that has opened."""
-    pump, wire = net.connect()
+    pump, wire = net.connect(address)
     pump.dataReceived(HEADER_0_10)
     face = net.faces[-1]
     face.peer.entered(user)
@@ -83,6 +83,25 @@ def greedy(shares: TurnShares, users: int, turn: int) -> list[int]:
             share.use(turn, SHARE)
             took[number] += SHARE
     return took
+
+
+def test_clients_without_a_login_are_told_apart_by_address() -> None:
+    net = a_net()
+    shares = [
+        connected(net, user, f"192.0.2.{address}")[0].turn_share
+        for user, address in (("anonymous", 1), ("anonymous", 1), ("anonymous", 2), ("alice", 2))
+    ]
+    assert shares[0] is shares[1]
+    assert len({id(share) for share in shares}) == 3
+    assert {share._all for share in shares if share is not None} == {net.turns.shares}
+
+
+def test_octets_are_work_whatever_they_are() -> None:
+    net = a_net()
+    pump, _, _ = connected(net, "alice")
+    few = units_of(lambda: pump.dataReceived(bytes(8_000)))
+    many = units_of(lambda: pump.dataReceived(bytes(64_000)))
+    assert many - few == 56_000 // OCTETS_READ
 
 
 def test_users_who_want_that_much_have_one_share_between_them() -> None:
@@ -226,15 +245,15 @@ def test_what_was_put_off_is_read_before_the_end_in_its_turn() -> None:
     net = a_net()
     clients = crowd(net)
     for pump, _, _ in clients:
-        pump.dataReceived(b"first;")
+        pump.dataReceived(b"1st;")
     last, _, face = clients[-1]
-    last.dataReceived(b"second")
+    last.dataReceived(b"2nd")
     last.connectionLost()
     assert face.received == b""
     assert face.log == []
     for _ in range(4):
         assert units_of(net.turns.end_now) <= USER + ENDED
-    assert face.received == b"first;second"
+    assert face.received == b"1st;2nd"
     assert face.log == ["eof"]
 
 

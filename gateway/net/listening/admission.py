@@ -48,12 +48,14 @@ class Callers:
         entering: those that are heard and have not opened, but for those that lent their place on.
         waiting: what lets those in that are not heard yet, by their numbers, in their order.
         turn_share: what those that have not opened may have done in one turn.
+        nameless_share: what those may that have, without a login.
     """
 
-    __slots__ = ("connections", "ending", "entering", "turn_share", "waiting")
+    __slots__ = ("connections", "ending", "entering", "nameless_share", "turn_share", "waiting")
 
-    def __init__(self, strangers: TurnShares) -> None:
+    def __init__(self, strangers: TurnShares, users: TurnShares) -> None:
         self.turn_share = TurnShare(strangers)
+        self.nameless_share = TurnShare(users)
         self.connections = 0
         self.ending = 0
         self.entering: set[int] = set()
@@ -69,6 +71,7 @@ class Admission:
         counts: NetCounts,
         in_turn: Callable[[Callable[[], None]], object],
         strangers: TurnShares,
+        users: TurnShares,
         *,
         per_address_max: int,
         entering_max: int,
@@ -76,6 +79,7 @@ class Admission:
         self._counts = counts
         self._in_turn = in_turn
         self._strangers = strangers
+        self._users = users
         self._per_address_max = per_address_max
         self._entering_max = entering_max
         self._callers: dict[str, Callers] = {}
@@ -85,7 +89,7 @@ class Admission:
         name = share_of(address)
         callers = self._callers.get(name)
         if callers is None:
-            callers = Callers(self._strangers)
+            callers = Callers(self._strangers, self._users)
         elif self._is_full(callers):
             self._counts.refused["address_limit"] += 1
             return False
@@ -101,6 +105,10 @@ class Admission:
     def turn_share(self, address: str) -> TurnShare:
         """That of the connections of an address that have not opened."""
         return self._callers[share_of(address)].turn_share
+
+    def nameless_share(self, address: str) -> TurnShare:
+        """That of those of an address that have, without a login: nothing else tells them apart."""
+        return self._callers[share_of(address)].nameless_share
 
     def enter(self, address: str, number: int, let_in: Callable[[], None]) -> bool:
         """Connection `number` wants to be heard; `False`: it is let in when its turn comes."""

@@ -87,6 +87,7 @@ class Door:
             counts,
             lambda let_in: later.callLater(0, let_in),
             turns.strangers,
+            turns.shares,
             per_address_max=connections_per_address_max,
             entering_max=entering_per_address_max,
         )
@@ -255,7 +256,12 @@ class Door:
         if not pump.entered:
             pump.entered = True
             pump.patience = None
-            pump.turn_share = self.turns.shares.of(user)
+            nameless = user == self.authentication.anonymous_name
+            pump.turn_share = (
+                self._admission.nameless_share(pump.address)
+                if nameless
+                else self.turns.shares.of(user)
+            )
             self._admission.entered(pump.address, pump.connection_id)
 
     def begin_tls(self, pump: Pump, deadline_ms: int, rest: bytes) -> None:

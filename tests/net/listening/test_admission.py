@@ -19,6 +19,7 @@ class Gate:
             self.counts,
             self.at_once,
             TurnShares(),
+            TurnShares(),
             per_address_max=per_address,
             entering_max=entering,
         )
