@@ -16,7 +16,7 @@ from gateway.errors import DecodeError
 from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader
 from gateway.wire.limits import Limits
-from gateway.wire.work import ARGUMENT, WORK
+from gateway.wire.work import ARGUMENT, CONTROL, WORK
 
 
 @final
@@ -77,4 +77,4 @@ class ControlReader:
         except DecodeError as error:
             raise FramingError(f"a control cannot be decoded: {error}") from error
         finally:
-            WORK.units += ARGUMENT * reader.elements
+            WORK.units += CONTROL + ARGUMENT * reader.elements

@@ -31,7 +31,7 @@ from gateway.net.tls.files import name_in
 from gateway.net.transport import Layer, Transport
 from gateway.net.turn_shares import TurnShare
 from gateway.net.turns import TurnLoop
-from gateway.wire.work import ENDED, OCTETS_READ, WORK
+from gateway.wire.work import BEGUN, ENDED, OCTETS_READ, READING, WORK
 
 LINGER_MS: Final = 2000  # how long a peer has to read our last octets and close
 FLUSH_MS: Final = 10_000  # how long it has to take what is still unwritten
@@ -105,6 +105,8 @@ class Pump(TwistedProtocol):
 
     def connectionMade(self) -> None:
         """Begin."""
+        WORK.units += BEGUN
+        self._has_cost(BEGUN)
         self.around.turns.attach(self.face, self)
         self.transport.setTcpNoDelay(True)
         keep_alive(self.transport)
@@ -159,7 +161,7 @@ class Pump(TwistedProtocol):
         turns = self.around.turns
         began_ms = self.around.now_ms()
         units = WORK.units
-        WORK.units += len(data) // OCTETS_READ
+        WORK.units += READING + len(data) // OCTETS_READ
         try:
             face.receive_data(data, began_ms)
         except Exception as error:

@@ -21,6 +21,7 @@ from mypy_extensions import i64 as int64
 from gateway.errors import TooMuchWorkError
 
 # Primitives, in units.
+READING: Final = 300  # there is something to read on a connection, beside its octets
 READ: Final = 10  # a frame is taken apart, whatever it is and whoever it is for
 COUNTED: Final = 20  # a queue is counted for the metrics, or by name
 TOLD: Final = 1000  # an operator is told of a connection or a subscription
@@ -30,7 +31,7 @@ ANSWERED: Final = 1000  # an answer that was gathered is begun
 CHECKPOINT: Final = 20  # the audit log is told what a queue, a subscription or an exchange has
 COMMAND: Final = 200  # a command of any kind but a transfer: taken apart, carried out, answered
 FLUSHED: Final = 100  # a message.flush is over: told, mostly not in the order of the commands
-CONTROL: Final = 15  # a control of a 0-10 session, or what is answered by rule, beside its ranges
+CONTROL: Final = 20  # a control of 0-10 is taken apart, and carried out beside its ranges, each
 FRAME: Final = 100  # a begin, attach, detach or end of 1.0 is taken apart, before it is a command
 STATE: Final = 25  # a flow or a disposition of 1.0 is taken apart
 UNSETTLED: Final = 20  # a delivery of an attach's unsettled map is taken apart
@@ -48,7 +49,7 @@ LINK: Final = 80  # a subscription or a link ends, beside its deliveries
 MATCH: Final = 3  # a binding is looked at by exchange.bound, a header or an argument by a router
 STEP: Final = 2  # a word of a routing key meets a node of the bindings' tree, or one of a rule's
 PART: Final = 5  # a part of a selector
-CHARACTER: Final = 4  # of a selector that is read
+CHARACTER: Final = 12  # of a selector that is read
 CROSSING: Final = 100  # a message is translated, beside the values in it
 ELEMENT: Final = 5  # a value in a list, map or array is decoded
 ARGUMENT: Final = 20  # and kept with its command or frame: objects in memory that is new
@@ -60,12 +61,13 @@ TLS_KEY_UPDATE: Final = 900  # and brings new keys, and is answered with ours
 TLS_STEP: Final = 400  # one of a handshake, at least: certificates may be shown in it
 TLS_HANDSHAKE: Final = 25_000  # a handshake, at least: its keys are agreed on, and our key signs
 TLS_ENDED: Final = 2000  # a connection of TLS is over, beside its transport and what it was for
+BEGUN: Final = 6000  # a connection has come: it is accepted, placed, and gets its faces
 ENDED: Final = 2000  # a connection is over, beside what it had
 RULE: Final = 5  # an access rule is looked at, beside what its patterns are tried with
 
 # How many for one unit.
-CHARACTERS_SEARCHED: Final = 16  # of a text that a selector or a rule searches or compares
-CHARACTERS_TRIED: Final = 64  # of such a text, by those of a pattern with wildcards
+CHARACTERS_SEARCHED: Final = 8  # of a text that a selector or a rule searches or compares
+CHARACTERS_TRIED: Final = 32  # of such a text, by those of a pattern with wildcards
 OCTETS_READ: Final = 8  # taken from a transport: copied, digested and kept, whatever they are
 OCTETS_COPIED: Final = 64  # of an answer
 OCTETS_SENT: Final = 32  # of a message that is delivered: digested, framed, written

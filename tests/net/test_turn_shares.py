@@ -6,7 +6,16 @@ from support.work import units_of
 from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.pump import Pump
 from gateway.net.turn_shares import TurnShare, TurnShares
-from gateway.wire.work import ALL_STRANGERS, ENDED, EVERYBODY, OCTETS_READ, SHARE, STRANGERS, USER
+from gateway.wire.work import (
+    ALL_STRANGERS,
+    ENDED,
+    EVERYBODY,
+    OCTETS_READ,
+    READING,
+    SHARE,
+    STRANGERS,
+    USER,
+)
 
 CLIENTS = 3 * USER // SHARE
 
@@ -224,7 +233,7 @@ def test_what_they_send_is_read_when_it_is_their_turn_and_nobody_elses_waits() -
     assert len(paused) == CLIENTS - len(read)
     turns = 0
     while len(read) < CLIENTS:
-        assert units_of(net.turns.end_now) <= USER
+        assert units_of(net.turns.end_now) <= USER + READING * (CLIENTS // 3)
         read = [face for _, _, face in clients if face.received]
         turns += 1
     assert turns == 2
@@ -252,7 +261,7 @@ def test_what_was_put_off_is_read_before_the_end_in_its_turn() -> None:
     assert face.received == b""
     assert face.log == []
     for _ in range(4):
-        assert units_of(net.turns.end_now) <= USER + ENDED
+        assert units_of(net.turns.end_now) <= USER + ENDED + READING * (CLIENTS // 3)
     assert face.received == b"1st;2nd"
     assert face.log == ["eof"]
 
@@ -329,7 +338,7 @@ def test_who_has_not_opened_has_a_small_share_with_its_address() -> None:
     other, _ = net.connect("192.0.2.2")
     for pump, _ in strangers:
         pump.dataReceived(HEADER_0_10)
-        net.faces[-1].units = STRANGERS // 2
+        net.faces[-1].units = STRANGERS // 2 - READING
     other.dataReceived(HEADER_0_10)
     net.turn()
     faces = net.faces[:4]

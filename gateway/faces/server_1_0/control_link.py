@@ -42,6 +42,7 @@ from gateway.faces.safe_with import SafeWith
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.server_1_0.unsettled import ClientTransaction
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
+from gateway.wire.work import COMMAND, WORK
 
 CAPABILITIES: Final = [
     _spec.TXN_LOCAL,
@@ -94,6 +95,7 @@ class ControlLink:
 
     def on_delivery(self, event: DeliveryReceived) -> None:
         """A declare, a discharge, or what is neither."""
+        WORK.units += COMMAND
         if event.settled:
             # Whoever settles does not hear the outcome (4.2).
             self.terminate(ILLEGAL_STATE, "a settled delivery to a coordinator")
