@@ -273,9 +273,9 @@ ATTACKS = (
     ),
     Attack("queries of 960 KB", _queries(BLOB), 500, 20, units_max=24 * SHARE),
     Attack("queries of lists of voids", _queries(VOIDS), 5_000, 100, units_max=8 * SHARE),
-    Attack("arguments of 960,000 voids", refused_arguments, 50, 2, units_max=SHARE),
+    Attack("arguments of 960,000 voids", refused_arguments, 50, 2, units_max=7 * SHARE),
     Attack("selectors over large properties", selectors, 50, 5, units_max=400 * SHARE),
-    Attack("selectors of bindings", binding_selectors, 500, 50, units_max=100 * SHARE),
+    Attack("selectors of bindings", binding_selectors, 500, 50, units_max=200 * SHARE),
     Attack("subjects of 100,000 words", long_keys, 50, 3, units_max=40 * SHARE),
     Attack(
         "subjects of 2,000,000 words, by rules",
@@ -284,7 +284,7 @@ ATTACKS = (
         2,
         config={"access": {"file": "rules.yaml"}},
         prepare=write_rules,
-        units_max=100 * SHARE,
+        units_max=150 * SHARE,
         units_min=4 * VERB,
     ),
     Attack(
@@ -298,6 +298,6 @@ ATTACKS = (
         units_min=500 * 1_000 * RULE,
     ),
     Attack("lists of 4,000,000 nulls", long_lists, 5, 1, units_max=40 * SHARE, kept_max=64 * 2**20),
-    Attack("structs that nobody knows", structs, 20, 2, units_max=SHARE),
+    Attack("structs that nobody knows", structs, 20, 2, units_max=7 * SHARE),
     Attack("filters", filters, 20, 1, units_max=100 * SHARE, kept_max=64 * 2**20),
 )

@@ -296,7 +296,7 @@ ATTACKS = (
         10,
         config={"anonymous": True, "users_file": "users.yaml"},
         prepare=write_mallory,
-        units_max=30 * SHARE,
+        units_max=50 * SHARE,
     ),
     Attack("a purge", _emptied(spec.QueuePurge(queue="q")), 100_000, 5_000, units_max=20 * SHARE),
     Attack(
@@ -326,6 +326,6 @@ ATTACKS = (
     Attack("dispositions of all deliveries", dispositions, 20_000, 200, units_max=500 * SHARE),
     Attack("what a connection leaves behind", left_behind, 250, 20, units_max=60 * SHARE),
     Attack("records of messages that no queue takes", unrouted, 500_000, 20_000),
-    Attack("floods of tiny frames", floods, 64, 4, units_max=400 * SHARE),
+    Attack("floods of tiny frames", floods, 64, 4, units_max=600 * SHARE),
     Attack("subscriptions of one connection", sessions, 50, 2, units_max=40 * SHARE),
 )
