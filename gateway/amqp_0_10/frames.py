@@ -21,7 +21,7 @@ from gateway.amqp_0_10.types import Command, Control
 from gateway.amqp_0_10.unfinished import ANSWERS, FRAMES, Rest, Unfinished
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
-from gateway.wire.work import OCTETS_SENT, WORK
+from gateway.wire.work import OCTETS_COPIED, OCTETS_SENT, WORK
 
 PROTOCOL_HEADER: Final = b"AMQP\x01\x01\x00\x0a"
 FRAME_HEADER_SIZE: Final = 12
@@ -345,6 +345,7 @@ class SegmentBuffer:
 
     def take(self) -> bytes:
         """Its octets, behind what it came behind; then forgotten. Also of an unfinished one."""
+        WORK.units += self.size // OCTETS_COPIED
         octets = self._octets.getvalue()
         self._octets = BytesIO()
         self.size = 0

@@ -69,7 +69,7 @@ RULE: Final = 5  # an access rule is looked at, beside what its patterns are tri
 CHARACTERS_SEARCHED: Final = 8  # of a text that a selector or a rule searches or compares
 CHARACTERS_TRIED: Final = 32  # of such a text, by those of a pattern with wildcards
 OCTETS_READ: Final = 8  # taken from a transport: copied, digested and kept, whatever they are
-OCTETS_COPIED: Final = 64  # of an answer
+OCTETS_COPIED: Final = 64  # of an answer; of what came in several frames, when it is over
 OCTETS_SENT: Final = 32  # of a message that is delivered: digested, framed, written
 OCTETS_OPENED: Final = 128  # of what came by TLS
 

@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import drive_0_10 as drive
 from support.rules import rule
+from support.work import units_of
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.errors import FramingError
 from gateway.amqp_0_10.frames import FrameParser, FrameWriter, SegmentBuffer, read_command_head
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader
+from gateway.wire.work import OCTETS_COPIED
 
 
 def parsed(parser: FrameParser, octets: bytes, limit: int = 65535) -> list[tuple]:
@@ -131,3 +133,10 @@ def test_a_segment_that_comes_behind_other_octets_is_one_with_them() -> None:
     assert segment.size == 4
     assert segment.take() == b"headerbody"
     assert segment.take() == b""
+
+
+def test_a_segment_of_several_frames_is_work_by_its_octets_when_it_is_whole() -> None:
+    segment = SegmentBuffer()
+    segment.add(2, bytes(64_000))
+    segment.add(1, bytes(64_000))
+    assert units_of(segment.take) == 128_000 // OCTETS_COPIED

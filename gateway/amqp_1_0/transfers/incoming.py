@@ -9,6 +9,7 @@ from gateway.amqp_1_0._spec import DeliveryState, TransactionalState, Transfer
 from gateway.amqp_1_0.carrier import Carrier
 from gateway.amqp_1_0.errors import LinkFieldError
 from gateway.amqp_1_0.weighing import weigh_state
+from gateway.wire.work import OCTETS_COPIED, WORK
 
 NO_DELIVERY: Final = -1
 UNNUMBERED: Final = -2  # a delivery that came without its delivery-id
@@ -141,6 +142,7 @@ class Incoming:
         partial = self.partial
         if partial is not None:
             self.partial = None
+            WORK.units += partial.size // OCTETS_COPIED
             self._carrier.account.give(partial.kept)
 
     def takes_up(self, tag: bytes) -> bool:

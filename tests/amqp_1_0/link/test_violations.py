@@ -4,9 +4,11 @@ import pytest
 from support.frames_1_0 import octets_of, read_frames
 from support.pair_1_0 import T0, Pair, sending
 from support.rules import rule
+from support.work import units_of
 
 from gateway.amqp_1_0 import _spec, events
 from gateway.wire.limits import Limits
+from gateway.wire.work import OCTETS_COPIED
 
 FLOW = {"next_incoming_id": 0, "incoming_window": 9, "next_outgoing_id": 0, "outgoing_window": 9}
 
@@ -237,6 +239,16 @@ def test_a_session_failed_before_our_begin_is_begun_and_ended():
     found[0].session.send_begin()
     sent = [type(p).__name__ for _, p in read_frames(pair.server.data_to_send())]
     assert sent == ["Begin", "End"]
+
+
+@pytest.mark.parametrize("aborted", [True, False])
+def test_a_delivery_of_several_transfers_is_work_by_its_octets_when_it_is_over(aborted):
+    def units(octets):
+        pair, _, _ = sending()
+        pair.feed(transfer(bytes(octets), more=True))
+        return units_of(lambda: pair.feed(transfer(b"", aborted=aborted)))
+
+    assert units(60_000) - units(0) == 60_000 // OCTETS_COPIED
 
 
 def test_unfinished_deliveries_of_all_links_together_are_bounded():
