@@ -75,7 +75,7 @@ OCTETS_OPENED: Final = 128  # of what came by TLS
 
 # Limits, in units.
 SHARE: Final = 50_000  # of one connection, and of dispatching, in one turn: 1 ms, pure 5
-USER: Final = 10 * SHARE  # of one user, or those who want that much, in one turn: 10 ms, pure 50
+USER: Final = 5 * SHARE  # of one user, or those who want that much, in one turn: 5 ms, pure 25
 EVERYBODY: Final = 2 * USER  # of all users in one turn, whatever each of them asks for
 STRANGERS: Final = 2 * SHARE  # of those of one address that have not logged in, in one turn
 ALL_STRANGERS: Final = 4 * STRANGERS  # of all that have not

@@ -103,7 +103,7 @@ def test_what_a_piece_held_is_passed_on_as_one(net: Net) -> None:
 
 
 def test_the_connections_of_one_user_have_one_share_and_nobody_else_waits(net: Net) -> None:
-    alices = [client(net) for _ in range(USER // MOST + 1)]
+    alices = [client(net) for _ in range(-(-USER // MOST) + 1)]
     alices_faces = net.faces[-len(alices) :]
     bob = client(net, "bob")
     for each in alices:
