@@ -255,7 +255,24 @@ def floods(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
                 clients.append((client, client.connection.data_to_send()))
             else:
                 clients.append((client, HEARTBEAT))
-    with ThreadPoolExecutor(count) as pool:
+    return _flooding(clients)
+
+
+def nameless(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Clients of one address, none of which has logged in, that send heartbeats without end."""
+    return _flooding(
+        [
+            (
+                Raw010(gateway.amqp_port, patience_s=120, address=ELSEWHERE).log_in(),
+                HEARTBEAT,
+            )
+            for _ in range(count)
+        ]
+    )
+
+
+def _flooding(clients: Sequence[tuple[Raw, bytes]]) -> Sequence[Raw]:
+    with ThreadPoolExecutor(len(clients)) as pool:
         for done in [pool.submit(_flood, *each) for each in clients]:
             done.result()
     return [client for client, _frame in clients]
@@ -267,6 +284,7 @@ def _flood(client: Raw, frame: bytes) -> None:
         client.say(many)
 
 
+ELSEWHERE = "127.0.0.2"
 FLOOD_READS = 64
 EMPTY = bytes.fromhex("0000000802000000")
 HEARTBEAT = bytes.fromhex("0f0000100000000000000000010a0000")
@@ -327,5 +345,6 @@ ATTACKS = (
     Attack("what a connection leaves behind", left_behind, 250, 20, units_max=60 * SHARE),
     Attack("records of messages that no queue takes", unrouted, 500_000, 20_000),
     Attack("floods of tiny frames", floods, 64, 4, units_max=600 * SHARE),
+    Attack("floods of heartbeats of one address", nameless, 200, 4, units_max=800 * SHARE),
     Attack("subscriptions of one connection", sessions, 50, 2, units_max=40 * SHARE),
 )
