@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from gateway.faces.features import Feature
+from gateway.message import Condition
 from gateway.permissions.actions import Action
 
 
@@ -22,10 +23,12 @@ class FaceCounts:
         "connections_closed",
         "connections_opened",
         "links_closed",
+        "links_ended_for",
         "links_failed",
         "links_opened",
         "protocol_errors",
         "sessions_closed",
+        "sessions_ended_for",
         "sessions_failed",
         "sessions_opened",
         "transactions_declared",
@@ -42,8 +45,11 @@ class FaceCounts:
         self.links_opened = [0, 0]  # 0-10: subscriptions
         self.links_closed = [0, 0]
         self.protocol_errors = [0, 0]  # each ended a connection
-        self.sessions_failed = [0, 0]  # ended for an error, and their connections went on
+        self.sessions_failed = [0, 0]  # broke the protocol, and their connections went on
         self.links_failed = [0, 0]
+        # Ended or refused by the gateway for what was asked or happened, by condition.
+        self.sessions_ended_for = [[0 for _ in Condition] for _ in range(2)]
+        self.links_ended_for = [[0 for _ in Condition] for _ in range(2)]
         self.authentication_failures = [0, 0]
         self.access_refused = [0 for _ in Action]  # by action
         self.transactions_declared = 0  # by 1.0 clients

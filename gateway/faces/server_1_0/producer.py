@@ -31,6 +31,7 @@ from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Node
 from gateway.translate.batch import BATCH_FORMAT, messages_in
+from gateway.translate.conditions import from_symbol
 
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
 REJECT_UNROUTABLE: Final = "REJECT_UNROUTABLE"
@@ -327,6 +328,7 @@ class Producer:
 
     def on_unanswerable(self, error: Error) -> None:
         """No outcome says it, or none that the source knows: the link has to tell (3.2.1, 4.2)."""
+        self._client.on_link_refused(from_symbol(error.condition))
         self.link.send_detach(error=error)
         self._holder.forget_producer(self)
 
@@ -396,6 +398,7 @@ class Producer:
         """Its node was deleted: detach when the last outcome has been told."""
         refusal = Refusal(condition, description)
         self._client.uses.on_refused(refusal)
+        self._client.on_link_refused(condition)
         self._error = error_of(refusal)
         self._leaving = True
         self._leave()
