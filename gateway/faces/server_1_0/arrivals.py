@@ -11,7 +11,7 @@ from gateway.faces.access.publish_access import reason_of
 from gateway.faces.client import Client
 from gateway.faces.server_1_0.node_access import message_refusal
 from gateway.message import Condition, Message, Refusal
-from gateway.translate.addresses import Capability, Node, resolve
+from gateway.translate.addresses import Node, capability_in, resolve
 from gateway.translate.facts import (
     Arrival,
     arrival_1_0,
@@ -55,7 +55,7 @@ class Arrivals:
         node = self._node
         if node is None:
             to = arrival.to or ""
-            node = resolve(to, Capability.ANY, self._client.nodes)
+            node = resolve(to, capability_in(payload, arrival.body_at), self._client.nodes)
             if node is None:
                 denied = self._client.publish_access.lost_refusal(to)
                 reason = Reason.NOT_FOUND if denied is None else reason_of(denied)
