@@ -49,6 +49,7 @@ class Arrivals:
         except DecodeError as error:
             self.record_unread(payload, message_format, Reason.UNDECODABLE)
             return undecodable(error)
+        payload = arrival.in_order or payload
         if not self._client.may_claim(arrival):
             self._record(payload, arrival, message_format, Reason.WRONG_USER)
             return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
@@ -112,7 +113,7 @@ class Arrivals:
         It may have come in part only, or be no message.
         """
         arrival = from_foreign(payload) if message_format else in_part(payload)
-        self._record(payload, arrival, message_format, reason)
+        self._record(arrival.in_order or payload, arrival, message_format, reason)
 
     def record_rest(self, messages: list[Message]) -> None:
         """What another message of their batch keeps from being published."""
