@@ -113,6 +113,10 @@ METRICS: Final = (
         "scope",
         "error",
     ),
+    _counter(
+        "gateway_user_ids_unchecked_total",
+        "Messages with a user-id that nobody could check: of clients without a login.",
+    ),
     _gauge("gateway_sessions", "Sessions that are attached.", "protocol"),
     _counter("gateway_sessions_opened_total", "Sessions that were attached.", "protocol"),
     _gauge("gateway_links", "Links (1.0) and subscriptions (0-10).", "protocol"),

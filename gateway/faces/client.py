@@ -165,7 +165,16 @@ class Client:
             if claimed and not self._is_own(claimed):
                 self.publish_access.deny_claim(claimed.decode("utf-8", "replace"))
                 return False
+        if not self.authenticated:
+            self._count_unchecked(arrival)
         return True
+
+    def _count_unchecked(self, arrival: Arrival) -> None:
+        """Without a login nobody can check a user-id, other than what it is called itself."""
+        own = (b"", self.identity.encode())
+        claims = (arrival.user_id, *(arrival.more_user_ids or ()))
+        if any([claimed not in own for claimed in claims]):
+            self.settings.counts.user_ids_unchecked += 1
 
     def _is_own(self, user_id: bytes) -> bool:
         """Where users log in, without a login one is none of them."""

@@ -35,6 +35,7 @@ class FaceCounts:
         "transactions_discharged",
         "transactions_refused",
         "unsupported",
+        "user_ids_unchecked",
     )
 
     def __init__(self) -> None:
@@ -56,4 +57,5 @@ class FaceCounts:
         self.transactions_discharged = 0  # or rolled back with their control links
         self.transactions_refused = 0  # beyond the limit
         self.arguments_ignored = 0  # of declare, bind and subscribe: kept, without effect
+        self.user_ids_unchecked = 0  # messages of clients without a login that say a user
         self.unsupported = [0 for _ in Feature]  # uses of what is not offered, by feature

@@ -162,6 +162,7 @@ def _clients(sources: Sources) -> dict[str, Reader]:
         ),
         "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
         "gateway_session_errors_total": lambda: _session_errors(faces),
+        "gateway_user_ids_unchecked_total": lambda: _one(faces.user_ids_unchecked),
         "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
         "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
         "gateway_links": lambda: _gap(faces.links_opened, faces.links_closed),
