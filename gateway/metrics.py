@@ -107,9 +107,15 @@ METRICS: Final = (
     ),
     _counter(
         "gateway_session_errors_total",
-        "Sessions ended and links detached for errors of clients whose connections went on.",
+        "Sessions ended, and links refused or detached, by the gateway; connections went on. "
+        "`error`: the condition that the client was told, or `protocol`: it broke its protocol.",
         "protocol",
         "scope",
+        "error",
+    ),
+    _counter(
+        "gateway_user_ids_unchecked_total",
+        "Messages with a user-id that nobody could check: of clients without a login.",
     ),
     _gauge("gateway_sessions", "Sessions that are attached.", "protocol"),
     _counter("gateway_sessions_opened_total", "Sessions that were attached.", "protocol"),

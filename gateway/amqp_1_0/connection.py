@@ -325,6 +325,7 @@ class Connection:
             reader.pos = pos + 4
             reader.end = pos + needed
             reader.elements = 0
+            reader.keys = 0
             self._pos = pos + needed
             self._frames += 1
             self._receive_frame(reader, events)

@@ -97,6 +97,31 @@ def scan(payload: bytes) -> Sections:
     return found
 
 
+def footer_last(payload: bytes) -> bytes:
+    """A message's octets with its footer behind the body; b"" if it is there, or not one footer.
+
+    rhea writes it in front of the body (3.2 has it last). Nothing but its place changes.
+
+    Raises:
+        DecodeError: not a sequence of sections.
+    """
+    reader = Reader(payload)
+    start = ABSENT
+    end = ABSENT
+    while reader.pos < reader.end:
+        at: int = reader.pos
+        code = fields.read_descriptor(reader, _spec.SYMBOLS)
+        types.skip(reader)
+        if code == _spec.FOOTER:
+            if start != ABSENT:
+                return b""
+            start = at
+            end = reader.pos
+    if start == ABSENT or end == len(payload):
+        return b""
+    return payload[:start] + payload[end:] + payload[start:end]
+
+
 def _skip_section(reader: Reader, code: int) -> None:
     pos = reader.need(1)
     constructor: int = reader.buf[pos]

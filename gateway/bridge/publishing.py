@@ -100,7 +100,7 @@ class Publishing:
         full = _first_full(queues, message)
         if full is not None:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
-            return _refused(f"queue {full.name!r} is full")
+            return _refused(full.why_full())
         if transaction is not None:
             refusal = self._join(transaction, queues, message)
             if refusal is not None:
@@ -200,7 +200,7 @@ class Publishing:
         full = _first_full(queues, message)
         if full is not None:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
-            return _refused(f"queue {full.name!r} is full")
+            return _refused(full.why_full())
         if transaction is not None and queues:
             refusal = self._join(transaction, queues, message)
             if refusal is not None:

@@ -284,7 +284,7 @@ def deleted(held: Held) -> Refusal:
 
 def full(queue: Queue) -> Refusal:
     """Why a commit fails: that queue has no room."""
-    return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, f"queue {queue.name!r} is full{UNDONE}")
+    return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, queue.why_full() + UNDONE)
 
 
 def hold(held: Held, pressure: Pressure) -> None:

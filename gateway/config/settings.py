@@ -107,8 +107,9 @@ class LimitSettings(Section):
     transactions: Count = 100
     """1.0 transactions of one connection that are not discharged."""
     elements: Annotated[int, Field(ge=100, le=10_000_000)] = 10_000
-    """Values in the lists, maps and arrays of one command or message, together: a command with more
-    is refused, a body with more crosses unread. Each takes a microsecond or two to translate."""
+    """Values in the lists, maps and arrays of one command or message, together, an entry of a map
+    counted once: a command with more is refused, a body with more crosses unread, a counted loss.
+    Each takes a microsecond or two to translate."""
     connection_size: Annotated[int, *size("1MiB", "4GiB")] = 128 * 1024 * 1024
     """Octets that are kept for one connection: what has come of frames, commands and messages that
     are not whole, what waits, what is known of sessions and links; at least two messages."""

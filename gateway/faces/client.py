@@ -22,7 +22,7 @@ from gateway.faces.host_nodes import HostNodes
 from gateway.faces.leaving import GONE
 from gateway.faces.room import Room
 from gateway.faces.visit import Visit
-from gateway.message import Encoding, Refusal
+from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.context import Context
 from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
@@ -165,7 +165,16 @@ class Client:
             if claimed and not self._is_own(claimed):
                 self.publish_access.deny_claim(claimed.decode("utf-8", "replace"))
                 return False
+        if not self.authenticated:
+            self._count_unchecked(arrival)
         return True
+
+    def _count_unchecked(self, arrival: Arrival) -> None:
+        """Without a login nobody can check a user-id, other than what it is called itself."""
+        own = (b"", self.identity.encode())
+        claims = (arrival.user_id, *(arrival.more_user_ids or ()))
+        if any([claimed not in own for claimed in claims]):
+            self.settings.counts.user_ids_unchecked += 1
 
     def _is_own(self, user_id: bytes) -> bool:
         """Where users log in, without a login one is none of them."""
@@ -294,6 +303,14 @@ class Client:
         ended = counts.sessions_failed if link is None else counts.links_failed
         ended[self._protocol] += 1
         self.visit.broke("session" if link is None else f"link {link!r}", problem)
+
+    def on_session_refused(self, condition: Condition) -> None:
+        """The gateway ends a session of its for what it asked, or what happened."""
+        self.settings.counts.sessions_ended_for[self._protocol][condition] += 1
+
+    def on_link_refused(self, condition: Condition) -> None:
+        """The same of a link, also of one that is refused at once."""
+        self.settings.counts.links_ended_for[self._protocol][condition] += 1
 
     def on_session_attached(self, session: int) -> None:
         """A session of that name in the audit log has begun."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, final
 
+from gateway.amqp_1_0 import sections, types
+from gateway.errors import DecodeError
 from gateway.translate.context import Nodes
 from gateway.translate.mapping_rows import number
 
@@ -20,6 +22,10 @@ EXCHANGE_KEY: Final = number("addresses.exchange-key")
 TOPIC_NAME: Final = number("addresses.topic-name")
 
 TOPIC_EXCHANGE: Final = "amq.topic"
+# Of what kind a JMS client knows the node in `to`: 0 and 2 are queues.
+JMS_DEST: Final = "x-opt-jms-dest"
+_JMS_DEST_OCTETS: Final = JMS_DEST.encode()
+_JMS_TOPICS: Final = (1, 3)
 
 
 class Capability(IntEnum):
@@ -69,6 +75,34 @@ def resolve(address: str, capability: Capability, nodes: Nodes) -> Node | None:
         if capability == Capability.TOPIC and nodes.is_exchange(TOPIC_EXCHANGE):
             return Node(exchange=TOPIC_EXCHANGE, key=address, row=TOPIC_NAME)
     return None
+
+
+def resolve_target(address: str, capability: Capability, nodes: Nodes) -> Node | None:
+    """The node that the address of a sender's target names; `None` if there is none.
+
+    `queue` settles which node is meant where two have the name, and keeps nobody from EXCHANGE/KEY:
+    JMS clients say it of each address that they answer to.
+    """
+    node = resolve(address, capability, nodes)
+    if node is None and capability == Capability.QUEUE:
+        other = resolve(address, Capability.ANY, nodes)
+        if other is not None and other.row == EXCHANGE_KEY:
+            return other
+    return node
+
+
+def capability_in(payload: bytes, body_at: int) -> Capability:
+    """What a 1.0 message asks the node in its `to` to be, by the annotation of JMS clients."""
+    if payload.find(_JMS_DEST_OCTETS, 0, body_at) < 0:
+        return Capability.ANY
+    try:
+        annotations = sections.annotations(payload, sections.scan(payload).message_annotations)
+    except DecodeError:
+        return Capability.ANY
+    for key, value in annotations:
+        if key.value == JMS_DEST and value.code == types.BYTE and value.value in _JMS_TOPICS:
+            return Capability.TOPIC
+    return Capability.ANY
 
 
 def capability_of(symbols: list[str]) -> Capability:

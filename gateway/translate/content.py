@@ -15,7 +15,7 @@ from gateway.amqp_0_10.decoding import read_list, read_map
 from gateway.amqp_0_10.types import FieldTable
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA
-from gateway.errors import DecodeError
+from gateway.errors import DecodeError, LimitError
 from gateway.translate import typed_bytes
 from gateway.translate.mapping_rows import number
 from gateway.translate.values import Conversion
@@ -54,6 +54,7 @@ ROW_EMPTY: Final = number("body.empty")
 ROW_OTHER: Final = number("body.value-other")
 ROW_SEQUENCE: Final = number("body.sequence")
 ROW_OPAQUE: Final = number("body.opaque")
+ROW_UNREAD: Final = number("body.unread")
 ROW_CONTENT_TYPE: Final = number("properties.content-type")
 ROW_CONTENT_ENCODING: Final = number("properties.content-encoding")
 ROW_CONTENT_LENGTH: Final = number("properties.content-length")
@@ -158,10 +159,16 @@ def _data_type(content_type: str | None, body: bytes, java: bool) -> str | None:
 
 
 def read_body_map(body: bytes, depth: int) -> FieldTable | None:
-    """The map that a whole 0-10 body is; `None` if it is none, or has a key twice."""
+    """The map that a whole 0-10 body is; `None` if it is none, or has a key twice.
+
+    Raises:
+        LimitError: it may be one, of too many values or levels.
+    """
     reader = Reader(body)
     try:
         table = read_map(reader, depth)
+    except LimitError:
+        raise
     except DecodeError:
         return None
     if reader.remaining() or len({key for key, _ in table}) != len(table):
@@ -170,10 +177,12 @@ def read_body_map(body: bytes, depth: int) -> FieldTable | None:
 
 
 def read_body_list(body: bytes, depth: int) -> list[Tagged] | None:
-    """The list that a whole 0-10 body is; `None` if it is none."""
+    """The list that a whole 0-10 body is; `None` if it is none, `LimitError` as of a map."""
     reader = Reader(body)
     try:
         items = read_list(reader, depth)
+    except LimitError:
+        raise
     except DecodeError:
         return None
     return None if reader.remaining() else items
@@ -185,6 +194,16 @@ def value_in(
     """The amqp-value that a 0-10 body becomes by its content type; `None` if it stays data."""
     if null and not body:
         return Tagged(types.NULL, None)
+    try:
+        return _compound_in(content_type, body, conversion, depth)
+    except LimitError:
+        conversion.unread = True
+        return None
+
+
+def _compound_in(
+    content_type: str | None, body: bytes, conversion: Conversion, depth: int
+) -> Tagged | None:
     if content_type == AMQP_MAP:
         table = read_body_map(body, depth)
         return None if table is None else conversion.map_to_1_0(table)

@@ -108,6 +108,6 @@ class Crossing:
     def finish(self) -> str | None:
         """Count what nobody took out of the escrow; the new escrow string, if there is one."""
         if self.has_escrow:
-            for _ in range(self.withdrawal.stale + len(self.withdrawal.entries)):
+            for _ in range(self.withdrawal.lost()):
                 self.lose(ESCROW_STALE)
         return self.deposit.text()

@@ -140,7 +140,12 @@ class Entry:
 
 @final
 class Withdrawal:
-    """The escrow that a message brought, taken out value by value."""
+    """The escrow that a message brought, taken out value by value.
+
+    Attributes:
+        entries: those that nobody has asked for.
+        stale: how many originals were asked for in vain: what was visible of them was edited.
+    """
 
     __slots__ = ("entries", "stale")
 
@@ -155,9 +160,14 @@ class Withdrawal:
             return None
         del self.entries[path]
         if entry.visible != visible:
-            self.stale += 1
+            if entry.present:
+                self.stale += 1
             return None
         return entry
+
+    def lost(self) -> int:
+        """How many originals nobody has taken out; where there was none, none is lost."""
+        return self.stale + sum([entry.present for entry in self.entries.values()])
 
 
 NOTHING_BROUGHT: Final = Withdrawal()

@@ -63,12 +63,13 @@ class Arrival:
         acquired_before: 1.0 header.first-acquirer says so.
         body_at: where the body begins in the payload; -1 for 0-10, where it follows the header.
         body_end: where it ends; -1 for 0-10.
+        in_order: not empty: the octets to go on with, of a message whose footer was not the last.
     """
 
     __slots__ = (
         "absolute_expiry_ms", "acquired_before", "body_at", "body_end", "delivery_count", "durable",
-        "flags", "id_digest", "more_user_ids", "priority", "routing_key", "subject", "to",
-        "ttl_ms", "user_id",
+        "flags", "id_digest", "in_order", "more_user_ids", "priority", "routing_key", "subject",
+        "to", "ttl_ms", "user_id",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -87,6 +88,7 @@ class Arrival:
         self.more_user_ids: list[bytes] | None = None
         self.body_at: int = -1
         self.body_end: int = -1
+        self.in_order: bytes = b""
 
     def expires_ms(self, now_ms: int) -> int:
         """When the message expires if it arrived now; `NEVER` if it does not."""
@@ -199,7 +201,15 @@ def _claim(arrival: Arrival, user_id: bytes) -> None:
 
 def arrival_1_0(payload: bytes) -> Arrival:
     """The facts of a 1.0 message: all its sections, as the transfers carried them."""
-    found = sections.scan(payload)
+    try:
+        found = sections.scan(payload)
+    except DecodeError:
+        in_order = sections.footer_last(payload)
+        if not in_order:
+            raise
+        arrival = arrival_1_0(in_order)
+        arrival.in_order = in_order
+        return arrival
     arrival = Arrival()
     arrival.body_at = found.body_at
     arrival.body_end = found.body_end

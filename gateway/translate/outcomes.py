@@ -27,6 +27,7 @@ from gateway.message import (
     OutcomeKind,
 )
 from gateway.translate.conditions import (
+    REJECT_IMMEDIATE,
     from_reject_code,
     from_symbol,
     to_reject_code,
@@ -54,7 +55,9 @@ def of_release(set_redelivered: bool) -> Outcome:
 
 
 def of_reject(code: int, text: str) -> Outcome:
-    """message.reject."""
+    """message.reject; a code that 0-10 has not is unspecified, with its number in the text."""
+    if code > REJECT_IMMEDIATE:
+        text = f"reject-code {code}: {text}" if text else f"reject-code {code}"
     condition = from_reject_code(code, text)
     return Outcome(OutcomeKind.REJECTED, condition=condition, description=text)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from gateway.amqp_1_0 import types
-from gateway.errors import DecodeError
+from gateway.errors import DecodeError, LimitError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 
@@ -44,7 +44,11 @@ CODES: Final = {
 
 
 def decode_map(octets: bytes) -> types.Map | None:
-    """A map message's entries; `None` if these are not just its octets."""
+    """A map message's entries; `None` if these are not just its octets.
+
+    Raises:
+        LimitError: they may be, of too many values.
+    """
     reader = Reader(octets)
     pairs: types.Map = []
     try:
@@ -59,19 +63,23 @@ def decode_map(octets: bytes) -> types.Map | None:
                 return None
             seen.add(name)
             pairs.append((Tagged(types.STRING, name), _read(reader)))
+    except LimitError:
+        raise
     except DecodeError:
         return None
     return pairs if encode_map(pairs) == octets else None
 
 
 def decode_stream(octets: bytes) -> list[Tagged] | None:
-    """A stream message's values; `None` if these are not just its octets."""
+    """A stream message's values, as `decode_map` reads entries."""
     reader = Reader(octets)
     values: list[Tagged] = []
     try:
         while reader.remaining():
             reader.spend(1)
             values.append(_read(reader))
+    except LimitError:
+        raise
     except DecodeError:
         return None
     return values if encode_stream(values) == octets else None

@@ -145,14 +145,16 @@ class Conversion:
     Attributes:
         exact: the result comes back as what went in, without escrow.
         possible: false when the other protocol lacks a type for some of it; the rest is void.
+        unread: it has more values or levels than are read, and is left as it is.
         java: towards 0-10: times are written in milliseconds.
     """
 
-    __slots__ = ("exact", "java", "possible")
+    __slots__ = ("exact", "java", "possible", "unread")
 
     def __init__(self, java: bool = False) -> None:
         self.exact = True
         self.possible = True
+        self.unread = False
         self.java = java
 
     def to_1_0(self, value: Tagged) -> Tagged:

@@ -44,10 +44,11 @@ class Reader:
     """Reads fixed-width values, octets and text from `buf[pos:end]`, moving `pos`.
 
     Attributes:
-        elements: how many values in compounds have been read.
+        elements: how many values in compounds have been read, the keys of 1.0 maps among them.
+        keys: how many of them were such keys, which are within no limit: 0-10 has no values there.
     """
 
-    __slots__ = ("buf", "elements", "end", "pos")
+    __slots__ = ("buf", "elements", "end", "keys", "pos")
 
     def __init__(self, buf: bytes, pos: size_t = 0, end: size_t = -1) -> None:
         size: size_t = len(buf)
@@ -59,13 +60,20 @@ class Reader:
         self.pos: size_t = pos
         self.end: size_t = end
         self.elements: size_t = 0
+        self.keys: size_t = 0
 
     def spend(self, count: size_t) -> None:
         """A compound of `count` values is read; `LimitError` when that is one value too many."""
         elements = self.elements + count
-        if elements > WORK.elements_max:
-            raise LimitError(f"{elements} values are too many")
+        if elements - self.keys > WORK.elements_max:
+            raise LimitError(f"{elements - self.keys} values are too many")
         self.elements = elements
+        WORK.units += count * ELEMENT
+
+    def spend_keys(self, count: size_t) -> None:
+        """A map of `count` keys that are values themselves is read, beside what `spend` counts."""
+        self.elements += count
+        self.keys += count
         WORK.units += count * ELEMENT
 
     def remaining(self) -> size_t:
@@ -159,6 +167,7 @@ class Reader:
         pos = self.need(count)
         sub = Reader(self.buf, pos, pos + count)
         sub.elements = self.elements
+        sub.keys = self.keys
         return sub
 
     def rest(self) -> bytes:

@@ -97,7 +97,7 @@ class Work:
         given_up: selectors given up on a message because that one cost more than `VERB`.
         end: of the selector that is evaluated now: the units at which it is given up.
         elements_max: how many values the lists, maps and arrays of one command or message may have
-            together; one that has more is not decoded.
+            together, without the keys of maps; one that has more is not decoded.
     """
 
     __slots__ = ("cut", "elements_max", "end", "given_up", "refused", "units")

@@ -167,3 +167,16 @@ def test_an_application_property_must_be_simple(value):
     payload = writer.getvalue()
     with pytest.raises(DecodeError):
         sections.application_properties(payload, sections.scan(payload))
+
+
+def test_a_footer_is_put_behind_the_body_and_nothing_else_is_moved():
+    header, data, footer = (
+        b"\x00\x53\x70\x45",
+        b"\x00\x53\x75\xa0\x01x",
+        b"\x00\x53\x78\xc1\x01\x00",
+    )
+    assert sections.footer_last(header + footer + data + data) == header + data + data + footer
+    for whole in (header + data + footer, header + data, footer + data + footer, b""):
+        assert sections.footer_last(whole) == b""
+    with pytest.raises(DecodeError):
+        sections.footer_last(footer + b"\x00\x53\x75")

@@ -7,7 +7,7 @@ from support.work import units_of
 
 from gateway.amqp_1_0 import types
 from gateway.errors import DecodeError, LimitError, LocalProtocolError
-from gateway.wire.buffers import Reader
+from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import ELEMENT, ELEMENTS_MAX, WORK
 
@@ -178,6 +178,18 @@ def test_elements_without_octets_are_limited_in_number():
         types.from_bytes(bytes.fromhex("f0000000057fffffff41"))
 
 
+def test_a_maps_keys_are_work_but_within_no_limit_of_values():
+    pairs = [(Tagged(types.STRING, str(key)), Tagged(types.NULL, None)) for key in range(10_001)]
+    few, many = (Writer(), Writer())
+    types.encode_map(few, pairs[:10_000])
+    types.encode_map(many, pairs)
+    units = WORK.units
+    assert len(types.from_bytes(few.getvalue()).value) == 10_000
+    assert WORK.units - units >= 20_000 * ELEMENT
+    with pytest.raises(LimitError, match="10001 values"):
+        types.from_bytes(many.getvalue())
+
+
 @pytest.mark.parametrize("nest", ["list", "descriptor", "value", "array"])
 def test_depth_is_limited(nest):
     octets = b"\x40"
@@ -219,7 +231,7 @@ def test_the_values_of_all_compounds_together_are_counted_and_limited():
     types.from_bytes(types.to_bytes(Tagged(U.LIST, two)))
     for value in (
         Tagged(U.LIST, [*two, Tagged(U.INT, 1)]),
-        Tagged(U.MAP, [(Tagged(U.INT, n), Tagged(U.INT, 0)) for n in range(ELEMENTS_MAX)]),
+        Tagged(U.MAP, [(Tagged(U.INT, n), Tagged(U.INT, 0)) for n in range(ELEMENTS_MAX + 1)]),
         Tagged(U.ARRAY, types.Array(U.INT, [0] * (ELEMENTS_MAX + 1))),
     ):
         with pytest.raises(LimitError):

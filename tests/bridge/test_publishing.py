@@ -63,6 +63,9 @@ def test_a_publish_is_refused_as_a_whole_when_one_queue_is_full() -> None:
     second = host.publishing.publish(world.message(exchange="amq.fanout"), None, 0)
     assert second.refusal is not None
     assert second.refusal.condition == Condition.RESOURCE_LIMIT_EXCEEDED
+    assert second.refusal.description == "queue 'small' is full: max_count is 1"
+    assert large.refusal is not None
+    assert large.refusal.description == "queue 'thin' is full: max_size is 10"
     assert [world.depth(queue) for queue in ("small", "thin", "wide")] == [1, 1, 1]
     unknown = host.publishing.publish(world.message(exchange="none"), None, 0)
     assert unknown.refusal is not None and unknown.refusal.condition == Condition.NOT_FOUND

@@ -304,7 +304,8 @@ def links_of_many_sessions(gateway: GatewayProcess, count: int) -> Sequence[Raw]
     while gateway.metrics()['gateway_links{protocol="1.0"}'] < 3 * count:
         assert client.hear(), "the links are not attached"
     metrics = gateway.metrics()
-    assert metrics['gateway_session_errors_total{protocol="1.0",scope="session"}'] == 0
+    session_errors = 'gateway_session_errors_total{error="protocol",protocol="1.0",scope="session"}'
+    assert metrics[session_errors] == 0
     assert metrics['gateway_protocol_errors_total{protocol="1.0"}'] == 0
     return [client]
 

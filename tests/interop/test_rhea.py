@@ -53,6 +53,16 @@ def test_proton_receives_what_rhea_sends_untouched(
     assert received["annotations"] == {}
 
 
+def test_a_footer_that_rhea_writes_before_the_body_harms_no_message(
+    rhea: Client, port: int, queue: str
+) -> None:
+    message = {"body": ["string", "with a footer"], "footer": {"sum": ["int", 7]}}
+    [sent] = rhea.run("send", port, [message], address=queue).sent
+    assert sent["outcome"] == "accepted"
+    [received] = rhea.run("receive", port, address=queue).received
+    assert received["body"] == ["string", "with a footer"]
+
+
 def test_jms_consumes_what_rhea_sends(rhea: Client, jms: Client, port: int, queue: str) -> None:
     message = {"body": ["string", "x"], "durable": True, "priority": 7, "subject": "s"}
     rhea.run("send", port, [message], address=queue)

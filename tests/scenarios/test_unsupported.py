@@ -6,7 +6,7 @@ from support.rules import rule
 from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10._spec_constants import BOOLEAN, STR16, UINT32
+from gateway.amqp_0_10._spec_constants import BOOLEAN, INT32, STR16, UINT32
 from gateway.amqp_0_10.decoding import read_map
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.amqp_1_0 import _spec as new
@@ -91,6 +91,19 @@ def test_each_use_is_counted_by_feature(command: Command, feature: Feature, code
     heard = gateway.session().does(command)
     assert used(gateway.settings.counts) == {feature: 1}
     assert [one[0] for one in heard if isinstance(one, tuple)] == ([code] if code else [])
+
+
+def test_a_ring_is_counted_and_refuses_where_it_is_full() -> None:
+    gateway = Gateway()
+    client = gateway.session()
+    arguments = [("qpid.policy_type", Tagged(STR16, "ring")), ("qpid.max_count", Tagged(INT32, 2))]
+    client.does(spec.QueueDeclare(queue="q", arguments=arguments))
+    assert used(gateway.settings.counts) == {Feature.QUEUE_POLICY: 1}
+    assert gateway.settings.counts.arguments_ignored == 1
+    for body in (b"1", b"2", b"3"):
+        client.publishes(body)
+    assert client.hears()[-2:] == [(506, 3), "ended 0"]
+    assert gateway.world.depth() == 2
 
 
 def test_what_is_offered_is_not_counted() -> None:

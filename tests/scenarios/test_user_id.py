@@ -209,6 +209,31 @@ def test_it_may_say_what_it_likes_where_nobody_logs_in(hub):
     assert sends_0_10(b"alice", user="")
 
 
+@pytest.mark.parametrize(
+    ("user", "user_id", "counted"),
+    [("", b"alice", 1), ("", b"anonymous", 0), ("", b"", 0), ("", None, 0), ("alice", b"alice", 0)],
+)
+def test_what_nobody_could_check_is_counted_and_goes_on(hub, user, user_id, counted):
+    assert sends_1_0(hub, said_by(user_id), user)
+    assert hub.settings.counts.user_ids_unchecked == counted
+    client = hub.client()
+    client.receiver("q")
+    [payload] = client.received()
+    assert sections.properties(payload, sections.scan(payload)).user_id == user_id
+
+
+def test_each_struct_that_nobody_could_check_is_counted_with_its_message():
+    gateway = talk_0_10.Gateway()
+    client = gateway.session()
+    for user_ids in ((b"", b"alice"), (b"alice", b"bob"), (b"",)):
+        header = write_header(spec.DeliveryProperties(discard_unroutable=True), None)
+        for user_id in user_ids:
+            header += write_header(None, spec.MessageProperties(user_id=user_id))
+        client.says(spec.MessageTransfer(destination=""), header=header, body=b"body")
+    client.hears()
+    assert gateway.settings.counts.user_ids_unchecked == 2
+
+
 def test_it_is_nobody_where_certificates_log_in(hub, logins):
     logins.certificates = True
     hub.settings.logins = logins

@@ -217,6 +217,9 @@ def test_every_metric_has_a_reader_and_the_numbers_are_those_of_the_run(
     old = whole.connect_0_10()
     whole.result(old.declare_queue("q"))
     whole.result(old.send("q", Letter(body=Typed("string", "x"))))
+    new = whole.connect_1_0()
+    with pytest.raises(ClientError):
+        whole.result(new.send("nowhere", Letter(body=Typed("string", "x"))))
     collector = whole.service.collector
     collector.take()
     samples = {
@@ -228,6 +231,12 @@ def test_every_metric_has_a_reader_and_the_numbers_are_those_of_the_run(
     assert samples["gateway_sessions", "0-10"] == 1
     assert samples["gateway_queue_depth_messages",] == 1
     assert samples["gateway_messages_total", "queued", "entered"] == 1
+    errors = {name: value for name, value in samples.items() if "session_errors" in name[0]}
+    assert {name: value for name, value in errors.items() if value} == {
+        ("gateway_session_errors_total", "1.0", "link", "not_found"): 1
+    }
+    assert errors["gateway_session_errors_total", "0-10", "session", "protocol"] == 0
+    assert ("gateway_session_errors_total", "0-10", "link", "protocol") not in errors
     assert samples["gateway_ready",] == 1
     assert samples["gateway_build_info", "0.1.0", form()] == 1
     assert {family.name for family in collector.collect()} == {

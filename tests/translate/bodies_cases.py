@@ -19,6 +19,7 @@ from translate.messages import (
     context,
     data,
     message_0_10,
+    sent_to_1_0,
     sequences,
     value,
     view_1_0,
@@ -29,6 +30,7 @@ from gateway.amqp_1_0 import types as new
 from gateway.message import Message
 from gateway.translate.escrow import HEADER
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import ELEMENTS_MAX
 
 # Bodies.
 
@@ -209,6 +211,16 @@ def sequences_are_joined() -> None:
 @loses("body.sequence")
 def a_sequence() -> Message:
     return new_message(to="q", body=sequences([Tagged(new.INT, 1)]))
+
+
+@row("body.unread", TO_1_0)
+def a_body_of_too_many_values_is_not_read() -> None:
+    many = body_list([Tagged(old.VOID, None)] * (ELEMENTS_MAX + 1))
+    message = old_message(many, content_type="amqp/list")
+    payload, losses = sent_to_1_0(message, context())
+    made = view_1_0(payload)
+    assert (made["body"], made["content_type"]) == ([many], "amqp/list")
+    assert losses == ["body.unread"]
 
 
 @row("body.opaque", TO_0_10)

@@ -31,6 +31,9 @@ def rejected() -> None:
     state = outcomes.to_state(outcomes.of_reject(1, "no route"))
     assert state == Rejected(error=Error(condition="amqp:not-found", description="no route"))
     assert outcomes.to_state(outcomes.of_reject(0, "")) == Rejected()
+    for text, whole in (("", "reject-code 5"), ("no", "reject-code 5: no")):
+        error = Error(condition="amqp:precondition-failed", description=whole)
+        assert outcomes.to_state(outcomes.of_reject(5, text)) == Rejected(error=error)
     outcome = outcomes.of_state(state)
     assert outcome is not None
     counts = Counts()

@@ -1,16 +1,22 @@
 """Which node an address names, and the address of a node."""
 
 import pytest
-from translate.messages import Names
+from translate.messages import Names, data, payload_1_0
 
+from gateway.amqp_1_0 import types
 from gateway.translate.addresses import (
+    JMS_DEST,
     Capability,
     address_of,
+    capability_in,
     capability_of,
     reply_to_address,
     reply_to_node,
     resolve,
+    resolve_target,
 )
+from gateway.translate.facts import arrival_1_0
+from gateway.wire.tagged import Tagged
 
 NODES = Names(("q", "both", "x/q"), ("x", "both", "amq.topic", "x/y"))
 
@@ -52,6 +58,45 @@ def test_an_address_names_one_node(
 )
 def test_an_address_may_name_nothing(address: str, capability: Capability) -> None:
     assert resolve(address, capability, NODES) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "capability", "queue", "exchange", "key"),
+    [
+        ("both", Capability.QUEUE, "both", "", None),
+        ("x/q", Capability.QUEUE, "x/q", "", None),
+        ("x/k", Capability.QUEUE, "", "x", "k"),
+        ("news", Capability.TOPIC, "", "amq.topic", "news"),
+        ("x/k", Capability.ANY, "", "x", "k"),
+    ],
+)
+def test_a_senders_address_may_be_an_exchanges_key_though_it_asks_for_a_queue(
+    address: str, capability: Capability, queue: str, exchange: str, key: str | None
+) -> None:
+    node = resolve_target(address, capability, NODES)
+    assert node is not None
+    assert (node.queue, node.exchange, node.key) == (queue, exchange, key)
+
+
+@pytest.mark.parametrize("address", ["x", "nothing", "nothing/k"])
+def test_a_sender_that_asks_for_a_queue_gets_no_exchange(address: str) -> None:
+    assert resolve_target(address, Capability.QUEUE, NODES) is None
+
+
+def marked(value: Tagged, key: str = "x-opt-jms-dest", body: bytes = b"") -> Capability:
+    payload = payload_1_0(annotations=[(Tagged(types.SYMBOL, key), value)], body=data(body))
+    return capability_in(payload, arrival_1_0(payload).body_at)
+
+
+def test_a_message_says_of_its_address_what_a_jms_client_knows() -> None:
+    asked = [marked(Tagged(types.BYTE, kind)) for kind in range(5)]
+    topic, other = Capability.TOPIC, Capability.ANY
+    assert asked == [other, topic, other, topic, other]
+    assert marked(Tagged(types.STRING, "1")) == other
+    assert marked(Tagged(types.STRING, "x-opt-jms-dest"), key="x-opt-other") == other
+    assert marked(Tagged(types.BYTE, 1), key="x-opt-other", body=b"x-opt-jms-dest") == other
+    broken = payload_1_0(annotations=[(Tagged(types.INT, 1), Tagged(types.SYMBOL, JMS_DEST))])
+    assert capability_in(broken, len(broken)) == other
 
 
 def test_without_the_topic_exchange_a_topic_name_is_nothing() -> None:

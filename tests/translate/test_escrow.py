@@ -23,7 +23,7 @@ from gateway.amqp_1_0 import types as new
 from gateway.errors import DecodeError
 from gateway.message import Message
 from gateway.translate.content import digest_content
-from gateway.translate.escrow import NOTHING, Deposit, digest, open_escrow
+from gateway.translate.escrow import HEADER, NOTHING, Deposit, digest, open_escrow
 from gateway.translate.message import to_0_10, to_1_0
 from gateway.wire.tagged import Tagged
 
@@ -50,6 +50,28 @@ def test_an_edited_visible_value_makes_the_entry_stale() -> None:
     assert withdrawal.take("a", digest(b"edited")) is None
     assert withdrawal.stale == 1
     assert withdrawal.entries == {}
+
+
+def test_where_there_was_nothing_an_edit_loses_nothing() -> None:
+    deposit = Deposit(1000)
+    for path, original in (("a", None), ("b", None), ("c", s("c")), ("d", s("d"))):
+        deposit.keep(path, digest(b"seen"), original)
+    withdrawal = open_escrow(deposit.text() or "", 1000, 8)
+    assert withdrawal.lost() == 2
+    for path in ("a", "c"):
+        assert withdrawal.take(path, digest(b"edited")) is None
+    assert withdrawal.lost() == 2
+
+
+@pytest.mark.parametrize(("to", "losses"), [(None, []), ("other", ["escrow.stale"])])
+def test_a_0_10_client_that_sends_a_message_on_loses_the_address_if_it_had_one(
+    to: str | None, losses: list[str]
+) -> None:
+    seen = Seen(new_message(to=to))
+    assert HEADER in seen.headers
+    seen.dp.routing_key = "elsewhere"
+    payload, lost = sent_to_1_0(message_0_10(seen.dp, seen.mp, seen.body), context())
+    assert (view_1_0(payload)["to"], lost) == ("elsewhere", losses)
 
 
 @given(st.integers(0, 400), st.lists(st.binary(max_size=60), max_size=8))

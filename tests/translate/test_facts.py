@@ -166,6 +166,29 @@ NAMED = Properties(message_id=Tagged(new.STRING, "m"), user_id=b"u", subject="s"
 IDENTITY = digest(b"\xa1\x01m")
 
 
+def test_a_footer_in_front_of_the_body_is_put_behind_it() -> None:
+    properties = payload_1_0(properties=Properties(subject="s"))
+    footer = payload_1_0(footer=[(Tagged(new.SYMBOL, "x"), Tagged(new.INT, 1))])
+    arrival = facts.arrival_1_0(properties + footer + data(b"body"))
+    assert arrival.in_order == properties + data(b"body") + footer
+    assert (arrival.subject, arrival.in_order[arrival.body_at : arrival.body_end]) == (
+        "s",
+        data(b"body"),
+    )
+    assert facts.arrival_1_0(arrival.in_order).in_order == b""
+
+
+@pytest.mark.parametrize("order", ["bpf", "fbf", "ffb", "fbp", "pfpb"])
+def test_other_sections_out_of_order_are_no_message(order: str) -> None:
+    parts = {
+        "p": payload_1_0(properties=Properties(subject="s")),
+        "b": data(b"body"),
+        "f": payload_1_0(footer=[]),
+    }
+    with pytest.raises(DecodeError):
+        facts.arrival_1_0(b"".join(parts[part] for part in order))
+
+
 def test_a_message_that_is_refused_has_the_facts_of_any() -> None:
     payload = payload_1_0(header=Header(durable=True), properties=NAMED, body=data(b"body"))
     assert facts.arrival_1_0(payload).id_digest == IDENTITY

@@ -3,7 +3,7 @@
 import pytest
 from support.work import grows_linearly, units_of
 from translate.cases import Seen, in_1_0, new_message, old_message
-from translate.messages import body_list, context, data, message_0_10, sent_to_1_0, value
+from translate.messages import body_list, body_map, context, data, message_0_10, sent_to_1_0, value
 
 from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_1_0 import sections
@@ -65,6 +65,61 @@ def test_a_body_of_too_many_values_is_opaque_and_goes_back_as_it_was() -> None:
     message = old_message(body_list([Tagged(old.VOID, None)] * 20_000), content_type="amqp/list")
     made = in_1_0(message)
     assert (made["body"], made["content_type"]) == ([message.body()], "amqp/list")
+
+
+def body_of_entries(number: int) -> bytes:
+    return body_map([(str(key), Tagged(old.VOID, None)) for key in range(number)])
+
+
+def test_an_entry_of_a_map_counts_the_same_in_both_protocols() -> None:
+    for number in (ELEMENTS_MAX, ELEMENTS_MAX + 1):
+        body = body_of_entries(number)
+        payload, losses = sent_to_1_0(old_message(body, content_type="amqp/map"), context())
+        assert losses == ([] if number == ELEMENTS_MAX else ["body.unread"])
+        pairs = [(Tagged(new.STRING, str(key)), NULL) for key in range(number)]
+        seen = Seen(new_message(to="q", body=value(Tagged(new.MAP, pairs))))
+        assert seen.losses == ([] if number == ELEMENTS_MAX else ["body.opaque"])
+        if number == ELEMENTS_MAX:
+            assert payload.endswith(value(Tagged(new.MAP, pairs)))
+            assert seen.body == body
+
+
+def a_deep_list(levels: int) -> Tagged:
+    deep = Tagged(old.LIST, [])
+    for _ in range(levels):
+        deep = Tagged(old.LIST, [deep])
+    return deep
+
+
+def a_java_map(entries: int) -> bytes:
+    return entries.to_bytes(4, "big") + b"".join(b"%d\0\x0b" % key for key in range(entries))
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("amqp/map", body_of_entries(ELEMENTS_MAX + 1)),
+        ("amqp/list", body_list([a_deep_list(40)])),
+        ("jms/map-message", a_java_map(ELEMENTS_MAX + 1)),
+        ("jms/stream-message", b"\x0b" * (ELEMENTS_MAX + 1)),
+    ],
+)
+def test_a_0_10_body_that_is_not_read_is_a_counted_loss_and_the_same_octets(
+    content_type: str, body: bytes
+) -> None:
+    message = old_message(body, content_type=content_type)
+    made = to_1_0(message, context())
+    assert [loss.row for loss in made.losses] == ["body.unread"]
+    assert not made.body_changed
+    again = new_message(to="q", body=data(body), content_type=content_type)
+    seen = Seen(again)
+    assert (seen.body, seen.mp.content_type, seen.losses) == (body, content_type, [])
+
+
+def test_a_0_10_body_that_is_no_map_is_data_as_it_is() -> None:
+    for content_type in ("amqp/map", "amqp/list", "jms/map-message", "jms/stream-message"):
+        message = old_message(b"none", content_type=content_type)
+        assert to_1_0(message, context()).losses == []
 
 
 def test_a_large_body_that_becomes_a_data_section_is_not_copied() -> None:

@@ -171,7 +171,8 @@ def _decode_compound(reader: Reader, code: int, depth: int) -> object:
         raise LimitError("nested too deep")
     outer = reader.end
     count = enter(reader, code)
-    reader.spend(count)
+    if canonical != MAP:
+        reader.spend(count)
     value: object
     if canonical == LIST:
         value = [decode(reader, depth - 1) for _ in range(count)]
@@ -216,6 +217,8 @@ def leave(reader: Reader, outer: int) -> None:
 def _decode_pairs(reader: Reader, count: int, depth: int) -> Map:
     if count & 1:
         raise DecodeError("a map with a key that has no value")
+    reader.spend(count // 2)
+    reader.spend_keys(count // 2)
     pairs: Map = []
     seen: set[tuple[int, object]] = set()
     for _ in range(count // 2):
@@ -233,7 +236,6 @@ def decode_map(reader: Reader, code: int, depth: int = DEPTH_MAX) -> Map:
     """The pairs of the map whose constructor `code` has been read already."""
     outer = reader.end
     count = enter(reader, code)
-    reader.spend(count)
     pairs = _decode_pairs(reader, count, depth - 1)
     leave(reader, outer)
     return pairs

@@ -223,6 +223,15 @@ class Queue:
             return True
         return self.max_size > 0 and self.octets + self.promised_octets + size > self.max_size
 
+    def why_full(self) -> str:
+        """What a publisher is told whose message its own limits forbid."""
+        limits: list[str] = []
+        if self.max_count:
+            limits.append(f"max_count is {self.max_count}")
+        if self.max_size:
+            limits.append(f"max_size is {self.max_size}")
+        return f"queue {self.name!r} is full: {', '.join(limits)}"
+
     def promise(self, count: int, octets: int) -> None:
         """Keep room for copies that are still coming, or less of it since they come."""
         self.promised += count

@@ -110,6 +110,7 @@ class Answers:
         if self.over:
             return
         self.client.uses.on_refused(refusal)
+        self.client.on_session_refused(refusal.condition)
         self.client.visit.step(f"a session is ended: {refusal.description}")
         self.flush()
         self.session.fail(execution_error(refusal), command_id=command_id, code=code)

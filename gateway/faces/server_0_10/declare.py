@@ -308,6 +308,8 @@ class Declarations:
                 self._ignore(key)
             elif key == POLICY_TYPE:
                 if tagged.value != "reject":
+                    if self.strict:
+                        return unknown_argument(f"{key}={tagged.value}")
                     self._ignore(key)
             else:
                 limit = number(tagged)

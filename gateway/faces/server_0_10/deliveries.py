@@ -18,7 +18,7 @@ from gateway.faces.server_0_10.permissions import Permissions
 from gateway.faces.server_0_10.subscriptions import Subscriptions
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.faces.server_0_10.unsettled import Unsettled
-from gateway.message import ACCEPTED, MODIFIED_FAILED, Condition, Outcome, Refusal
+from gateway.message import ACCEPTED, MODIFIED_FAILED, Outcome, Refusal
 from gateway.translate.outcomes import of_reject, of_release
 from gateway.wire.serial import RangeSet
 from gateway.wire.work import DELIVERY, SETTLING, WORK
@@ -64,13 +64,10 @@ class Deliveries:
         """message.release: counted as a failed delivery when the client wants it redelivered."""
         self._settle(command.transfers or [], of_release(command.set_redelivered))
 
-    def reject(self, command: spec.MessageReject) -> Refusal | None:
+    def reject(self, command: spec.MessageReject) -> None:
         """message.reject."""
         code = command.code or spec.RejectCode.UNSPECIFIED
-        if code > spec.RejectCode.IMMEDIATE:
-            return Refusal(Condition.ILLEGAL_ARGUMENT, f"no reject-code is {code}")
         self._settle(command.transfers or [], of_reject(code, command.text or ""))
-        return None
 
     def _settle(self, ranges: Ranges, outcome: Outcome) -> None:
         taken = self._unsettled.take(ranges)

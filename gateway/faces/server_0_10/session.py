@@ -211,7 +211,8 @@ class ServerSession:
             deliveries.release(command)
             return None
         if isinstance(command, spec.MessageReject):
-            return deliveries.reject(command)
+            deliveries.reject(command)
+            return None
         if isinstance(command, spec.MessageAcquire):
             return deliveries.acquire(command)
         return self.subscriptions.carry_out(command)

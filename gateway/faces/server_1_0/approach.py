@@ -44,6 +44,7 @@ class Approach:
         if refusal is None:
             answer_producer(links, self.link, self.attach, self.node)
         else:
+            links.client.on_link_refused(refusal.condition)
             self.link.refuse(error_of(refusal))
         links.client.touch()
 

@@ -11,7 +11,7 @@ from gateway.faces.access.publish_access import reason_of
 from gateway.faces.client import Client
 from gateway.faces.server_1_0.node_access import message_refusal
 from gateway.message import Condition, Message, Refusal
-from gateway.translate.addresses import Capability, Node, resolve
+from gateway.translate.addresses import Node, capability_in, resolve
 from gateway.translate.facts import (
     Arrival,
     arrival_1_0,
@@ -49,13 +49,14 @@ class Arrivals:
         except DecodeError as error:
             self.record_unread(payload, message_format, Reason.UNDECODABLE)
             return undecodable(error)
+        payload = arrival.in_order or payload
         if not self._client.may_claim(arrival):
             self._record(payload, arrival, message_format, Reason.WRONG_USER)
             return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
         node = self._node
         if node is None:
             to = arrival.to or ""
-            node = resolve(to, Capability.ANY, self._client.nodes)
+            node = resolve(to, capability_in(payload, arrival.body_at), self._client.nodes)
             if node is None:
                 denied = self._client.publish_access.lost_refusal(to)
                 reason = Reason.NOT_FOUND if denied is None else reason_of(denied)
@@ -112,7 +113,7 @@ class Arrivals:
         It may have come in part only, or be no message.
         """
         arrival = from_foreign(payload) if message_format else in_part(payload)
-        self._record(payload, arrival, message_format, reason)
+        self._record(arrival.in_order or payload, arrival, message_format, reason)
 
     def record_rest(self, messages: list[Message]) -> None:
         """What another message of their batch keeps from being published."""

@@ -238,6 +238,7 @@ class Consumer:
         """The queue went away, or the upstream does not have it for the gateway."""
         refusal = Refusal(condition, description)
         self._client.uses.on_refused(refusal)
+        self._client.on_link_refused(condition)
         error = error_of(refusal)
         if self.asked is None:
             self.link.send_detach(error=error)

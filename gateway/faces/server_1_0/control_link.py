@@ -42,6 +42,7 @@ from gateway.faces.safe_with import SafeWith
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.server_1_0.unsettled import ClientTransaction
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
+from gateway.translate.conditions import from_symbol
 from gateway.wire.work import COMMAND, WORK
 
 CAPABILITIES: Final = [
@@ -190,6 +191,7 @@ class ControlLink:
 
     def terminate(self, condition: str, description: str) -> None:
         """The client has broken a rule, or cannot hear of its transactions by outcomes."""
+        self._client.on_link_refused(from_symbol(condition))
         self.link.send_detach(error=Error(condition=condition, description=description))
         self._holder.forget_control(self)
         self._client.touch()

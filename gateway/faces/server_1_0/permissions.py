@@ -47,17 +47,18 @@ def name_refusal(
     return None
 
 
-def not_found(links: Links, action: Action, address: str) -> Refusal:
+def not_found(links: Links, action: Action, address: str, capability: Capability) -> Refusal:
     """There is no such node; who may not ask about it does not hear that."""
     access = links.client.access
+    kind = "queue" if capability == Capability.QUEUE else "node"  # there may be an exchange
+    unknown = Refusal(Condition.NOT_FOUND, f"there is no {kind} {address!r}")
     if access.permits.hides:
-        hidden = hidden_refusal(links.client, action, address, None)
-        return hidden or Refusal(Condition.NOT_FOUND, f"there is no node {address!r}")
+        return hidden_refusal(links.client, action, address, None) or unknown
     exchange = Asked(Action.ACCESS, ObjectKind.EXCHANGE, address, properties={})
     refusal = None
     if not access.may(exchange):
         refusal = access.refusal(Asked(Action.ACCESS, ObjectKind.QUEUE, address, properties={}))
-    return refusal or Refusal(Condition.NOT_FOUND, f"there is no node {address!r}")
+    return refusal or unknown
 
 
 def producer_refusal(links: Links, node: Node | None) -> Refusal | None:

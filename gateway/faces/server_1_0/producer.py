@@ -29,8 +29,9 @@ from gateway.faces.server_1_0.batch import Batch
 from gateway.faces.server_1_0.terminus import granted, made_by, snd_settle_mode
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
-from gateway.translate.addresses import Node
+from gateway.translate.addresses import Capability, Node, capability_in
 from gateway.translate.batch import BATCH_FORMAT, messages_in
+from gateway.translate.conditions import from_symbol
 
 DISCARD_UNROUTABLE: Final = "DISCARD_UNROUTABLE"
 REJECT_UNROUTABLE: Final = "REJECT_UNROUTABLE"
@@ -73,7 +74,8 @@ class Producer:
         self.node = node
         self.dynamic = dynamic
         self.number = client.bridge.numbers.next_link()
-        self.lenient = self._is_lenient(capabilities)
+        self._strict = REJECT_UNROUTABLE in capabilities
+        self.lenient = not self._strict and self._is_lenient(capabilities)
         self._arrivals = Arrivals(client, node, self.number)
         self._answers = Answers(client, link, self, tells_tags=node is None)
         # What is held back, by token: a delivery-id, or a number below 0 for what came settled.
@@ -89,8 +91,6 @@ class Producer:
 
     def _is_lenient(self, capabilities: list[str]) -> bool:
         """Whether a message that no queue takes is accepted all the same."""
-        if REJECT_UNROUTABLE in capabilities:
-            return False
         if DISCARD_UNROUTABLE in capabilities or "topic" in capabilities:
             return True
         node = self.node
@@ -114,7 +114,9 @@ class Producer:
                 address=made or target.address,
                 dynamic=True if made else None,
                 dynamic_node_properties=made_by(target.dynamic_node_properties) if made else None,
-                capabilities=granted(target.capabilities or []),
+                capabilities=granted(
+                    target.capabilities or [], queue=self.node is None or not self.node.exchange
+                ),
             ),
             snd_settle_mode=snd_settle_mode(attach),
             rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
@@ -243,10 +245,16 @@ class Producer:
         if published.status is PublishStatus.UNROUTABLE:
             if message.exchange == qmf.QMF_DIRECT and self._asked_for_management(message):
                 return None
-            if self.lenient:
+            if self.lenient or self._is_for_topic(message):
                 return None
             return Refusal(Condition.NOT_FOUND, "no queue took the message")
         return None
+
+    def _is_for_topic(self, message: Message) -> bool:
+        """Whether a message by the anonymous terminus says itself what capability `topic` does."""
+        if self.node is not None or self._strict:
+            return False
+        return capability_in(message.payload, message.body_at) == Capability.TOPIC
 
     def _asked_for_management(self, message: Message) -> bool:
         """Nobody took a message to the exchange of management; whether it is answered."""
@@ -327,6 +335,7 @@ class Producer:
 
     def on_unanswerable(self, error: Error) -> None:
         """No outcome says it, or none that the source knows: the link has to tell (3.2.1, 4.2)."""
+        self._client.on_link_refused(from_symbol(error.condition))
         self.link.send_detach(error=error)
         self._holder.forget_producer(self)
 
@@ -396,6 +405,7 @@ class Producer:
         """Its node was deleted: detach when the last outcome has been told."""
         refusal = Refusal(condition, description)
         self._client.uses.on_refused(refusal)
+        self._client.on_link_refused(condition)
         self._error = error_of(refusal)
         self._leaving = True
         self._leave()

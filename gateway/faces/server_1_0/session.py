@@ -39,6 +39,7 @@ from gateway.faces.server_1_0.producer import Producer
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.server_1_0.unsettled import Said, merging_of
 from gateway.message import Refusal
+from gateway.translate.conditions import from_symbol
 from gateway.wire.work import DELIVERY, SETTLING, WORK
 
 
@@ -75,6 +76,7 @@ class ServerSession:
             refusal = attach_consumer(self.links, link, event.attach)
         if refusal is not None:
             self.client.uses.on_refused(refusal)
+            self.client.on_link_refused(refusal.condition)
             self.client.visit.step(f"link {link.name!r} is refused: {refusal.description}")
             refuse(link, refusal)
 
@@ -212,6 +214,7 @@ class ServerSession:
         self.client.touch()
 
     def _end_consumer(self, consumer: Consumer, error: Error) -> None:
+        self.client.on_link_refused(from_symbol(error.condition))
         consumer.link.send_detach(error=error)
         self.links.forget_consumer(consumer, Reason.LINK_DETACHED)
         self.client.touch()

@@ -9,7 +9,8 @@ from gateway.amqp_1_0._spec import Attach
 from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.faces.dynamic import policy_of, policy_properties
 
-OFFERED: Final = frozenset(("queue", "topic", "temporary-queue", "temporary-topic"))
+OF_QUEUES: Final = frozenset(("queue", "temporary-queue"))
+OFFERED: Final = OF_QUEUES | {"topic", "temporary-topic"}
 
 
 def snd_settle_mode(attach: Attach) -> int:
@@ -17,9 +18,13 @@ def snd_settle_mode(attach: Attach) -> int:
     return _spec.SND_MIXED if attach.snd_settle_mode is None else attach.snd_settle_mode
 
 
-def granted(asked: list[str]) -> list[str] | None:
-    """Those of the capabilities asked for that a terminus has; `None` for none."""
-    return [capability for capability in asked if capability in OFFERED] or None
+def granted(asked: list[str], *, queue: bool = True) -> list[str] | None:
+    """Those of the capabilities asked for that a terminus has; `None` for none.
+
+    `queue`: its node may be one.
+    """
+    offered = OFFERED if queue else OFFERED - OF_QUEUES
+    return [capability for capability in asked if capability in offered] or None
 
 
 def made_by(properties: Fields | None) -> Fields:

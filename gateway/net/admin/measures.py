@@ -13,7 +13,7 @@ from gateway.bridge.quotas import Quota
 from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
-from gateway.message import Encoding
+from gateway.message import Condition, Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
 from gateway.net.admin.census import Census, named_queues
 from gateway.net.admin.disk import Disk
@@ -30,6 +30,7 @@ from gateway.translate.mapping_rows import ROWS
 from gateway.wire.work import COUNTED, WORK
 
 PROTOCOLS: Final = {Encoding.AMQP_0_10: "0-10", Encoding.AMQP_1_0: "1.0"}
+CONDITIONS: Final = [condition for condition in Condition if condition != Condition.NONE]
 OBJECTS_MAX: Final = 10_000
 OTHER: Final = ("other", "other")
 
@@ -160,14 +161,8 @@ def _clients(sources: Sources) -> dict[str, Reader]:
             {action.name.lower(): faces.access_refused[action] for action in Action}
         ),
         "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
-        "gateway_session_errors_total": lambda: [
-            ((name, scope), ended[protocol])
-            for protocol, name in PROTOCOLS.items()
-            for scope, ended in (
-                ("session", faces.sessions_failed),
-                ("link", faces.links_failed),
-            )
-        ],
+        "gateway_session_errors_total": lambda: _session_errors(faces),
+        "gateway_user_ids_unchecked_total": lambda: _one(faces.user_ids_unchecked),
         "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
         "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
         "gateway_links": lambda: _gap(faces.links_opened, faces.links_closed),
@@ -351,6 +346,23 @@ def _quotas(bridge: Bridge, measure: Callable[[Quota], int]) -> list[Sample]:
 
 def _rows(by_number: list[int]) -> list[Sample]:
     return [((row.id,), by_number[row.number]) for row in ROWS.values()]
+
+
+def _session_errors(faces: FaceCounts) -> list[Sample]:
+    """What ended sessions and links. 0-10 has no links."""
+    samples: list[Sample] = []
+    for scope, failed, ended_for in (
+        ("session", faces.sessions_failed, faces.sessions_ended_for),
+        ("link", faces.links_failed, faces.links_ended_for),
+    ):
+        for protocol, name in PROTOCOLS.items():
+            if scope == "link" and protocol == Encoding.AMQP_0_10:
+                continue
+            samples.append(((name, scope, "protocol"), failed[protocol]))
+            for condition in CONDITIONS:
+                labels = (name, scope, condition.name.lower())
+                samples.append((labels, ended_for[protocol][condition]))
+    return samples
 
 
 def _features(by_number: list[int]) -> list[Sample]:

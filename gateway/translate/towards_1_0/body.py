@@ -10,7 +10,7 @@ from gateway.amqp_0_10._spec_structs import MessageProperties
 from gateway.amqp_1_0 import sections, types
 from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA, Properties
 from gateway.audit.digests import COPIED_MAX
-from gateway.errors import DecodeError
+from gateway.errors import DecodeError, LimitError
 from gateway.message import Flag
 from gateway.translate import content
 from gateway.translate.crossing import ESCROW_STALE, Crossing
@@ -86,6 +86,8 @@ def _plain(
     conversion = Conversion()
     depth = crossing.context.depth_max + 1
     value = content.value_in(content_type, octets, JMS_NULL in headers, conversion, depth)
+    if conversion.unread:
+        crossing.lose(content.ROW_UNREAD)
     if value is not None and value.code == types.LIST and not crossing.context.value_lists:
         value = None
     jms_type = content.jms_type_of(value, content_type)
@@ -207,7 +209,11 @@ def _rebuilt(recipe: list[Tagged], octets: bytes, depth: int) -> Body10 | None:
     if kind == "octets":
         original = arguments[0].value if arguments else None
         return _encoded(original) if isinstance(original, bytes) else None
-    return _from_list(kind, content.read_body_list(octets, depth), _lengths(arguments))
+    try:
+        items = content.read_body_list(octets, depth)
+    except LimitError:
+        return None
+    return _from_list(kind, items, _lengths(arguments))
 
 
 def _lengths(arguments: list[Tagged]) -> list[int]:

@@ -14,6 +14,7 @@ from gateway.amqp_0_10.frames import PROTOCOL_HEADER, FrameWriter
 from gateway.amqp_0_10.types import Control
 from gateway.audit.schema import Reason
 from gateway.faces.face import Ending
+from gateway.message import Condition
 from gateway.wire.buffers import FLUSH_OCTETS
 from gateway.wire.limits import Limits
 from gateway.wire.work import (
@@ -87,6 +88,22 @@ def test_more_sessions_than_allowed_are_refused() -> None:
     assert drive.values(client.face.data_to_send()) == [
         spec.SessionDetached(name=b"more", code=busy)
     ]
+
+
+def test_a_session_that_an_exception_ends_is_counted_by_what_it_was_told() -> None:
+    gateway = Gateway()
+    for command in (
+        spec.MessageTransfer(destination="nowhere"),
+        spec.DtxSelect(),
+        spec.QueueDelete(queue="none"),
+    ):
+        client = gateway.session()
+        client.does(command)
+    ended_for = gateway.settings.counts.sessions_ended_for
+    assert ended_for[0][Condition.NOT_FOUND] == 2
+    assert ended_for[0][Condition.NOT_IMPLEMENTED] == 1
+    assert sum(ended_for[0] + ended_for[1]) == 3
+    assert gateway.settings.counts.sessions_failed == [0, 0]
 
 
 def test_the_end_of_the_transport_ends_everything_once() -> None:

@@ -53,19 +53,20 @@ def test_a_released_message_comes_again(redelivered: bool) -> None:
 
 
 @rule("0-10", "message.reject", "alternate-exchange")
-def test_a_rejected_message_goes_to_the_alternate_exchange_or_away() -> None:
+@pytest.mark.parametrize("code", [0, 5, 65_535])
+def test_a_rejected_message_goes_to_the_alternate_exchange_or_away(code: int) -> None:
     gateway = gateway_with(b"1", alternate_exchange="amq.fanout")
     gateway.world.queue("dead")
     client = gateway.session()
     client.says(spec.ExchangeBind(queue="dead", exchange="amq.fanout"))
     client.subscribes()
     assert client.gets() == [b"1"]
-    client.does(spec.MessageReject(transfers=[(0, 0)], code=0, text="bad"))
+    client.does(spec.MessageReject(transfers=[(0, 0)], code=code, text="bad"))
     assert gateway.world.depth() == 0
     assert gateway.world.depth("dead") == 1
     client.subscribes("dead", "dead")
     assert client.gets() == [b"1"]
-    client.does(spec.MessageReject(transfers=[(1, 1)], code=0))
+    client.does(spec.MessageReject(transfers=[(1, 1)], code=code))
     assert gateway.world.depth("dead") == 0
     gateway.world.check()
 

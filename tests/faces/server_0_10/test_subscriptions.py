@@ -176,7 +176,6 @@ def subscribe(**fields: object) -> spec.MessageSubscribe:
         ([flush()], 404),
         ([subscribe(), spec.MessageFlow(destination="d", unit=2, value=1)], 531),
         ([subscribe(), spec.MessageSetFlowMode(destination="d", flow_mode=2)], 531),
-        ([spec.MessageReject(transfers=[], code=3)], 531),
         ([spec.MessageResume(destination="d", resume_id="r")], 540),
         ([spec.DtxSelect()], 540),
         ([spec.FileQos()], 540),

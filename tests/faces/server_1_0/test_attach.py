@@ -121,6 +121,25 @@ def test_a_topic_name_that_is_no_exchange_is_a_key_of_amq_topic(hub):
     assert bodies(client) == [b"body"]
 
 
+@pytest.mark.parametrize("capability", ["queue", "temporary-queue"])
+def test_a_key_of_an_exchange_takes_answers_though_the_sender_calls_it_a_queue(hub, capability):
+    client = hub.client()
+    client.receiver("amq.direct/answers")
+    sender = client.sender("amq.direct/answers", capabilities=[capability])
+    assert sender.attach.target.capabilities is None
+    client.send(sender, message())
+    assert bodies(client) == [b"body"]
+
+
+@pytest.mark.parametrize("address", ["amq.direct", "amq.direct/k", "nowhere"])
+def test_what_is_no_queue_is_not_found_as_one(hub, address):
+    client = hub.client()
+    client.receiver(address, capabilities=["queue"])
+    error = client.take(events.DetachReceived).detach.error
+    assert error.condition == "amqp:not-found"
+    assert error.description == f"there is no queue {address!r}"
+
+
 def test_no_local_keeps_the_own_messages_away(hub):
     one, two = hub.client(), hub.client()
     one.receiver("amq.fanout", filter=filters("no-local", Tagged(types.LIST, [])))
@@ -349,6 +368,40 @@ def test_the_anonymous_terminus_goes_by_to(hub, to, accepted):
         assert hub.host.topology.find_queue("q").depth == 1
     else:
         assert state.error.condition == "amqp:not-found"
+
+
+def jms_message(to, kind, code=types.BYTE):
+    annotations = [(Tagged(types.SYMBOL, "x-opt-jms-dest"), Tagged(code, kind))]
+    return message(properties=_spec.Properties(to=to), annotations=annotations)
+
+
+@pytest.mark.parametrize("kind", [1, 3])
+def test_the_anonymous_terminus_takes_a_topics_name_as_an_own_sender_with_the_capability(hub, kind):
+    hub.world.queue("prices")
+    client = hub.client()
+    client.receiver("prices", capabilities=["topic"])
+    sender = client.sender(None)
+    for to in ("prices", "amq.topic/prices"):
+        assert client.send(sender, jms_message(to, kind)) == ACCEPTED
+    assert bodies(client) == [b"body", b"body"]
+    assert client.send(sender, jms_message("nobody.subscribes", kind)) == ACCEPTED
+    assert hub.host.topology.find_queue("prices").depth == 0
+
+
+@pytest.mark.parametrize(("kind", "code"), [(0, types.BYTE), (2, types.BYTE), (1, types.INT)])
+def test_what_is_marked_for_no_topic_goes_by_its_address_alone(hub, kind, code):
+    client = hub.client()
+    sender = client.sender(None)
+    assert client.send(sender, jms_message("q", kind, code)) == ACCEPTED
+    for to in ("prices", "amq.topic/prices"):
+        state = client.send(sender, jms_message(to, kind, code))
+        assert state.error.condition == "amqp:not-found"
+
+
+def test_who_wants_to_hear_of_no_route_hears_it_of_topics_too(hub):
+    client = hub.client()
+    sender = client.sender(None, capabilities=["REJECT_UNROUTABLE"])
+    assert client.send(sender, jms_message("prices", 1)).error.condition == "amqp:not-found"
 
 
 def test_a_sender_without_target_is_refused(hub):

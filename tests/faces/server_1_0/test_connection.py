@@ -8,6 +8,7 @@ from support.work import units_of
 
 from gateway.amqp_1_0 import _spec, events
 from gateway.amqp_1_0.states import ConnectionState
+from gateway.message import Condition
 from gateway.wire.work import DELIVERY, READ, SHARE, STATE, UNSETTLED
 
 ACCEPTED = _spec.Accepted()
@@ -78,6 +79,24 @@ def test_links_and_sessions_that_end_for_an_error_are_no_connections_that_break_
     assert hub.settings.counts.sessions_failed == [0, 1]
     assert hub.settings.counts.protocol_errors == [0, 0]
     assert not client.face.closed
+
+
+def test_links_that_are_refused_or_ended_are_counted_by_what_the_client_was_told(hub):
+    client = hub.client()
+    ended_for = hub.settings.counts.links_ended_for
+    client.sender("nowhere")
+    assert client.refused() == "amqp:not-found"
+    client.receiver("nowhere")
+    assert client.refused() == "amqp:not-found"
+    assert ended_for[1][Condition.NOT_FOUND] == 2
+    sender = client.sender(None)
+    client.send(sender, message(properties=_spec.Properties(to="nowhere")), settled=True)
+    assert ended_for[1][Condition.NOT_FOUND] == 3
+    client.receiver("q")
+    hub.host.declaring.delete_queue("q")
+    client.step()
+    assert ended_for[1][Condition.RESOURCE_DELETED] == 1
+    assert sum(ended_for[0] + ended_for[1]) == 4
 
 
 def test_a_session_whose_connection_is_closed_in_the_same_breath_is_not_begun(hub):

@@ -5,7 +5,7 @@ from support.bridge_world import bind
 from support.face_1_0 import Hub, message
 from support.own_rules import own_rules
 
-from gateway.amqp_1_0 import _spec, events
+from gateway.amqp_1_0 import _spec, events, types
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.seams import QueueSettings
 from gateway.faces.dynamic import policy_properties
@@ -14,6 +14,7 @@ from gateway.message import Condition
 from gateway.permissions.actions import Action
 from gateway.permissions.own_rules import OwnRules
 from gateway.permissions.qpidd_rules import QpiddRules
+from gateway.wire.tagged import Tagged
 from gateway.wire.work import WORDS_MAX
 
 UNAUTHORIZED = "amqp:unauthorized-access"
@@ -132,6 +133,33 @@ def test_the_anonymous_terminus_asks_for_each_message():
     assert accepted == _spec.Accepted()
     assert state.error.condition == UNAUTHORIZED
     client.send(sender, message(properties=_spec.Properties(to="r")), tag=b"3", settled=True)
+    assert client.refused() == UNAUTHORIZED
+
+
+def test_a_topic_by_the_anonymous_terminus_is_asked_for_as_a_key():
+    client = hub("allow: publish, exchange: amq.topic, key: prices").client()
+    sender = client.sender(None)
+    topic = [(Tagged(types.SYMBOL, "x-opt-jms-dest"), Tagged(types.BYTE, 1))]
+    for to, allowed in (("prices", True), ("amq.topic/prices", True), ("q", False), ("a", False)):
+        properties = _spec.Properties(to=to)
+        state = client.send(sender, message(properties=properties, annotations=topic))
+        if allowed:
+            assert state == _spec.Accepted()
+        else:
+            assert state.error.condition == UNAUTHORIZED
+
+
+def test_a_sender_that_calls_a_key_of_an_exchange_a_queue_is_asked_for_the_exchange():
+    client = hub("allow: publish, exchange: amq.direct, key: a").client()
+    assert client.sender("amq.direct/a", capabilities=["queue"]).attached
+    assert not client.sender("amq.direct/b", capabilities=["queue"]).attached
+    assert client.refused() == UNAUTHORIZED
+    access = [f"acl allow all access {kind} name=amq.direct" for kind in KINDS]
+    others = ["acl allow all publish exchange", "acl deny all all"]
+    client = qpidd(*access, *others).client()
+    assert client.sender("amq.direct/a", capabilities=["queue"]).attached
+    client = qpidd(access[0], *others).client()
+    assert not client.sender("amq.direct/a", capabilities=["queue"]).attached
     assert client.refused() == UNAUTHORIZED
 
 

@@ -42,6 +42,18 @@ def test_a_durable_message_is_accepted_when_it_is_on_disk():
     hub.end()
 
 
+def test_a_footer_in_front_of_the_body_goes_on_behind_it(hub):
+    client = hub.client()
+    footer = b"\x00\x53\x78\xc1\x08\x02\xa3\x03sum\x54\x07"
+    payload = message(properties=_spec.Properties(subject="s"))
+    found = sections.scan(payload)
+    wrong = payload[: found.body_at] + footer + payload[found.body_at :]
+    assert client.send(client.sender("q"), wrong) == ACCEPTED
+    client.receiver("q")
+    [received] = client.received()
+    assert received.endswith(payload + footer)
+
+
 @rule("1.0", "2.7.5", "first-mode-settles-on-arrival")
 def test_many_accepts_are_one_disposition(hub):
     client = hub.client()

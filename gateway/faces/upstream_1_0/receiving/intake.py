@@ -119,6 +119,8 @@ class Intake:
             self._refuse(event, from_foreign(payload), Reason.UNDECODABLE)
             self._settle(event, _rejected(DECODE_ERROR, str(error)), OutcomeKind.REJECTED)
             return None
+        if arrival.in_order:
+            event.payload = arrival.in_order
         if arrival.acquired_before and self.upstream.profile.first_acquirer:
             arrival.flags |= Flag.REDELIVERED
             arrival.delivery_count = max(arrival.delivery_count, 1)

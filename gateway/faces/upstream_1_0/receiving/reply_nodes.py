@@ -379,5 +379,9 @@ class ReplyNode:
 
 
 def _read(event: DeliveryReceived) -> Arrival:
-    payload = event.payload
-    return arrival_1_0(payload) if event.message_format == 0 else from_foreign(payload)
+    if event.message_format != 0:
+        return from_foreign(event.payload)
+    arrival = arrival_1_0(event.payload)
+    if arrival.in_order:
+        event.payload = arrival.in_order
+    return arrival

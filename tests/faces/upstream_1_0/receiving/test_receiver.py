@@ -283,6 +283,17 @@ def test_what_is_no_message_is_rejected():
     assert w.counts.undecodable == 1
 
 
+def test_a_footer_in_front_of_the_body_is_put_behind_it():
+    w = world()
+    broker = w.connect()
+    consumer, _ = w.subscribe()
+    body, footer = b"\x00\x53\x75\xa0\x01x", b"\x00\x53\x78\xc1\x01\x00"
+    broker.deliver("q", footer + body)
+    w.step()
+    assert [delivery.message.payload for delivery in consumer.deliveries] == [body + footer]
+    assert w.counts.undecodable == 0
+
+
 def test_two_subscriptions_have_links_of_their_own():
     w = world()
     broker = w.connect()

@@ -73,6 +73,7 @@ function message(wanted) {
     if (wanted['ttl-ms'] !== undefined) made.ttl = wanted['ttl-ms'];
     if (wanted.properties) made.application_properties = mapped(wanted.properties);
     if (wanted.annotations) made.message_annotations = mapped(wanted.annotations);
+    if (wanted.footer) made.footer = mapped(wanted.footer);
     for (const field of FIELDS) {
         const given = wanted[field.replace(/_/g, '-')];
         if (given !== undefined) made[field] = Array.isArray(given) ? typed(given) : given;
