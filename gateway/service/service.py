@@ -78,7 +78,7 @@ from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
 from gateway.service.giving_back import GivingBack, c_library, trim_of
 from gateway.service.heads import HeadLines
 from gateway.service.late_segments import LateSegments
-from gateway.service.opening import empty_bridge, recover, tell_of_log
+from gateway.service.opening import empty_bridge, recover, refuse_moved, tell_of_log
 from gateway.service.rules import RulesInForce
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
@@ -107,6 +107,7 @@ class Service:
         *,
         accept_new_store: bool = False,
         accept_damaged_store: bool = False,
+        accept_moved_queues: bool = False,
     ) -> None:
         self.settings = settings
         self.reactor = reactor
@@ -140,7 +141,7 @@ class Service:
             now_ms=self.clock.now_ms,
             sign=load_signer(settings),
         )
-        self.store = self._store(segments, accept_damaged_store)
+        self.store = self._store(segments, accept_damaged_store, accept_moved_queues)
         self.recovered = open_store(self.store, settings.data_directory)
         try:
             self.authentication = self._authentication()
@@ -208,7 +209,9 @@ class Service:
 
     # The parts.
 
-    def _store(self, segments: LateSegments, accept_damaged: bool) -> SqliteStore:
+    def _store(
+        self, segments: LateSegments, accept_damaged: bool, accept_moved: bool
+    ) -> SqliteStore:
         return SqliteStore(
             self.settings.data_directory,
             segments,
@@ -220,6 +223,7 @@ class Service:
             reserve_octets=self.settings.store_reserve,
             log=segments,
             accept_damaged=accept_damaged,
+            judge=refuse_moved(self.settings, accept_moved=accept_moved),
         )
 
     def _faces(self, access: LoadedRules) -> FaceSettings:
