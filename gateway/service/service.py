@@ -185,7 +185,7 @@ class Service:
             self._hurried = Pace(self.clock.now_ms)  # who wants a reload while there is one
         except BaseException:
             with suppress(StoreError):  # which would hide why there is no gateway
-                self.store.close(b"")
+                self.store.give_back()
             raise
         self.backup = Backup(
             self.store,

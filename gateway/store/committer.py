@@ -115,6 +115,7 @@ class Committer:
         """Make it; `late`: what writes the beginning of this life, which is still to be written."""
         self.waiting: SimpleQueue[Turn] = SimpleQueue()
         self.error: StoreError | None = None
+        self.in_order = True  # what ends is, once the thread has stopped
         self._database = database
         self._occupancy = occupancy
         self._segments = segments
@@ -429,4 +430,4 @@ class Committer:
         self._insist(self._seal)
         self._insist(self._segments.close)
         self._insist(self._remember)
-        self._insist(self._database.stopped)
+        self._insist(partial(self._database.stopped, in_order=self.in_order))

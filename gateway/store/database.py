@@ -300,12 +300,13 @@ class Database:
         with reading():
             return list(shrunk_in(self._db))
 
-    def stopped(self) -> None:
-        """Everything is in the file, the WAL is empty, and the store counts as closed in order."""
+    def stopped(self, *, in_order: bool = True) -> None:
+        """All is in the file, and the WAL is empty; `in_order`: the store counts as closed so."""
         with as_store_errors("cannot close the store"):
-            for table in COUNTED:
-                self._set_meta(table, rows_in(self._db, table))
-            self._set_meta("clean", 1)
+            if in_order:
+                for table in COUNTED:
+                    self._set_meta(table, rows_in(self._db, table))
+                self._set_meta("clean", 1)
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _set_meta(self, key: str, value: int) -> None:

@@ -157,6 +157,11 @@ class SqliteStore:
         if self._committer.error is not None:
             raise self._committer.error
 
+    def give_back(self) -> None:
+        """As `close`, of a life that came to nothing: closed in order only if it was found so."""
+        self._committer.in_order = self._found_clean
+        self.close(b"")
+
     def _wait_for_thread(self) -> None:
         """`StoreError` if it waits for the disk, and comes no further: files and lock stay its."""
         counts = self.counts
@@ -197,7 +202,7 @@ class SqliteStore:
         """Read everything; `life`: the last one that the audit log knows, which may be later."""
         database = self._database
         incarnation = max(database.meta("incarnation"), life) + 1
-        clean = database.meta("clean") != 0 or incarnation == 1
+        self._found_clean = clean = database.meta("clean") != 0 or incarnation == 1
         replay, occupancy, damage = Replay(), Occupancy(), Damage()
         next_number, unlogged = self._replay(replay, occupancy, damage)
         topology, damage.topology = database.topology()

@@ -1,6 +1,7 @@
 """What a start says of what the store has, and where it refuses to begin with it."""
 
 import pathlib
+import shutil
 import tarfile
 from typing import Any
 
@@ -12,7 +13,7 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.bridge.durable import topology_rows
 from gateway.bridge.durable.topology_rows import QueueRow
 from gateway.clients.letter import Letter, Typed
-from gateway.errors import UnknownStoreError
+from gateway.errors import ConfigurationError, UnknownStoreError
 
 KEPT = Letter(body=Typed("string", "kept"), durable=True)
 FAR = 'upstreams={"far": {"hosts": ["amqp://127.0.0.1:1"]}}'
@@ -156,3 +157,20 @@ def test_what_was_for_an_exchange_of_an_upstream_and_stays_here_is_told(
     (told,) = life(tmp_path)
     assert "'amq.topic to far' of virtual host 'default' is no queue of upstream far" in told
     assert life(tmp_path) == []
+
+
+def test_a_start_that_comes_to_nothing_does_not_make_a_killed_store_one_that_was_closed_in_order(
+    tmp_path: pathlib.Path,
+) -> None:
+    users = tmp_path / "users.yaml"
+    users.write_text("alice: nonsense")
+    gateway = WholeGateway(tmp_path / "alive").start()
+    gateway.result(gateway.connect_0_10().declare_queue("q", durable=True))
+    shutil.copytree(tmp_path / "alive", tmp_path / "killed")
+    gateway.stop()
+    for directory, clean in (("killed", False), ("alive", True)):
+        with pytest.raises(ConfigurationError):
+            WholeGateway(tmp_path / directory, f"users_file={users}")
+        again = WholeGateway(tmp_path / directory).start()
+        assert again.service.recovered.clean is clean
+        again.stop()
