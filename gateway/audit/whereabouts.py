@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import final
 
 
+class TouchedError(OSError):
+    """A file has become shorter than what was written to it, or has something else in it."""
+
+
 @final
 class Whereabouts:
     """A file that was at `path` when this was made."""

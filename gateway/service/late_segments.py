@@ -30,6 +30,7 @@ from gateway.audit.ends import (
 from gateway.audit.sealing import Sealer, Sign
 from gateway.audit.seals import Head
 from gateway.audit.segment import SegmentWriter
+from gateway.audit.whereabouts import TouchedError
 from gateway.errors import StoreError, UnknownStoreError
 from gateway.files.own import write_whole
 from gateway.store.reserve import is_full
@@ -226,7 +227,7 @@ class LateSegments:
         """See `AuditSegments`."""
         try:
             self.writer().look()
-        except FileNotFoundError as error:
+        except (FileNotFoundError, TouchedError) as error:
             raise _gone(error) from error
         except OSError:
             return  # the next write tells
@@ -264,7 +265,7 @@ def _as_store_errors(
 ) -> Iterator[None]:
     try:
         yield
-    except FileNotFoundError as error:
+    except (FileNotFoundError, TouchedError) as error:
         raise _gone(error) from error
     except OSError as error:
         text = f"{doing}: {error.strerror}"
@@ -274,7 +275,7 @@ def _as_store_errors(
         raise StoreError(text, part="audit", full=is_full(error)) from error
 
 
-def _gone(error: FileNotFoundError) -> StoreError:
+def _gone(error: OSError) -> StoreError:
     return StoreError(f"the audit log: {error}", part="audit", cause="gone")
 
 
