@@ -59,8 +59,7 @@ class SegmentFile:
 
     def look(self) -> None:
         """`OSError` if it is not where it was begun, or not as long as what was written to it."""
-        self._where.look()
-        if not self._torn and os.fstat(self._file).st_size != self.size:
+        if self._where.look() != self.size and not self._torn:
             raise TouchedError(f"{self.path} has been cut off or written over")
 
     def append(self, octets: bytes) -> None:

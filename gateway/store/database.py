@@ -102,6 +102,17 @@ def _is_near(end: LogEnd, known: LogEnd | None) -> bool:
     return end.offset - known.offset < UNKNOWN_OCTETS
 
 
+@contextmanager
+def _as_gone() -> Iterator[None]:
+    """Of other errors the next write tells."""
+    try:
+        yield
+    except (FileNotFoundError, TouchedError) as error:
+        raise StoreError(f"the store: {error}", cause="gone") from error
+    except OSError:
+        return
+
+
 @final
 class Database:
     """One connection; whoever calls sees to it that only one thread does so at a time."""
@@ -293,19 +304,16 @@ class Database:
             self._db.execute("DELETE FROM topology WHERE kind IS ? AND key IS ?", key)
 
     def look(self) -> None:
-        """`StoreError` if the files have been removed, moved, cut off or written over.
-
-        SQLite writes to them as ever.
-        """
-        try:
+        """`StoreError` if the files have been removed or moved: SQLite writes to them as ever."""
+        with _as_gone():
             for file in self._files:
                 file.look()
+
+    def look_inside(self) -> None:
+        """The same, if they have been cut off or written over."""
+        with _as_gone():
             if self._untouched is not None:
                 self._untouched.look(self._db.total_changes)
-        except (FileNotFoundError, TouchedError) as error:
-            raise StoreError(f"the store: {error}", cause="gone") from error
-        except OSError:
-            return  # the next write tells
 
     def shrunk_tables(self) -> list[str]:
         """As `shrunk_in`."""
@@ -368,7 +376,7 @@ class Database:
 
         Not a WAL that others have touched: it would take what is in the file along.
         """
-        self.look()
+        self.look_inside()
         mode = "TRUNCATE" if shrink else "PASSIVE"
         untouched = self._untouched
         if untouched is not None:
@@ -437,10 +445,7 @@ class Database:
 
     def _is_touched(self) -> bool:
         try:
-            if self._untouched is not None:
-                self._untouched.look(self._db.total_changes)
-        except TouchedError:
+            self.look_inside()
+        except StoreError:
             return True
-        except OSError:
-            return False
         return False

@@ -30,7 +30,10 @@ WAL_HEADER: Final = 32
 FRAME_HEADER: Final = 24
 PAGE_SIZE: Final = slice(8, 12)
 SALT: Final = slice(16, 24)  # of the WAL's header
-SALT_AT: Final = 8  # in that of a frame
+SALT_AT: Final = 8  # in that of a frame, whose page stands first
+SALT_END: Final = 16
+NO_PAGE: Final = bytes(4)
+PIECE_FRAMES: Final = 512  # each call that reads may cost the interpreter lock
 WAL_MAGIC: Final = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 
 
@@ -77,9 +80,8 @@ class Untouched:
         header = os.pread(self._wal, WAL_HEADER, 0)
         if not self._header and header[:4] in WAL_MAGIC:
             self._header, self._frames = header, 0
-        if not self._header or header != self._header or not self._has(self._frames):
+        if not self._header or header != self._header or not self._goes_on():
             raise TouchedError(f"{self._wal_path} has been cut off or written over")
-        self._frames = self._last()
 
     def checkpoint_begins(self) -> None:
         """What the main file comes to is not known while it is written."""
@@ -98,24 +100,22 @@ class Untouched:
     def _now_main(self) -> tuple[int, bytes]:
         return os.fstat(self._main).st_size, os.pread(self._main, MAIN_HEADER, 0)
 
-    def _frame_octets(self) -> int:
-        return FRAME_HEADER + int.from_bytes(self._header[PAGE_SIZE])
+    def _goes_on(self) -> bool:
+        """Whether the last frame that is known is there, and no hole behind it; to the last one.
 
-    def _has(self, number: int) -> bool:
-        """Whether a frame, counted from 1, is of this header."""
-        if number == 0:
-            return True
-        at = WAL_HEADER + (number - 1) * self._frame_octets() + SALT_AT
-        return os.pread(self._wal, 8, at) == self._header[SALT]
-
-    def _last(self) -> int:
-        """The last frame of this header: behind those are only frames of an earlier one."""
-        known = self._frames
-        beyond = (os.fstat(self._wal).st_size - WAL_HEADER) // self._frame_octets() + 1
-        while beyond - known > 1:
-            middle = (known + beyond) // 2
-            if self._has(middle):
-                known = middle
-            else:
-                beyond = middle
-        return known
+        What is cut off and written on behind has a hole, and a frame of a hole is of page 0. Behind
+        the last frame are those of an earlier header, or nothing.
+        """
+        frame = FRAME_HEADER + int.from_bytes(self._header[PAGE_SIZE])
+        salt = self._header[SALT]
+        number = max(self._frames - 1, 0)
+        while True:
+            piece = os.pread(self._wal, PIECE_FRAMES * frame, WAL_HEADER + number * frame)
+            for at in range(0, len(piece) // frame * frame, frame):
+                if piece[at + SALT_AT : at + SALT_END] != salt:
+                    self._frames, known = number, self._frames
+                    return number >= known and piece[at : at + len(NO_PAGE)] != NO_PAGE
+                number += 1
+            if len(piece) < PIECE_FRAMES * frame:
+                self._frames, known = number, self._frames
+                return number >= known

@@ -439,6 +439,7 @@ def test_nothing_is_reported_behind_what_was_cut_off_and_the_stop_says_so(
 ) -> None:
     monkeypatch.setattr(trouble, "RETRY_S", 0.001)
     monkeypatch.setattr(committer, "LOOK_NS", 0)
+    monkeypatch.setattr(committer, "LOOK_INSIDE_NS", 0)
     running = Running(tmp_path)
     running.commit(one_message(1))
     os.truncate(tmp_path / name, 0)

@@ -29,7 +29,7 @@ def opened(directory: Path) -> Database:
     database.checkpoint()
     for number in range(2, 12):
         database.commit(number, ROW, {})
-    database.look()
+    database.look_inside()
     return database
 
 
@@ -64,7 +64,7 @@ def test_a_file_that_is_cut_off_or_written_over_is_missed_whatever_is_written_be
         for number in range(12, 40):
             database.commit(number, ROW, {})
     with pytest.raises(StoreError, match=f"{name} has been cut off or written over") as raised:
-        database.look()
+        database.look_inside()
     assert raised.value.cause == "gone"
     database.close()
 
@@ -77,9 +77,9 @@ def test_an_older_copy_over_the_file_is_missed_until_the_right_one_is_back(tmp_p
     shutil.copyfile(path, tmp_path / "right")
     shutil.copyfile(tmp_path / "older", path)
     with pytest.raises(StoreError, match="has been cut off or written over"):
-        database.look()
+        database.look_inside()
     shutil.copyfile(tmp_path / "right", path)
-    database.look()
+    database.look_inside()
     database.close()
 
 
@@ -89,7 +89,20 @@ def test_a_wal_that_is_cut_before_anything_is_known_of_it_is_missed(tmp_path: Pa
     database.commit(12, ROW, {})
     cut(tmp_path, WAL, 0)
     with pytest.raises(StoreError, match="-wal has been cut off or written over"):
-        database.look()
+        database.look_inside()
+    database.close()
+
+
+def test_a_hole_is_missed_in_what_was_written_since_the_last_look(tmp_path: Path) -> None:
+    database = opened(tmp_path)
+    known = (tmp_path / WAL).stat().st_size
+    for number in range(12, 22):
+        database.commit(number, ROW, {})
+    os.truncate(tmp_path / WAL, known + 50_000)
+    database.look_inside()  # as if that were all
+    database.commit(22, ROW, {})
+    with pytest.raises(StoreError, match="-wal has been cut off or written over"):
+        database.look_inside()
     database.close()
 
 
@@ -140,7 +153,7 @@ def test_nothing_that_the_store_does_itself_is_taken_for_anothers(
         for number, (step, looks) in enumerate(steps, 1):
             STEPS[step](database, number)
             if looks:
-                database.look()
-        database.look()
+                database.look_inside()
+        database.look_inside()
         database.stopped()
         database.close()
