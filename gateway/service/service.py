@@ -60,6 +60,7 @@ from gateway.net.upstreams.renewal import LOOK_S, Renewal
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of, tls_of
 from gateway.service.changes import Changes, digest
+from gateway.service.drift import DriftLines
 from gateway.service.exposed import exposed
 from gateway.service.faces import face_settings
 from gateway.service.files import (
@@ -193,7 +194,9 @@ class Service:
             reactor.callFromThread,
             lambda: self.bridge.store_error if self.bridge.stuck() else None,
         )
-        self._heads = HeadLines(lambda: segments.head, self.clock.now_ms)
+        self._heads = HeadLines(
+            lambda: segments.head, self.clock.now_ms, lambda: segments.head_problem
+        )
         self.stopping = Stopping(
             self.door,
             self.bridge,
@@ -379,6 +382,7 @@ class Service:
         every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         every(LAG_INTERVAL_S, self._heads.look)
+        every(LAG_INTERVAL_S, DriftLines(self.clock.drift_ms).look)
         every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
         every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()

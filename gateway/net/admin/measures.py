@@ -87,6 +87,7 @@ class Sources:
     upstreams: Upstreams
     census: Census
     head: Callable[[], Head | None] = lambda: None
+    head_failures: Callable[[], int] = lambda: 0
 
     def count(self) -> Iterator[object]:
         """What the readers need to be counted first, in pieces; a Deferred is waited for."""
@@ -254,8 +255,9 @@ def _disk(sources: Sources) -> dict[str, Reader]:
         "gateway_audit_head_sequence": lambda: _head(sources, lambda head: head.sequence),
         "gateway_audit_head_segment": lambda: _head(sources, lambda head: head.segment),
         "gateway_audit_head_timestamp_seconds": lambda: _head(
-            sources, lambda head: head.time_ms / 1000
+            sources, lambda head: (head.time_ms + sources.clock.drift_ms()) / 1000
         ),
+        "gateway_audit_head_failures_total": lambda: _one(sources.head_failures()),
         "gateway_audit_head_signed": lambda: _head(sources, lambda head: bool(head.signature)),
     }
 
