@@ -364,6 +364,11 @@ METRICS: Final = (
         "Octets at the audit log's end that were no whole records, and were cut off, at start.",
     ),
     _gauge("gateway_clock_drift_seconds", "How far wall time has left the gateway's clock."),
+    _gauge(
+        "gateway_certificate_expiry_timestamp_seconds",
+        "When the certificate that clients are shown expires, or one above it in its file, as Unix"
+        " time; 0 without TLS.",
+    ),
 )
 
 OBJECT_METRICS: Final = (

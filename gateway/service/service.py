@@ -65,6 +65,7 @@ from gateway.service.exposed import exposed
 from gateway.service.faces import face_settings
 from gateway.service.files import (
     admin_tls,
+    certificate_expires_s,
     client_tls,
     kept,
     load_passwords,
@@ -72,7 +73,7 @@ from gateway.service.files import (
     misplaced_key,
     nobodys_names,
     takes_certificates,
-    useless_authorities,
+    useless_certificates,
 )
 from gateway.service.form import form
 from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
@@ -123,6 +124,7 @@ class Service:
         self.threads = PasswordThreads(reactor, self.clock.now_ms)
         access = load_rules(settings)
         self._tls, self._admin_context = client_tls(settings), admin_tls(settings)
+        self.certificate_expires_s = certificate_expires_s(settings)
         self.file_threads = LoosePool(reactor, FILE_THREADS, "files")
         self.files = KeptFiles(
             lambda: kept(self.reloading.settings),
@@ -290,10 +292,11 @@ class Service:
     def _prepare(self, settings: Settings) -> Callable[[Operator], None]:
         """Read the files of other settings, in a thread; what is returned makes them count."""
         tls, admin_context = client_tls(settings), admin_tls(settings)
+        expires_s = certificate_expires_s(settings)
         passwords = load_passwords(settings)
         access = load_rules(settings)
         signer = load_signer(settings)
-        warnings = exposed(settings) + useless_authorities(settings) + misplaced_key(settings)
+        warnings = exposed(settings) + useless_certificates(settings) + misplaced_key(settings)
         self.reactor.callFromThread(self.files.keep, read_all(kept(settings)))
 
         def count(by: Operator) -> None:
@@ -301,6 +304,7 @@ class Service:
             self.changes.note("configuration", digest(settings), "", by)
             self.door.tls_context = tls
             self._admin_context = admin_context
+            self.certificate_expires_s = expires_s
             self.segments.sign_by(signer)
             self.authentication.passwords = passwords
             self.authentication.certificates = takes_certificates(settings)
@@ -319,7 +323,7 @@ class Service:
     def say_of_files(self) -> None:
         """Warn of those that others use who are not meant to, and of what is of no use."""
         settings = self.settings
-        self._warn(exposed(settings) + useless_authorities(settings) + misplaced_key(settings))
+        self._warn(exposed(settings) + useless_certificates(settings) + misplaced_key(settings))
 
     def _warn(self, lines: list[str]) -> None:
         for line in lines:

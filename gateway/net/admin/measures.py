@@ -88,6 +88,7 @@ class Sources:
     census: Census
     head: Callable[[], Head | None] = lambda: None
     head_failures: Callable[[], int] = lambda: 0
+    certificate_expires_s: Callable[[], float] = lambda: 0.0
 
     def count(self) -> Iterator[object]:
         """What the readers need to be counted first, in pieces; a Deferred is waited for."""
@@ -115,6 +116,9 @@ def _process(sources: Sources) -> dict[str, Reader]:
         "gateway_build_info": lambda: [((sources.version, sources.form), 1)],
         "gateway_start_time_seconds": lambda: _one(sources.started_ms / 1000),
         "gateway_ready": lambda: _one(sources.ready() is None),
+        "gateway_certificate_expiry_timestamp_seconds": lambda: _one(
+            sources.certificate_expires_s()
+        ),
         "gateway_clock_drift_seconds": lambda: _one(sources.clock.drift_ms() / 1000),
         "gateway_changes_total": lambda: [
             ((result,), count) for result, count in net.changes.items()
