@@ -124,6 +124,16 @@ def tell_of_log(
             known=again.start - 1,
             last=again.stop - 1,
         )
+    if store.unlogged.sequence > last:
+        log.warn(
+            "the disk refused the audit log until the last life ended: {count} records, numbers"
+            " {first} to {last}, were in memory alone and are lost. That is a gap for audit verify"
+            " and reconcile. Nothing was confirmed meanwhile: no message is lost that anybody was told"
+            " of",
+            count=store.unlogged.sequence - last,
+            first=last + 1,
+            last=store.unlogged.sequence,
+        )
     store.counts.log_differences = len(segments.differences)
     for each in segments.differences:
         audit.log_differs(

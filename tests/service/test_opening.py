@@ -14,6 +14,7 @@ from gateway.bridge.durable import topology_rows
 from gateway.bridge.durable.topology_rows import QueueRow
 from gateway.clients.letter import Letter, Typed
 from gateway.errors import ConfigurationError, UnknownStoreError
+from gateway.store.unlogged import Unlogged
 
 KEPT = Letter(body=Typed("string", "kept"), durable=True)
 FAR = 'upstreams={"far": {"hosts": ["amqp://127.0.0.1:1"]}}'
@@ -174,3 +175,24 @@ def test_a_start_that_comes_to_nothing_does_not_make_a_killed_store_one_that_was
         again = WholeGateway(tmp_path / directory).start()
         assert again.service.recovered.clean is clean
         again.stop()
+
+
+def test_records_that_a_refusing_disk_has_cost_are_told_at_the_next_start_alone(
+    tmp_path: pathlib.Path,
+) -> None:
+    gateway = WholeGateway(tmp_path).start()
+    gateway.stop()
+    last = int(gateway.service.bridge.audit.next_sequence) - 1
+    unlogged = Unlogged(tmp_path)
+    unlogged.open()
+    unlogged.mark(last + 5)
+    unlogged.close()
+    told: list[str] = []
+    for _ in range(2):
+        with capturedLogs() as events:
+            gateway = WholeGateway(tmp_path).start()
+        gateway.stop()
+        lines = [formatEvent(event) for event in events]
+        told += [line for line in lines if "in memory alone" in line]
+    (line,) = told
+    assert f"5 records, numbers {last + 1} to {last + 5}, were in memory alone" in line
