@@ -128,8 +128,8 @@ def tell_of_log(
         log.warn(
             "the disk refused the audit log until the last life ended: {count} records, numbers"
             " {first} to {last}, were in memory alone and are lost. That is a gap for audit verify"
-            " and reconcile. Nothing was confirmed meanwhile: no message is lost that anybody was told"
-            " of",
+            " and reconcile. Nothing was confirmed meanwhile: no message is lost that anybody was"
+            " told of",
             count=store.unlogged.sequence - last,
             first=last + 1,
             last=store.unlogged.sequence,

@@ -108,9 +108,13 @@ class Untouched:
         """
         frame = FRAME_HEADER + int.from_bytes(self._header[PAGE_SIZE])
         salt = self._header[SALT]
+        size = os.fstat(self._wal).st_size
         number = max(self._frames - 1, 0)
         while True:
-            piece = os.pread(self._wal, PIECE_FRAMES * frame, WAL_HEADER + number * frame)
+            start = WAL_HEADER + number * frame
+            # No more than there is: what is asked for is taken of memory before it is read.
+            asked = max(min(PIECE_FRAMES * frame, size - start), 0)
+            piece = os.pread(self._wal, asked, start)
             for at in range(0, len(piece) // frame * frame, frame):
                 if piece[at + SALT_AT : at + SALT_END] != salt:
                     self._frames, known = number, self._frames
