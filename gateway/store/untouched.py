@@ -117,9 +117,14 @@ class Untouched:
             piece = os.pread(self._wal, asked, start)
             for at in range(0, len(piece) // frame * frame, frame):
                 if piece[at + SALT_AT : at + SALT_END] != salt:
-                    self._frames, known = number, self._frames
-                    return number >= known and piece[at : at + len(NO_PAGE)] != NO_PAGE
+                    return piece[at : at + len(NO_PAGE)] != NO_PAGE and self._ends_at(number)
                 number += 1
             if len(piece) < PIECE_FRAMES * frame:
-                self._frames, known = number, self._frames
-                return number >= known
+                return self._ends_at(number)
+
+    def _ends_at(self, number: int) -> bool:
+        """So many frames are there, which must not be fewer than there were."""
+        if number < self._frames:
+            return False
+        self._frames = number
+        return True
