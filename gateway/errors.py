@@ -56,7 +56,10 @@ class StartupError(GatewayError):
 
 
 class UnknownStoreError(StartupError):
-    """A store that lacks what it must have, as it says or the audit log: an operator decides."""
+    """A store that lacks what it must have, as it says or the audit log: an operator decides.
+
+    So is one whose messages would go elsewhere than where they were meant for.
+    """
 
 
 class StoreError(GatewayError):

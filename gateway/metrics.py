@@ -353,9 +353,14 @@ METRICS: Final = (
     _gauge("gateway_audit_head_segment", "The number of the audit log's segment with that seal."),
     _gauge(
         "gateway_audit_head_timestamp_seconds",
-        "When the audit log was sealed last, as Unix time; 0 before this run has sealed anything.",
+        "When the audit log was sealed last, by wall time as it is now, as Unix time; 0 before this"
+        " run has sealed anything.",
     ),
     _gauge("gateway_audit_head_signed", "1 if that seal is signed."),
+    _counter(
+        "gateway_audit_head_failures_total",
+        "Seals that could not be written to the file `audit-head`, which has an older one.",
+    ),
     _gauge(
         "gateway_audit_log_differences",
         "Ways in which the audit log was not what the store remembers of it, at start.",
@@ -365,6 +370,11 @@ METRICS: Final = (
         "Octets at the audit log's end that were no whole records, and were cut off, at start.",
     ),
     _gauge("gateway_clock_drift_seconds", "How far wall time has left the gateway's clock."),
+    _gauge(
+        "gateway_certificate_expiry_timestamp_seconds",
+        "When the certificate that clients are shown expires, or one above it in its file, as Unix"
+        " time; 0 without TLS.",
+    ),
 )
 
 OBJECT_METRICS: Final = (

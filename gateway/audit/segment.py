@@ -190,7 +190,7 @@ class SegmentWriter:
         sealer.head = head
 
     def look(self) -> None:
-        """`OSError` if the segment under way has been removed or moved: it is lost, or may be."""
+        """`OSError` if the segment under way was removed, moved or cut: it is lost, or may be."""
         if self._segment is not None:
             self._segment.look()
 

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import final
 
-from gateway.audit.whereabouts import Whereabouts
+from gateway.audit.whereabouts import TouchedError, Whereabouts
 from gateway.files.own import create_anew, open_own
 
 
@@ -58,8 +58,9 @@ class SegmentFile:
         self._where = Whereabouts(path)
 
     def look(self) -> None:
-        """`OSError` if it is not where it was begun."""
-        self._where.look()
+        """`OSError` if it is not where it was begun, or not as long as what was written to it."""
+        if self._where.look() != self.size and not self._torn:
+            raise TouchedError(f"{self.path} has been cut off or written over")
 
     def append(self, octets: bytes) -> None:
         """Write all of it; `OSError` leaves the file as if nothing had been written."""
@@ -98,6 +99,7 @@ class SegmentFile:
         file = open_own(self.path, os.O_WRONLY)
         try:
             os.ftruncate(file, self.synced_size)
+            self.size = self.synced_size
             # What the failed sync dropped is behind the new end; this syncs the end itself.
             os.fsync(file)
         finally:

@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import final
 
 
+class TouchedError(OSError):
+    """A file has become shorter than what was written to it, or has something else in it."""
+
+
 @final
 class Whereabouts:
     """A file that was at `path` when this was made."""
@@ -15,17 +19,23 @@ class Whereabouts:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = _file_at(path)
+        self._file, _ = _file_at(path)
 
-    def look(self) -> None:
-        """`FileNotFoundError` if it has been removed or moved, or another is in its place."""
-        if self._file is not None and _file_at(self.path) != self._file:
+    def look(self) -> int:
+        """Its octets, -1 of one that was never there.
+
+        `FileNotFoundError` if it has been removed or moved, or another is in its place.
+        """
+        found, size = _file_at(self.path)
+        if self._file is not None and found != self._file:
             raise FileNotFoundError(f"{self.path} has been removed or moved")
+        return size
 
 
-def _file_at(path: Path) -> tuple[int, int] | None:
+def _file_at(path: Path) -> tuple[tuple[int, int] | None, int]:
+    """Which file is there, and its octets."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        return None
-    return status.st_dev, status.st_ino
+        return None, -1
+    return (status.st_dev, status.st_ino), status.st_size

@@ -52,11 +52,17 @@ Examples:
     is_flag=True,
     help="Start without the rows of the store that are not as they were written.",
 )
+@click.option(
+    "--accept-moved-queues",
+    is_flag=True,
+    help="Start where queues with messages have become an upstream's: they are sent there.",
+)
 def serve(
     config: pathlib.Path | None,
     changes: tuple[str, ...],
     accept_new_store: bool,
     accept_damaged_store: bool,
+    accept_moved_queues: bool,
 ) -> None:
     """Run the gateway until it is told to stop.
 
@@ -67,7 +73,9 @@ def serve(
 
     Exit code 2 at start: the configuration is wrong; the store is missing or empty while the audit
     log beside it has messages in it, or older than the log (--accept-new-store); rows of the store
-    are damaged or gone (--accept-damaged-store); or the directory is a backup, not finished.
+    are damaged or gone (--accept-damaged-store); messages were stored for clients of this gateway,
+    in queues that live at an upstream by now (--accept-moved-queues); or the directory is a backup,
+    not finished.
     """
     settings = load(config, list(changes))
     begin_logging(sys.stderr, level=settings.logging.level, form=settings.logging.format)
@@ -76,6 +84,7 @@ def serve(
         lambda: load(config, list(changes)),
         accept_new_store=accept_new_store,
         accept_damaged_store=accept_damaged_store,
+        accept_moved_queues=accept_moved_queues,
     )
     click.get_current_context().exit(code)
 

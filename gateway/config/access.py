@@ -187,6 +187,8 @@ def _own(path: pathlib.Path, hosts: list[str]) -> LoadedRules:
         ) from None
     except yaml.YAMLError as error:
         raise ConfigurationError([(str(path), said(error))]) from None
+    if raw is None:  # nothing but a comment, which says so
+        raw = {"rules": []}
     if not isinstance(raw, dict):
         raise ConfigurationError([(str(path), "must be a mapping with rules")])
     file, problems = validated(AccessFile, raw)

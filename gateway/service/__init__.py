@@ -14,6 +14,7 @@ rules       the access rules in force, as audit log, clients and operators are t
 changes     what counts from now on, as the audit log has it
 late_segments  the audit log as the store writes it, compared at the start with what is remembered
 heads       tells in the log how far the audit log is sealed
+drift       tells in the log when wall time leaves the gateway's clock
 admin       what the admin port shows and does of it
 form        whether the hot packages are compiled
 """

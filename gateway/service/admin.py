@@ -49,6 +49,8 @@ def measured(service: Service) -> Sources:
         upstreams=service.upstreams,
         census=Census(service.bridge),
         head=lambda: service.segments.head,
+        head_failures=lambda: service.segments.head_failures,
+        certificate_expires_s=lambda: service.certificate_expires_s,
     )
 
 

@@ -6,6 +6,7 @@ Access rules are read by `config.access`.
 from __future__ import annotations
 
 import pathlib
+import time
 from collections.abc import Iterator
 
 from twisted.internet.interfaces import IOpenSSLContextFactory
@@ -20,6 +21,7 @@ from gateway.net.data_directory import secret
 from gateway.net.listening.passwords import Passwords
 from gateway.net.tls.authorities import useless
 from gateway.net.tls.files import tls_context
+from gateway.net.tls.validity import NO_TIME, expires_s, out_of_date
 from gateway.service.exposed import exposed
 
 
@@ -43,15 +45,27 @@ def check(settings: Settings) -> list[str]:
 
 def _tls_notes(settings: Settings) -> list[str]:
     client_tls(settings)
-    return useless_authorities(settings)
+    return useless_certificates(settings)
 
 
-def useless_authorities(settings: Settings) -> list[str]:
-    """A line for each authority of clients that lets none of them in."""
+def useless_certificates(settings: Settings) -> list[str]:
+    """A line for each authority of clients that lets none in, and of ours that none of them takes.
+
+    They go by wall time.
+    """
     tls = settings.tls
-    if tls is None or tls.client_ca is None:
+    if tls is None:
         return []
-    return [f"tls.client_ca: {line}" for line in useless(tls.client_ca)]
+    authorities = [] if tls.client_ca is None else useless(tls.client_ca)
+    return [
+        *[f"tls.certificate: {line}" for line in out_of_date(tls.certificate, time.time())],
+        *[f"tls.client_ca: {line}" for line in authorities],
+    ]
+
+
+def certificate_expires_s(settings: Settings) -> float:
+    """When the certificate that clients are shown expires, as Unix time; 0 without one."""
+    return NO_TIME if settings.tls is None else expires_s(settings.tls.certificate)
 
 
 def _rule_notes(settings: Settings) -> list[str]:

@@ -18,7 +18,15 @@ class HeadLines:
 
     log = Logger()
 
-    def __init__(self, head: Callable[[], Head | None], now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        head: Callable[[], Head | None],
+        now_ms: Callable[[], int],
+        problem: Callable[[], str] = lambda: "",
+    ) -> None:
+        """Make it; `problem`: why the file `audit-head` could not be written last, or ""."""
+        self._problem = problem
+        self._problem_told = ""
         self._head = head
         self._now_ms = now_ms
         self._told: Head | None = None
@@ -26,6 +34,7 @@ class HeadLines:
 
     def look(self, *, last: bool = False) -> None:
         """Each second or so; `last`: the gateway stops."""
+        self._tell_of_file()
         head, told = self._head(), self._told
         if head is None or head == told:
             return
@@ -35,3 +44,15 @@ class HeadLines:
             return
         self._told, self._told_ms = head, now_ms
         self.log.info("audit head {head}", head=head.line())
+
+    def _tell_of_file(self) -> None:
+        problem = self._problem()
+        if problem and not self._problem_told:
+            self.log.error(
+                "the last seal of the audit log is not in its file, which has an older one, if any:"
+                " {problem}",
+                problem=problem,
+            )
+        elif self._problem_told and not problem:
+            self.log.info("the last seal of the audit log is in its file again")
+        self._problem_told = problem

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final, final
 
 from gateway.audit.ahead import Known, ahead
@@ -30,6 +30,7 @@ from gateway.audit.ends import (
 from gateway.audit.sealing import Sealer, Sign
 from gateway.audit.seals import Head
 from gateway.audit.segment import SegmentWriter
+from gateway.audit.whereabouts import TouchedError
 from gateway.errors import StoreError, UnknownStoreError
 from gateway.files.own import write_whole
 from gateway.store.reserve import is_full
@@ -60,6 +61,8 @@ class LateSegments:
         accepted: what was the matter with the store that was accepted, or "".
         head: the last seal of this life, once it may be known; `None`: there is none yet. Other
             threads may read it.
+        head_failures: how often it could not be written to its file; `head_problem` says why it
+            is not there now, or "".
     """
 
     def __init__(
@@ -75,6 +78,8 @@ class LateSegments:
         self._sign = sign
         self._sealer: Sealer | None = None
         self.head: Head | None = None
+        self.head_failures = 0
+        self.head_problem = ""
         self._accept_new_store = accept_new_store
         self._writer: SegmentWriter | None = None
         self._first: LogEnd | None = None
@@ -215,18 +220,23 @@ class LateSegments:
             self.writer().seal()
 
     def publish(self) -> None:
-        """See `LogKeeper`. Where there is no room for the file, the head is told all the same."""
+        """See `LogKeeper`. Where its file cannot be written, the head is told all the same."""
         head = None if self._sealer is None else self._sealer.head
         if head is not None and head != self.head:
             self.head = head
-            with suppress(OSError):
-                write_whole(self._directory.parent / HEAD_FILE, head.line())
+            path = self._directory.parent / HEAD_FILE
+            try:
+                write_whole(path, head.line())
+                self.head_problem = ""
+            except OSError as error:
+                self.head_failures += 1
+                self.head_problem = f"cannot write {path}: {error.strerror}"
 
     def look(self) -> None:
         """See `AuditSegments`."""
         try:
             self.writer().look()
-        except FileNotFoundError as error:
+        except (FileNotFoundError, TouchedError) as error:
             raise _gone(error) from error
         except OSError:
             return  # the next write tells
@@ -264,7 +274,7 @@ def _as_store_errors(
 ) -> Iterator[None]:
     try:
         yield
-    except FileNotFoundError as error:
+    except (FileNotFoundError, TouchedError) as error:
         raise _gone(error) from error
     except OSError as error:
         text = f"{doing}: {error.strerror}"
@@ -274,7 +284,7 @@ def _as_store_errors(
         raise StoreError(text, part="audit", full=is_full(error)) from error
 
 
-def _gone(error: FileNotFoundError) -> StoreError:
+def _gone(error: OSError) -> StoreError:
     return StoreError(f"the audit log: {error}", part="audit", cause="gone")
 
 

@@ -170,6 +170,7 @@ def run(
     *,
     accept_new_store: bool = False,
     accept_damaged_store: bool = False,
+    accept_moved_queues: bool = False,
 ) -> int:
     """Run a gateway on Twisted's reactor until it is told to stop; the process's exit code.
 
@@ -192,6 +193,7 @@ def run(
             reactor,
             accept_new_store=accept_new_store,
             accept_damaged_store=accept_damaged_store,
+            accept_moved_queues=accept_moved_queues,
         )
         # Not Twisted's own: its second signal ends in a traceback.
         _on_signals(SIGNALS, lambda: reactor.callFromThread(service.stop))

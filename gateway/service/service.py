@@ -60,10 +60,12 @@ from gateway.net.upstreams.renewal import LOOK_S, Renewal
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of, tls_of
 from gateway.service.changes import Changes, digest
+from gateway.service.drift import DriftLines
 from gateway.service.exposed import exposed
 from gateway.service.faces import face_settings
 from gateway.service.files import (
     admin_tls,
+    certificate_expires_s,
     client_tls,
     kept,
     load_passwords,
@@ -71,14 +73,14 @@ from gateway.service.files import (
     misplaced_key,
     nobodys_names,
     takes_certificates,
-    useless_authorities,
+    useless_certificates,
 )
 from gateway.service.form import form
 from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
 from gateway.service.giving_back import GivingBack, c_library, trim_of
 from gateway.service.heads import HeadLines
 from gateway.service.late_segments import LateSegments
-from gateway.service.opening import empty_bridge, recover, tell_of_log
+from gateway.service.opening import empty_bridge, recover, refuse_moved, tell_of_log
 from gateway.service.rules import RulesInForce
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
@@ -107,6 +109,7 @@ class Service:
         *,
         accept_new_store: bool = False,
         accept_damaged_store: bool = False,
+        accept_moved_queues: bool = False,
     ) -> None:
         self.settings = settings
         self.reactor = reactor
@@ -121,6 +124,7 @@ class Service:
         self.threads = PasswordThreads(reactor, self.clock.now_ms)
         access = load_rules(settings)
         self._tls, self._admin_context = client_tls(settings), admin_tls(settings)
+        self.certificate_expires_s = certificate_expires_s(settings)
         self.file_threads = LoosePool(reactor, FILE_THREADS, "files")
         self.files = KeptFiles(
             lambda: kept(self.reloading.settings),
@@ -140,7 +144,7 @@ class Service:
             now_ms=self.clock.now_ms,
             sign=load_signer(settings),
         )
-        self.store = self._store(segments, accept_damaged_store)
+        self.store = self._store(segments, accept_damaged_store, accept_moved_queues)
         self.recovered = open_store(self.store, settings.data_directory)
         try:
             self.authentication = self._authentication()
@@ -184,7 +188,7 @@ class Service:
             self._hurried = Pace(self.clock.now_ms)  # who wants a reload while there is one
         except BaseException:
             with suppress(StoreError):  # which would hide why there is no gateway
-                self.store.close(b"")
+                self.store.give_back()
             raise
         self.backup = Backup(
             self.store,
@@ -192,7 +196,9 @@ class Service:
             reactor.callFromThread,
             lambda: self.bridge.store_error if self.bridge.stuck() else None,
         )
-        self._heads = HeadLines(lambda: segments.head, self.clock.now_ms)
+        self._heads = HeadLines(
+            lambda: segments.head, self.clock.now_ms, lambda: segments.head_problem
+        )
         self.stopping = Stopping(
             self.door,
             self.bridge,
@@ -208,7 +214,9 @@ class Service:
 
     # The parts.
 
-    def _store(self, segments: LateSegments, accept_damaged: bool) -> SqliteStore:
+    def _store(
+        self, segments: LateSegments, accept_damaged: bool, accept_moved: bool
+    ) -> SqliteStore:
         return SqliteStore(
             self.settings.data_directory,
             segments,
@@ -220,6 +228,7 @@ class Service:
             reserve_octets=self.settings.store_reserve,
             log=segments,
             accept_damaged=accept_damaged,
+            judge=refuse_moved(self.settings, accept_moved=accept_moved),
         )
 
     def _faces(self, access: LoadedRules) -> FaceSettings:
@@ -283,10 +292,11 @@ class Service:
     def _prepare(self, settings: Settings) -> Callable[[Operator], None]:
         """Read the files of other settings, in a thread; what is returned makes them count."""
         tls, admin_context = client_tls(settings), admin_tls(settings)
+        expires_s = certificate_expires_s(settings)
         passwords = load_passwords(settings)
         access = load_rules(settings)
         signer = load_signer(settings)
-        warnings = exposed(settings) + useless_authorities(settings) + misplaced_key(settings)
+        warnings = exposed(settings) + useless_certificates(settings) + misplaced_key(settings)
         self.reactor.callFromThread(self.files.keep, read_all(kept(settings)))
 
         def count(by: Operator) -> None:
@@ -294,6 +304,7 @@ class Service:
             self.changes.note("configuration", digest(settings), "", by)
             self.door.tls_context = tls
             self._admin_context = admin_context
+            self.certificate_expires_s = expires_s
             self.segments.sign_by(signer)
             self.authentication.passwords = passwords
             self.authentication.certificates = takes_certificates(settings)
@@ -312,7 +323,7 @@ class Service:
     def say_of_files(self) -> None:
         """Warn of those that others use who are not meant to, and of what is of no use."""
         settings = self.settings
-        self._warn(exposed(settings) + useless_authorities(settings) + misplaced_key(settings))
+        self._warn(exposed(settings) + useless_certificates(settings) + misplaced_key(settings))
 
     def _warn(self, lines: list[str]) -> None:
         for line in lines:
@@ -375,6 +386,7 @@ class Service:
         every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         every(LAG_INTERVAL_S, self._heads.look)
+        every(LAG_INTERVAL_S, DriftLines(self.clock.drift_ms).look)
         every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
         every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()

@@ -5,6 +5,7 @@ sqlite, memory          the durable one; one that forgets
 writes, log_rows        what a turn makes durable; a row of the log, which holds many turns
 committer, database     the commit thread; the SQLite file below it
 contents, failures      what any connection to that reads; what SQLite raises
+untouched               whether the file is as SQLite has left it
 copying                 a copy that is made while it is used
 lock                    who has the data directory
 outside                 what one who is not its gateway can read of it

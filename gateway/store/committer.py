@@ -67,6 +67,7 @@ DEAD_ROWS: Final = 1024
 DEAD_OCTETS: Final = 4 * 1024 * 1024
 IDLE_S: Final = 1.0
 LOOK_NS: Final = 100_000_000  # from one look at where the files are to the next
+LOOK_INSIDE_NS: Final = 1_000_000_000  # at what is in the store's
 SEAL_MS: Final = 10_000  # from one seal of the audit log to the next
 STOP_ATTEMPTS: Final = 4  # then a stop gives up
 
@@ -115,6 +116,7 @@ class Committer:
         """Make it; `late`: what writes the beginning of this life, which is still to be written."""
         self.waiting: SimpleQueue[Turn] = SimpleQueue()
         self.error: StoreError | None = None
+        self.in_order = True  # what ends is, once the thread has stopped
         self._database = database
         self._occupancy = occupancy
         self._segments = segments
@@ -139,6 +141,7 @@ class Committer:
         self._copying: Copying | None = None
         self._look_ns = 0
         self._next_look_ns = 0
+        self._next_look_inside_ns = 0
 
     def stop(self, final_audit: bytes) -> None:
         """From another thread: finish what waits, then `final_audit`, then end."""
@@ -308,6 +311,9 @@ class Committer:
         self._database.look()
         self._segments.look()
         self._next_look_ns = now_ns + LOOK_NS
+        if now_ns >= self._next_look_inside_ns:
+            self._database.look_inside()
+            self._next_look_inside_ns = now_ns + LOOK_INSIDE_NS
 
     def _overgrown(self) -> bool:
         """Whether the log has more garbage than it may, which on a full disk is little."""
@@ -429,4 +435,4 @@ class Committer:
         self._insist(self._seal)
         self._insist(self._segments.close)
         self._insist(self._remember)
-        self._insist(self._database.stopped)
+        self._insist(partial(self._database.stopped, in_order=self.in_order))

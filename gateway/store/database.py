@@ -24,6 +24,7 @@ and that synced, before anything is written behind it.
 
 from __future__ import annotations
 
+import ctypes
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +33,7 @@ from typing import Any, Final, final
 
 from gateway.audit.ahead import Known
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
-from gateway.audit.whereabouts import Whereabouts
+from gateway.audit.whereabouts import TouchedError, Whereabouts
 from gateway.errors import BrokenStoreError, StoreError
 from gateway.store.contents import (
     COUNTED,
@@ -49,6 +50,7 @@ from gateway.store.contents import (
 from gateway.store.damage import Damage, TopologyKey, row_line, topology_line
 from gateway.store.failures import as_store_errors, reading, refuse_other_files
 from gateway.store.interface import TopologyRow
+from gateway.store.untouched import Untouched
 
 UNKNOWN_OCTETS: Final = 4 * 1024 * 1024  # of the audit log, behind the end that is remembered
 WAL_OCTETS_KEPT: Final = 64 * 1024 * 1024
@@ -100,6 +102,17 @@ def _is_near(end: LogEnd, known: LogEnd | None) -> bool:
     return end.offset - known.offset < UNKNOWN_OCTETS
 
 
+@contextmanager
+def _as_gone() -> Iterator[None]:
+    """Of other errors the next write tells."""
+    try:
+        yield
+    except (FileNotFoundError, TouchedError) as error:
+        raise StoreError(f"the store: {error}", cause="gone") from error
+    except OSError:
+        return
+
+
 @final
 class Database:
     """One connection; whoever calls sees to it that only one thread does so at a time."""
@@ -137,6 +150,7 @@ class Database:
         self._missing: frozenset[tuple[int, int]] | None = None
         self._life = (0, "")
         self._files: list[Whereabouts] = []
+        self._untouched: Untouched | None = None
         if self.meta("format") != FORMAT:
             raise StoreError(f"{path} has format {self.meta('format')}; this program has {FORMAT}")
 
@@ -263,6 +277,10 @@ class Database:
             self._set_meta("clean", 0)
         names = (self._path.name, f"{self._path.name}-wal")
         self._files = [Whereabouts(self._path.with_name(name)) for name in names]
+        try:
+            self._untouched = Untouched(self._path)
+        except OSError as error:
+            raise StoreError(f"cannot start the store: {error.strerror}") from error
 
     def _set_aside(self, incarnation: int, damage: Damage) -> None:
         if damage.untold:  # once more by this one
@@ -287,26 +305,29 @@ class Database:
 
     def look(self) -> None:
         """`StoreError` if the files have been removed or moved: SQLite writes to them as ever."""
-        try:
+        with _as_gone():
             for file in self._files:
                 file.look()
-        except FileNotFoundError as error:
-            raise StoreError(f"the store: {error}", cause="gone") from error
-        except OSError:
-            return  # the next write tells
+
+    def look_inside(self) -> None:
+        """The same, if they have been cut off or written over."""
+        with _as_gone():
+            if self._untouched is not None:
+                self._untouched.look(self._db.total_changes)
 
     def shrunk_tables(self) -> list[str]:
         """As `shrunk_in`."""
         with reading():
             return list(shrunk_in(self._db))
 
-    def stopped(self) -> None:
-        """Everything is in the file, the WAL is empty, and the store counts as closed in order."""
+    def stopped(self, *, in_order: bool = True) -> None:
+        """All is in the file, and the WAL is empty; `in_order`: the store counts as closed so."""
         with as_store_errors("cannot close the store"):
-            for table in COUNTED:
-                self._set_meta(table, rows_in(self._db, table))
-            self._set_meta("clean", 1)
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if in_order:
+                for table in COUNTED:
+                    self._set_meta(table, rows_in(self._db, table))
+                self._set_meta("clean", 1)
+        self.checkpoint(shrink=True)
 
     def _set_meta(self, key: str, value: int) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
@@ -351,10 +372,23 @@ class Database:
             self._db.execute(f"DELETE FROM log WHERE number IN ({listed})")
 
     def checkpoint(self, *, shrink: bool = False) -> None:
-        """Copy the WAL into the file, so that it starts again from its beginning, or is emptied."""
+        """Copy the WAL into the file, so that it starts again from its beginning, or is emptied.
+
+        Not a WAL that others have touched: it would take what is in the file along.
+        """
+        self.look_inside()
         mode = "TRUNCATE" if shrink else "PASSIVE"
-        with as_store_errors("cannot write to the store"):
-            self._db.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+        untouched = self._untouched
+        if untouched is not None:
+            untouched.checkpoint_begins()
+        try:
+            with as_store_errors("cannot write to the store"):
+                self._db.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+        finally:
+            if untouched is not None:
+                untouched.checkpoint_ended(self._db.total_changes)
+        if untouched is not None:
+            untouched.checkpoint_done()
 
     def shrink(self, free: Callable[[], int]) -> None:
         """Give back room: the WAL's, and that of the file if little is in it beside holes.
@@ -395,6 +429,23 @@ class Database:
             }
 
     def close(self) -> None:
-        """Let go of the file, whatever state it is in."""
+        """Let go of the file, whatever state it is in.
+
+        Where others have touched it, SQLite is kept from its last checkpoint: for as long as there
+        is a reference, and there is one for ever. What the file had before that can still be read.
+        """
+        if self._is_touched():
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._db))
+            return
         with as_store_errors("cannot close the store"):
             self._db.close()
+        if self._untouched is not None:
+            self._untouched.close()
+            self._untouched = None
+
+    def _is_touched(self) -> bool:
+        try:
+            self.look_inside()
+        except StoreError:
+            return True
+        return False

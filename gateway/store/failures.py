@@ -23,7 +23,7 @@ def as_store_errors(doing: str) -> Iterator[None]:
     except sqlite3.Error as error:
         # The extended codes have the plain one in their last octet; errors of the module have none.
         full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
-        raise StoreError(f"{doing}: {error}", full=full) from error
+        raise StoreError(f"{doing}: {in_words(error)}", full=full) from error
 
 
 @contextmanager
@@ -35,9 +35,24 @@ def reading(doing: str = "cannot read the store") -> Iterator[None]:
         if is_broken(error):
             raise BrokenStoreError(f"{doing}: {error}") from error
         full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
-        raise StoreError(f"{doing}: {error}", full=full) from error
+        raise StoreError(f"{doing}: {in_words(error)}", full=full) from error
     except (TypeError, ValueError) as wrong:
         raise BrokenStoreError(f"{doing}: {wrong}") from wrong
+
+
+def in_words(error: sqlite3.Error) -> str:
+    """What SQLite says, and what it does not.
+
+    It does not tell why the system refused something, but which call; and a page that cannot be
+    read while something is written is "malformed" to it, whatever is on the disk.
+    """
+    name = str(getattr(error, "sqlite_errorname", ""))
+    if is_broken(error):
+        return (
+            f"{error}, as it is read now: the disk may fail to read (see the system's log), or"
+            " somebody has changed the file"
+        )
+    return f"{error} ({name})" if name.startswith("SQLITE_IOERR") else str(error)
 
 
 def is_broken(error: sqlite3.Error) -> bool:

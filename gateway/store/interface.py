@@ -120,6 +120,10 @@ class Recovered:
         self.nameless = {}
 
 
+# Before anything is written: raises StartupError where what was read must not be begun with.
+Judge = Callable[[list[TopologyRow], list[Entry]], None]
+
+
 @final
 class StoreCounts:
     """What a store counts; read by the metrics at scrape, never reset.

@@ -14,6 +14,7 @@ import os
 from pathlib import Path
 from typing import Final, final
 
+from gateway.errors import StoreError
 from gateway.files.own import open_own, remove_others
 
 FILE_NAME: Final = "reserve"
@@ -50,11 +51,16 @@ class Reserve:
     def open(self) -> None:
         """At start: set aside as much as there is room for, at most half of what is free.
 
-        `OSError` if a directory is in its place.
+        `StoreError` if a directory is in its place.
         """
         disk = os.statvfs(self._directory)
         self.wanted = min(self._octets, disk.f_blocks * disk.f_frsize // DISK_SHARE)
         left = 0
+        if self._path.is_dir() and not self._path.is_symlink():
+            raise StoreError(
+                f"{self._path} is a directory: remove it, or move it away; the room is set aside in"
+                " a file of that name"
+            )
         remove_others(self._path)
         with contextlib.suppress(FileNotFoundError):
             left = self._path.stat().st_blocks * BLOCK_OCTETS

@@ -31,6 +31,7 @@ from gateway.store.interface import (
     Committed,
     Eased,
     Failed,
+    Judge,
     LogKeeper,
     Recovered,
     StoreCounts,
@@ -69,6 +70,7 @@ class SqliteStore:
         reserve_octets: int = 0,
         log: LogKeeper | None = None,
         accept_damaged: bool = False,
+        judge: Judge = lambda _topology, _entries: None,
     ) -> None:
         """Make it; `accept_damaged`: it is opened without what cannot be read of it."""
         self.counts = StoreCounts()
@@ -80,6 +82,7 @@ class SqliteStore:
         self._seal_ms = seal_ms
         self._log = log
         self._accept_damaged = accept_damaged
+        self._judge = judge
         self.reserve = Reserve(directory, reserve_octets)
         self.unlogged = Unlogged(directory)
         # The last number that the audit log has given; whoever has the log replaces this.
@@ -154,6 +157,11 @@ class SqliteStore:
         if self._committer.error is not None:
             raise self._committer.error
 
+    def give_back(self) -> None:
+        """As `close`, of a life that came to nothing: closed in order only if it was found so."""
+        self._committer.in_order = self._found_clean
+        self.close(b"")
+
     def _wait_for_thread(self) -> None:
         """`StoreError` if it waits for the disk, and comes no further: files and lock stay its."""
         counts = self.counts
@@ -194,7 +202,7 @@ class SqliteStore:
         """Read everything; `life`: the last one that the audit log knows, which may be later."""
         database = self._database
         incarnation = max(database.meta("incarnation"), life) + 1
-        clean = database.meta("clean") != 0 or incarnation == 1
+        self._found_clean = clean = database.meta("clean") != 0 or incarnation == 1
         replay, occupancy, damage = Replay(), Occupancy(), Damage()
         next_number, unlogged = self._replay(replay, occupancy, damage)
         topology, damage.topology = database.topology()
@@ -202,6 +210,8 @@ class SqliteStore:
         damage.aside, damage.untold = database.set_aside()
         if damage.found() and not self._accept_damaged:
             raise UnknownStoreError(_refusal(self._directory, damage.found()))
+        entries = replay.entries()
+        self._judge(topology, entries)
         self.counts.rows_damaged = len(damage.found()) + len(damage.aside)
         self._logged = max(self._logged, life)
         owed = self._copy_to_log(unlogged, damage, late)
@@ -228,7 +238,7 @@ class SqliteStore:
             self._committer.delete_dead()
         return Recovered(
             topology=topology,
-            entries=replay.entries(),
+            entries=entries,
             highest_message_id=max(replay.highest_message_id, incarnation << INCARNATION_SHIFT),
             incarnation=incarnation,
             previous=0 if self._log is None else self._logged or NO_LIFE,

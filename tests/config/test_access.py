@@ -206,4 +206,7 @@ def test_a_file_that_may_be_being_written_is_none_of_no_rules(
 ):
     (problem,) = problems(tmp_path, text, key)
     assert problem.endswith(": is empty: for no rules, write so in a comment")
-    assert load_rules(settings(tmp_path, "# none", "qpidd_file")).count == 0
+    for each in ("file", "qpidd_file"):
+        loaded = load_rules(settings(tmp_path, "# none", each))
+        assert loaded.count == 0
+        assert loaded.rules is not None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import pathlib
+import time
 
 import pytest
 from support.certificates import Authority
@@ -10,7 +12,12 @@ from support.certificates import Authority
 from gateway.config import Settings, load
 from gateway.errors import ConfigurationError
 from gateway.net.listening.users import make_user, write_users
-from gateway.service.files import check, load_passwords, nobodys_names
+from gateway.service.files import (
+    certificate_expires_s,
+    check,
+    load_passwords,
+    nobodys_names,
+)
 
 
 class Files:
@@ -69,3 +76,20 @@ def test_an_authority_that_lets_nobody_in_is_told(files: Files) -> None:
     assert told in check(settings)
     issuing.write_bytes(issuing.read_bytes() + authority.ca.read_bytes())
     assert not any("lets no client in" in line for line in check(settings))
+
+
+def test_a_certificate_that_has_expired_is_told_and_when_one_will(files: Files) -> None:
+    authority = Authority(files.directory)
+    files.write_users("alice")
+    told: list[list[str]] = []
+    expires: list[float] = []
+    for days in (1, -1):
+        certificate, key = authority.issue("gateway", lasts=datetime.timedelta(days=days))
+        settings = files.settings(f"tls.certificate={certificate}", f"tls.key={key}")
+        told.append([line for line in check(settings) if "tls.certificate" in line])
+        expires.append(certificate_expires_s(settings) - time.time())
+    good, (line,) = told
+    assert good == []
+    assert line.startswith("tls.certificate: 'gateway' has expired (")
+    assert expires == [pytest.approx(86400, abs=60), pytest.approx(-86400, abs=60)]
+    assert certificate_expires_s(files.settings()) == 0

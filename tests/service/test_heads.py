@@ -103,6 +103,31 @@ def test_a_gateway_seals_while_it_runs(tmp_path: pathlib.Path):
     whole.stop()
 
 
+def test_a_file_that_cannot_be_written_is_told_once_until_it_can(tmp_path: pathlib.Path):
+    problems = iter(("", "cannot write a: full", "cannot write a: full", "", ""))
+    told = HeadLines(lambda: HEAD, lambda: 0, lambda: next(problems))
+    with capturedLogs() as events:
+        for _ in range(5):
+            told.look()
+    lines = [formatEvent(event) for event in events]
+    assert [line.partition(" of the audit log ")[2] for line in lines if "its file" in line] == [
+        "is not in its file, which has an older one, if any: cannot write a: full",
+        "is in its file again",
+    ]
+
+
+def test_each_seal_that_is_not_in_its_file_is_counted(tmp_path: pathlib.Path):
+    (tmp_path / HEAD_FILE).mkdir()
+    with capturedLogs() as events:
+        whole = WholeGateway(tmp_path).start()
+        whole.stop()
+    segments = whole.service.segments
+    assert segments.head is not None
+    assert segments.head_failures > 0
+    assert segments.head_problem == f"cannot write {tmp_path / HEAD_FILE}: Is a directory"
+    assert segments.head_problem in "".join(formatEvent(event) or "" for event in events)
+
+
 def test_heads_are_signed_by_the_key_of_the_settings(tmp_path: pathlib.Path):
     key, path = Key(), tmp_path / "key.pem"
     path.write_bytes(key.private)

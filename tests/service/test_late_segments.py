@@ -87,6 +87,25 @@ def test_no_segment_begins_in_a_directory_that_has_taken_the_logs_place(
     assert verify(tmp_path / "audit") == WHOLE
 
 
+@pytest.mark.parametrize("octets", [0, 200, 100_000])
+def test_a_segment_that_is_not_as_long_as_what_was_written_is_missed(
+    tmp_path: pathlib.Path, octets: int
+) -> None:
+    segments = LateSegments(tmp_path / "audit")
+    log = AuditLog(1, 1)
+    for _ in range(2):
+        log.clock(1, 0)
+        segments.append(log.take_block(1))
+        segments.look()
+    (path,) = (tmp_path / "audit").iterdir()
+    os.truncate(path, octets)
+    log.clock(2, 0)
+    segments.append(log.take_block(2))
+    with pytest.raises(StoreError, match=f"{path.name} has been cut off or written") as raised:
+        segments.look()
+    assert (raised.value.part, raised.value.cause) == ("audit", "gone")
+
+
 class Life:
     """A store and its log in a directory; `events` has what its thread reports."""
 

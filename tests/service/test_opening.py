@@ -1,30 +1,198 @@
-"""What a start says of what the store has."""
+"""What a start says of what the store has, and where it refuses to begin with it."""
 
 import pathlib
+import shutil
+import tarfile
+from typing import Any
 
+import pytest
 from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
+from gateway.amqp_0_10 import _spec as spec
+from gateway.bridge.durable import topology_rows
+from gateway.bridge.durable.topology_rows import QueueRow
 from gateway.clients.letter import Letter, Typed
+from gateway.errors import ConfigurationError, UnknownStoreError
+from gateway.store.unlogged import Unlogged
 
 KEPT = Letter(body=Typed("string", "kept"), durable=True)
 FAR = 'upstreams={"far": {"hosts": ["amqp://127.0.0.1:1"]}}'
+MOVED = (FAR, 'nodes=[{"queue": "moved", "upstream": "far"}]')
+SPOOLED = (FAR, 'nodes=[{"queue": "moved", "upstream": "far", "spool": true}]')
+OLD = pathlib.Path(__file__).parents[1] / "vectors/stores/2026-11-24.tar.xz"
 
 
-def test_messages_of_a_queue_that_another_configuration_has_sent_away_are_told(
+def life(
+    directory: pathlib.Path, *configuration: str, to: tuple[str, ...] = (), **accepted: bool
+) -> list[str]:
+    """One life of a gateway, which sends a message to each of these; what it warns of queues."""
+    with capturedLogs() as events:
+        gateway = WholeGateway(directory, *configuration, **accepted).start()
+    client = gateway.connect_0_10()
+    for queue in to:
+        if queue not in gateway.service.bridge.hosts["default"].topology.queues:
+            gateway.result(client.declare_queue(queue, durable=True))
+        gateway.result(client.send(queue, KEPT))
+    gateway.stop()
+    told = [formatEvent(event) for event in events if event["log_level"].name == "warn"]
+    return [text for text in told if text.startswith("queue ")]
+
+
+def depths(directory: pathlib.Path, *configuration: str) -> dict[str, int]:
+    gateway = WholeGateway(directory, *configuration).start()
+    gateway.stop()
+    queues = gateway.service.bridge.hosts["default"].topology.queues.values()
+    return {queue.name: queue.depth for queue in queues}
+
+
+@pytest.mark.parametrize("elsewhere", [MOVED, SPOOLED])
+def test_a_start_refuses_to_send_messages_away_that_were_stored_for_clients_of_the_gateway(
+    tmp_path: pathlib.Path, elsewhere: tuple[str, ...]
+) -> None:
+    life(tmp_path, to=("moved", "stays"))
+    for _ in range(2):
+        with pytest.raises(UnknownStoreError) as refused:
+            WholeGateway(tmp_path, *elsewhere)
+        assert "1 queues have become an upstream's" in str(refused.value)
+        assert "queue 'moved' of virtual host 'default' holds 1 messages" in str(refused.value)
+        assert "--accept-moved-queues" in str(refused.value)
+        assert "stays" not in str(refused.value)
+    assert depths(tmp_path) == {"moved": 1, "stays": 1}
+
+
+def test_whoever_says_that_it_is_meant_has_them_sent_and_is_told_once(
     tmp_path: pathlib.Path,
 ) -> None:
-    first = WholeGateway(tmp_path).start()
-    client = first.connect_0_10()
-    for queue in ("moved", "stays"):
-        first.result(client.declare_queue(queue, durable=True))
-        first.result(client.send(queue, KEPT))
-    first.stop()
-    with capturedLogs() as events:
-        again = WholeGateway(tmp_path, FAR, 'nodes=[{"queue": "moved", "upstream": "far"}]').start()
-    again.stop()
-    told = [text for event in events if "were stored here" in (text := formatEvent(event))]
-    assert [text.partition(", and holds")[0] for text in told] == [
-        "queue 'moved' of virtual host 'default' lives at upstream far"
-    ]
-    assert "1 messages" in told[0]
+    life(tmp_path, to=("moved", "stays"))
+    (told,) = life(tmp_path, *MOVED, accept_moved_queues=True)
+    assert told.startswith("queue 'moved' of virtual host 'default' lives at upstream far, and")
+    assert "1 messages that were stored here" in told
+    assert life(tmp_path, *MOVED) == []
+
+
+def test_a_refusal_changes_nothing_of_what_the_last_life_left(tmp_path: pathlib.Path) -> None:
+    life(tmp_path, to=("moved",))
+    with pytest.raises(UnknownStoreError):
+        WholeGateway(tmp_path, *MOVED)
+    gateway = WholeGateway(tmp_path).start()
+    assert gateway.service.recovered.clean
+    assert gateway.service.recovered.incarnation == 2
+    gateway.stop()
+
+
+def test_what_is_spooled_for_an_upstream_starts_as_ever(tmp_path: pathlib.Path) -> None:
+    life(tmp_path, *SPOOLED, to=("moved",))
+    assert life(tmp_path, *SPOOLED) == []
+    assert life(tmp_path, *MOVED) == []
+    other = (FAR.replace('"far"', '"other"'), SPOOLED[1].replace('"far"', '"other"'))
+    assert life(tmp_path, *other) == []
+
+
+def test_a_queue_that_moved_while_it_was_empty_may_hold_messages_at_the_next_start(
+    tmp_path: pathlib.Path,
+) -> None:
+    gateway = WholeGateway(tmp_path).start()
+    gateway.result(gateway.connect_0_10().declare_queue("moved", durable=True))
+    gateway.stop()
+    life(tmp_path, *SPOOLED, to=("moved",))
+    assert life(tmp_path, *SPOOLED) == []
+
+
+def test_a_queue_of_which_an_earlier_version_has_not_said_where_it_lived_starts_with_a_warning(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(QueueRow, "encoded", encoded_as_before)
+        life(tmp_path, to=("moved",))
+    (told,) = life(tmp_path, *MOVED)
+    assert "were stored here" in told
+    assert life(tmp_path, *MOVED) == []
+
+
+def encoded_as_before(row: Any) -> bytes:
+    whole = topology_rows.QueueRow(row.host, row.name, row.number, row.settings)
+    return CODED(whole)[:-5]
+
+
+CODED = QueueRow.encoded
+
+
+def test_a_store_that_does_not_say_where_its_queues_lived_says_so_after_one_start(
+    tmp_path: pathlib.Path,
+) -> None:
+    with tarfile.open(OLD) as archive:
+        archive.extractall(tmp_path, filter="data")
+    hosts = "virtual_hosts=[{name: main}, {name: other}]"
+    broker = "upstreams.broker.hosts=[amqp://127.0.0.1:1]"
+    before = (hosts, broker, "nodes=[{queue: 'spool.*', upstream: broker, spool: true}]")
+    WholeGateway(tmp_path / OLD.name.partition(".")[0], *before).start().stop()
+    moved = (hosts, broker, "nodes=[{queue: '*', upstream: broker, spool: true}]")
+    with pytest.raises(UnknownStoreError) as refused:
+        WholeGateway(tmp_path / OLD.name.partition(".")[0], *moved)
+    assert "'q.1.0' of virtual host 'main' holds 4" in str(refused.value)
+    assert "spool." not in str(refused.value)
+    assert "subscription." not in str(refused.value)
+
+
+def test_what_was_for_an_upstream_and_stays_here_is_told(tmp_path: pathlib.Path) -> None:
+    life(tmp_path, *SPOOLED, to=("moved",))
+    (told,) = life(tmp_path)
+    assert told.startswith(
+        "queue 'moved' of virtual host 'default' is no queue of upstream far any more"
+    )
+    assert "1 messages that were to be sent there" in told
+    assert life(tmp_path) == []
+
+
+def test_what_was_for_an_exchange_of_an_upstream_and_stays_here_is_told(
+    tmp_path: pathlib.Path,
+) -> None:
+    gateway = WholeGateway(tmp_path, FAR, 'nodes=[{"exchange": "amq.topic", "upstream": "far"}]')
+    client = gateway.start().connect_0_10()
+    declare = spec.QueueDeclare(queue="q", durable=True, alternate_exchange="amq.topic")
+    gateway.result(client.command(declare))
+    gateway.result(client.send("q", KEPT))
+    gateway.result(client.command(spec.QueueDelete(queue="q")))
+    gateway.stop()
+    (told,) = life(tmp_path)
+    assert "'amq.topic to far' of virtual host 'default' is no queue of upstream far" in told
+    assert life(tmp_path) == []
+
+
+def test_a_start_that_comes_to_nothing_does_not_make_a_killed_store_one_that_was_closed_in_order(
+    tmp_path: pathlib.Path,
+) -> None:
+    users = tmp_path / "users.yaml"
+    users.write_text("alice: nonsense")
+    gateway = WholeGateway(tmp_path / "alive").start()
+    gateway.result(gateway.connect_0_10().declare_queue("q", durable=True))
+    shutil.copytree(tmp_path / "alive", tmp_path / "killed")
+    gateway.stop()
+    for directory, clean in (("killed", False), ("alive", True)):
+        with pytest.raises(ConfigurationError):
+            WholeGateway(tmp_path / directory, f"users_file={users}")
+        again = WholeGateway(tmp_path / directory).start()
+        assert again.service.recovered.clean is clean
+        again.stop()
+
+
+def test_records_that_a_refusing_disk_has_cost_are_told_at_the_next_start_alone(
+    tmp_path: pathlib.Path,
+) -> None:
+    gateway = WholeGateway(tmp_path).start()
+    gateway.stop()
+    last = int(gateway.service.bridge.audit.next_sequence) - 1
+    unlogged = Unlogged(tmp_path)
+    unlogged.open()
+    unlogged.mark(last + 5)
+    unlogged.close()
+    told: list[str] = []
+    for _ in range(2):
+        with capturedLogs() as events:
+            gateway = WholeGateway(tmp_path).start()
+        gateway.stop()
+        lines = [formatEvent(event) for event in events]
+        told += [line for line in lines if "in memory alone" in line]
+    (line,) = told
+    assert f"5 records, numbers {last + 1} to {last + 5}, were in memory alone" in line

@@ -433,6 +433,26 @@ def test_nothing_is_reported_that_is_in_a_file_which_has_been_removed(
     assert len(reopened(tmp_path / "data").entries) == 2
 
 
+@pytest.mark.parametrize("name", ["store.sqlite", "store.sqlite-wal"])
+def test_nothing_is_reported_behind_what_was_cut_off_and_the_stop_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(trouble, "RETRY_S", 0.001)
+    monkeypatch.setattr(committer, "LOOK_NS", 0)
+    monkeypatch.setattr(committer, "LOOK_INSIDE_NS", 0)
+    running = Running(tmp_path)
+    running.commit(one_message(1))
+    os.truncate(tmp_path / name, 0)
+    running.submit(one_message(2))
+    running.reactor.run_until(lambda: bool(running.reactor.errors))
+    (error,) = running.reactor.errors
+    assert (error.cause, error.part) == ("gone", "store")
+    assert str(error) == f"the store: {tmp_path / name} has been cut off or written over"
+    assert running.reactor.committed == [1]
+    with pytest.raises(StoreError, match="cut off"):
+        running.close()
+
+
 def test_it_is_noticed_too_when_nothing_is_to_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.errors import StoreError
 from gateway.store.reserve import Reserve
 
 
@@ -129,5 +130,5 @@ def test_what_has_become_a_link_under_the_gateway_is_not_cut(tmp_path: Path) -> 
 
 def test_a_directory_in_its_place_is_told(tmp_path: Path) -> None:
     (tmp_path / "reserve").mkdir()
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(StoreError, match="reserve is a directory: remove it, or move it"):
         Reserve(tmp_path, 1_000_000).open()

@@ -82,6 +82,7 @@ class WholeGateway:
         *changes: str,
         accept_new_store: bool = False,
         accept_damaged_store: bool = False,
+        accept_moved_queues: bool = False,
     ) -> None:
         self.reactor = ThreadedMemoryReactor()
         settings = load(
@@ -101,6 +102,7 @@ class WholeGateway:
             clock,
             accept_new_store=accept_new_store,
             accept_damaged_store=accept_damaged_store,
+            accept_moved_queues=accept_moved_queues,
         )
         self.stopped = False
         self.service.on_stopped = self._on_stopped

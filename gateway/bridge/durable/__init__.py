@@ -4,6 +4,7 @@ topology_rows     rows of exchanges, queues and bindings
 topology_writes   writes and removes them as exchanges and queues change
 recovery          from rows and entries to a bridge that is at work
 checkpoint        what every queue, subscription and exchange has, for the audit log
+homes             where queues lived when their rows were written
 absent            queues that the store has and the configuration has not
 dispatched        which recovered copies may have been seen
 notes             small things of others, in pages

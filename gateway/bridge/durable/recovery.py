@@ -25,6 +25,7 @@ from gateway.bridge.durable.topology_rows import (
     read_identity,
     row_key,
 )
+from gateway.bridge.durable.topology_writes import upstream_of
 from gateway.bridge.exchanges.exchange import Binding
 from gateway.bridge.exchanges.filters import kept_selector
 from gateway.bridge.host import VirtualHost
@@ -245,6 +246,8 @@ class Recovery:
             row.number, row.name, row.settings, self._numbers.first_position
         )
         queue.rows.written = True
+        if row.upstream != upstream_of(queue):
+            host.topology.rows.store_moved(queue)
         host.add_line(queue)
         self._queues[row.number] = queue
         self._host_of[row.number] = host

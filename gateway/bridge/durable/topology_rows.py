@@ -125,15 +125,23 @@ def exchange_row(value: bytes) -> ExchangeRow:
 
 @final
 class QueueRow:
-    """A durable queue."""
+    """A durable queue; `upstream`: where it lives, "" for here; an old row does not say: `None`."""
 
-    __slots__ = ("host", "name", "number", "settings")
+    __slots__ = ("host", "name", "number", "settings", "upstream")
 
-    def __init__(self, host: str, name: str, number: int, settings: QueueSettings) -> None:
+    def __init__(
+        self,
+        host: str,
+        name: str,
+        number: int,
+        settings: QueueSettings,
+        upstream: str | None = "",
+    ) -> None:
         self.host = host
         self.name = name
         self.number = number
         self.settings = settings
+        self.upstream = upstream
 
     def numbered_key(self) -> str:
         """The key of a row beside its own, or that of a namesake: `DELETED`, `UNREADABLE`."""
@@ -156,10 +164,10 @@ class QueueRow:
         out.i64(settings.max_size)
         _octets(out, settings.arguments)
         out.i64(settings.auto_delete_timeout_ms)
-        if not settings.unmarked:
-            _subscriber(out, settings.subscriber)
-            if settings.maker:
-                _text(out, settings.maker)
+        _subscriber(out, settings.subscriber)
+        _text(out, settings.maker)
+        _text(out, self.upstream or "")
+        out.u8(1 if settings.unmarked else 0)
         return out.getvalue()
 
 
@@ -185,13 +193,17 @@ def queue_row(value: bytes) -> QueueRow:
         auto_delete_timeout_ms=data.i64(),
         no_local=bits & 4 != 0,
     )
+    upstream: str | None = None
     if data.remaining():
         settings.subscriber = _read_subscriber(data)
         if data.remaining():  # nor were makers told, at first
             settings.maker = _read_text(data)
+        if data.remaining():  # nor where it lived
+            upstream = _read_text(data)
+            settings.unmarked = data.u8() == 1
     else:
         settings.unmarked = True  # the row ended here until there were subscribers
-    return QueueRow(host, name, number, settings)
+    return QueueRow(host, name, number, settings, upstream)
 
 
 def _subscriber(out: Writer, subscriber: Subscriber | None) -> None:

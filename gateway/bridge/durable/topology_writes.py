@@ -50,6 +50,11 @@ class TopologyWrites:
         if queue.settings.durable:
             self._store(queue)
 
+    def store_moved(self, queue: Queue) -> None:
+        """It lives elsewhere: its row, if it has one, says so, whether it is durable now or not."""
+        if queue.rows.written or queue.settings.durable:
+            self._store(queue)
+
     def store_transit(self, queue: Queue) -> None:
         """A transit queue is to hold a copy that nobody else would send again."""
         if not queue.rows.written:
@@ -100,4 +105,10 @@ class TopologyWrites:
         self._turns.writes.topology(kind, queue.rows.key, self._row(queue).encoded())
 
     def _row(self, queue: Queue) -> QueueRow:
-        return QueueRow(self._host, queue.node_name or queue.name, queue.number, queue.settings)
+        name = queue.node_name or queue.name
+        return QueueRow(self._host, name, queue.number, queue.settings, upstream_of(queue))
+
+
+def upstream_of(queue: Queue) -> str:
+    """Where it lives: the name of its upstream, or "" for here."""
+    return "" if queue.placement is None else queue.placement.remote.name

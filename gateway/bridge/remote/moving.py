@@ -160,7 +160,7 @@ class Moving:
         queue.placement = after
         queue.transit = after is not None and not after.spool
         queue.settings.durable = not queue.transit
-        host.topology.rows.store_queue(queue)
+        host.topology.rows.store_moved(queue)
         if after is None:
             return
         after.remote.serve(queue)

@@ -88,6 +88,8 @@ class Sources:
     upstreams: Upstreams
     census: Census
     head: Callable[[], Head | None] = lambda: None
+    head_failures: Callable[[], int] = lambda: 0
+    certificate_expires_s: Callable[[], float] = lambda: 0.0
 
     def count(self) -> Iterator[object]:
         """What the readers need to be counted first, in pieces; a Deferred is waited for."""
@@ -115,6 +117,9 @@ def _process(sources: Sources) -> dict[str, Reader]:
         "gateway_build_info": lambda: [((sources.version, sources.form), 1)],
         "gateway_start_time_seconds": lambda: _one(sources.started_ms / 1000),
         "gateway_ready": lambda: _one(sources.ready() is None),
+        "gateway_certificate_expiry_timestamp_seconds": lambda: _one(
+            sources.certificate_expires_s()
+        ),
         "gateway_clock_drift_seconds": lambda: _one(sources.clock.drift_ms() / 1000),
         "gateway_changes_total": lambda: [
             ((result,), count) for result, count in net.changes.items()
@@ -249,8 +254,9 @@ def _disk(sources: Sources) -> dict[str, Reader]:
         "gateway_audit_head_sequence": lambda: _head(sources, lambda head: head.sequence),
         "gateway_audit_head_segment": lambda: _head(sources, lambda head: head.segment),
         "gateway_audit_head_timestamp_seconds": lambda: _head(
-            sources, lambda head: head.time_ms / 1000
+            sources, lambda head: (head.time_ms + sources.clock.drift_ms()) / 1000
         ),
+        "gateway_audit_head_failures_total": lambda: _one(sources.head_failures()),
         "gateway_audit_head_signed": lambda: _head(sources, lambda head: bool(head.signature)),
     }
 

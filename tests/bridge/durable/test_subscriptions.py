@@ -209,6 +209,10 @@ def test_an_operator_says_whose_a_subscription_is() -> None:
     assert missing.condition == Condition.NOT_FOUND
 
 
+# What rows have had since then: a subscriber, its maker, its upstream, and whether it is unmarked.
+BEHIND_OLD = 4 + 4 + 4 + 1
+
+
 def test_a_row_says_whose_queue_it_is_and_an_old_row_that_it_does_not() -> None:
     for settings in (QueueSettings(durable=True), QueueSettings(durable=True, subscriber=ANN)):
         read = queue_row(QueueRow("main", "q", 1, settings).encoded())
@@ -216,6 +220,6 @@ def test_a_row_says_whose_queue_it_is_and_an_old_row_that_it_does_not() -> None:
     made = QueueSettings(durable=True)
     made.maker = "ann"
     assert queue_row(QueueRow("main", "q", 1, made).encoded()).settings.maker == "ann"
-    unmarked = QueueRow("main", "q", 1, QueueSettings(durable=True, unmarked=True)).encoded()
-    assert queue_row(unmarked).settings.unmarked
-    assert queue_row(unmarked).encoded() == unmarked
+    old = queue_row(QueueRow("main", "q", 1, QueueSettings(durable=True)).encoded()[:-BEHIND_OLD])
+    assert old.settings.unmarked
+    assert queue_row(old.encoded()).settings.unmarked

@@ -6,6 +6,7 @@ from support.bridge_world import Consumer, Producer, World
 from support.remotes import FakeRemote, FakeRules, FakeSource
 
 from gateway.audit.schema import Kind, Reason
+from gateway.bridge.durable.homes import queue_rows
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.moving import Moving
 from gateway.bridge.remote.remote import Inlet, Placement
@@ -231,6 +232,19 @@ def test_an_empty_queue_moves_here_and_back() -> None:
     assert (queue.transit, queue.durable) == (True, False)
     assert "far" in change.new.relays
     change.world.check()
+
+
+def test_the_row_of_a_queue_says_where_it_lives_after_each_move() -> None:
+    change = Change()
+    world = change.world
+    rule = change.after.queue_rules.pop("far")
+    change.plan().carry_out()
+    world.turn()
+    assert [row.upstream for row in queue_rows(world.store.topology())] == [""]
+    change.after.queue_rules["far"] = rule
+    change.plan().carry_out()
+    world.turn()
+    assert [row.upstream for row in queue_rows(world.store.topology())] == ["other"]
 
 
 def test_an_exchange_moves_here_with_its_bindings_and_back() -> None:
