@@ -97,6 +97,7 @@ def test_whoever_logs_in_needs_no_new_thread(tmp_path: Path) -> None:
     users = tmp_path / "users.yaml"
     write_users(users, {"alice": make_user("secret", 4096)})
     with GatewayProcess(tmp_path, {"users_file": str(users)}) as gateway:
+        gateway.get("/healthz")  # the reactor runs, with threads of its own
         before = told(gateway, "Threads")
         where = ("--port", str(gateway.amqp_port), "-p", "0-10", "--to", "q", "--create")
         given = ("--user", "alice", "--password-stdin")
