@@ -28,6 +28,7 @@ from gateway.accounting import (
 from gateway.accounting.balance import balances, queue_results, sums_over_all
 from gateway.accounting.breaks import BreakClass, with_proof
 from gateway.accounting.identities import IDENTITIES
+from gateway.accounting.kept import kept
 from gateway.accounting.source import FORMAT
 from gateway.audit.provenance import Provenance
 from gateway.audit.schema import Kind
@@ -117,13 +118,13 @@ def reconcile(
 
 def _reconcile(spark: SparkSession, log: Path, out: Path, provenance: Provenance) -> Result:
     segments = read(spark, log, view="segments", offsets=sealed.asked(provenance)).coalesce(1)
-    paired = chain.with_previous(segments).cache()
+    paired = kept(chain.with_previous(segments))
     facts = _rows(log_facts(paired))[0]
     sealed.note(provenance, facts["sealed"])
     records = _by_message(read(spark, log))
     summed = _written(ledger.ledger(records), out / "ledger").coalesce(1)
-    stated = records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1).cache()
-    runs = ledger.incarnations(summed).cache()
+    stated = kept(records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1))
+    runs = kept(ledger.incarnations(summed))
     balance = balances(summed, stated, runs)
     steps = copies.copy_steps(records.where(ledger.kind_is(*copies.KINDS)))
     still_there = copies.still_there(copies.copy_states(steps))
@@ -168,7 +169,7 @@ def _reconcile(spark: SparkSession, log: Path, out: Path, provenance: Provenance
 
 def copy_breaks(steps: DataFrame, open_copies: DataFrame, failures: DataFrame) -> list[DataFrame]:
     """What is wrong with single copies; `failures` of the queues' identity."""
-    candidates = copies.candidates(failures, open_copies).cache()
+    candidates = kept(copies.candidates(failures, open_copies))
     return [
         copies.step_breaks(copies.with_previous(steps)),
         copies.lost_at_restart(open_copies, candidates.where("certain")),
