@@ -25,6 +25,8 @@ BALANCED: Final = 0
 NOT_BALANCED: Final = 1
 NOT_RUN: Final = 3  # 2 is of wrong arguments
 NOT_FINAL: Final = 4
+STUCK_AFTER_DAYS: Final = 30
+LONGEST: Final = 1e9  # days, or seconds: nothing is that old
 LIBRARIES: Final = ("pyspark", "pyarrow", "numpy")
 
 
@@ -84,7 +86,31 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="public keys (Ed25519, PEM): seals must be signed by one of them",
     )
+    job.add_argument(
+        "--stuck-after",
+        type=_bound,
+        default=STUCK_AFTER_DAYS,
+        metavar="DAYS",
+        help="what is in a queue for longer is STUCK; 0: nothing is (default: %(default)s)",
+    )
+    job.add_argument(
+        "--late-after",
+        type=_bound,
+        default=0,
+        metavar="SECONDS",
+        help="what is settled later after it came in is LATE; 0: nothing is (default: %(default)s)",
+    )
     return top
+
+
+def _bound(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no length of time")
+    return value
 
 
 def _url(text: str) -> str:
@@ -139,6 +165,7 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     from pyspark.errors import PySparkRuntimeError
 
     from gateway.accounting import report, session
+    from gateway.accounting.ages import DAY_MS, Bounds
     from gateway.accounting.reconcile import reconcile
 
     log, out = options.log.resolve(), options.out.resolve()
@@ -146,12 +173,14 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         return _not_run(f"{out}: {error.strerror}")
+    stuck_ms, late_ms = options.stuck_after * DAY_MS, options.late_after * 1000
+    bounds = Bounds(stuck_ms=int(stuck_ms), late_ms=int(late_ms))
     small = octets < session.SMALL_LOG_OCTETS
     began_s = time.time()
     try:
         started = session.spark_session("reconcile", options.master, scratch, small=small)
         with started as spark:
-            result = reconcile(spark, log, out, options.provenance)
+            result = reconcile(spark, log, out, options.provenance, bounds)
     except PySparkRuntimeError as error:
         return _not_run(f"Spark does not start: {error}")
     page = out / "report.html"

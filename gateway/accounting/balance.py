@@ -1,5 +1,4 @@
-"""The identities worked out over a log: totals, what checkpoints say of them, what was told of all.
-"""
+"""The identities worked out over a log: totals, what checkpoints say of them, and sums for all."""
 
 from __future__ import annotations
 

@@ -100,6 +100,8 @@ def summary(result: Result, page: str) -> str:
     ]
     lost = sum(row["count"] for row in result.losses)
     lines.append(f"  losses   {number(lost)} declared by translation")
+    if result.published_again["ids"]:
+        lines.append(f"  ids      {_again_in_words(result.published_again)}")
     lines += [f"  seals    {line}" for line in result.provenance.lines()]
     if result.half:
         lines.append(f"  end      half a block, as a gateway at work leaves it: {result.half}")
@@ -108,6 +110,14 @@ def summary(result: Result, page: str) -> str:
         lines.append(f"  stories  amqp-gateway audit trace --message NUMBER {result.log}")
     lines.append(f"  report   {page}")
     return "\n".join([printable(line) for line in lines])
+
+
+def _again_in_words(again: Row) -> str:
+    """What applications published more than once, by their own ids; no fault of the gateway."""
+    return (
+        f"{number(again['ids'])} of applications came more than once, {number(again['messages'])} "
+        f"messages too many: {again['first']} and {again['again']} have the same"
+    )
 
 
 def _terms_in_words(sums: Row, identity: Identity) -> str:

@@ -298,6 +298,22 @@ Examples:
     is_flag=True,
     help="Exit code 4 where it is balanced so far: the gateway had not ended in order.",
 )
+@click.option(
+    "--stuck-after",
+    type=click.FloatRange(0, 1e9, max_open=True),
+    default=30,
+    show_default=True,
+    metavar="DAYS",
+    help="What is in a queue for longer is STUCK; 0: nothing is.",
+)
+@click.option(
+    "--late-after",
+    type=click.FloatRange(0, 1e9, max_open=True),
+    default=0,
+    show_default=True,
+    metavar="SECONDS",
+    help="What is settled later after it came in is LATE; 0: nothing is.",
+)
 @ANCHORS
 @TRUSTED
 def reconcile(
@@ -308,6 +324,8 @@ def reconcile(
     push: str | None,
     webhook: str | None,
     require_final: bool,
+    stuck_after: float,
+    late_after: float,
     anchors: tuple[pathlib.Path, ...],
     trusted: tuple[pathlib.Path, ...],
 ) -> None:
@@ -324,6 +342,7 @@ def reconcile(
     options = [f"{name}={value}" for name, value in told.items() if value]
     options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
     options += [f"--trust={each}" for each in trusted]
+    options += [f"--stuck-after={stuck_after}", f"--late-after={late_after}"]
     options += ["--require-final"] if require_final else []
     ended = run_reconciliation(log or default_log(), out, master, *options)
     click.get_current_context().exit(ended)
