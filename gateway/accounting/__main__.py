@@ -19,6 +19,7 @@ from gateway.audit.reader import segment_paths
 from gateway.files.whole import segment_size
 
 if TYPE_CHECKING:  # what it imports may not be installed
+    from gateway.accounting.ages import Bounds
     from gateway.accounting.reconcile import Result
 
 BALANCED: Final = 0
@@ -150,6 +151,14 @@ def main(arguments: list[str] | None = None) -> int:
         return _not_run(f"{type(error).__name__}: {told[0] if told else 'no more is known'}")
 
 
+def bounds_of(options: argparse.Namespace) -> Bounds:
+    """What takes too long, as the command line says."""
+    from gateway.accounting.ages import DAY_MS, Bounds
+
+    stuck_ms, late_ms = options.stuck_after * DAY_MS, options.late_after * 1000
+    return Bounds(stuck_ms=int(stuck_ms), late_ms=int(late_ms))
+
+
 def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     from gateway.accounting import java
 
@@ -165,7 +174,6 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     from pyspark.errors import PySparkRuntimeError
 
     from gateway.accounting import report, session
-    from gateway.accounting.ages import DAY_MS, Bounds
     from gateway.accounting.reconcile import reconcile
 
     log, out = options.log.resolve(), options.out.resolve()
@@ -173,14 +181,12 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         return _not_run(f"{out}: {error.strerror}")
-    stuck_ms, late_ms = options.stuck_after * DAY_MS, options.late_after * 1000
-    bounds = Bounds(stuck_ms=int(stuck_ms), late_ms=int(late_ms))
     small = octets < session.SMALL_LOG_OCTETS
     began_s = time.time()
     try:
         started = session.spark_session("reconcile", options.master, scratch, small=small)
         with started as spark:
-            result = reconcile(spark, log, out, options.provenance, bounds)
+            result = reconcile(spark, log, out, options.provenance, bounds_of(options))
     except PySparkRuntimeError as error:
         return _not_run(f"Spark does not start: {error}")
     page = out / "report.html"

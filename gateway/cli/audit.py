@@ -301,18 +301,14 @@ Examples:
 @click.option(
     "--stuck-after",
     type=click.FloatRange(0, 1e9, max_open=True),
-    default=30,
-    show_default=True,
     metavar="DAYS",
-    help="What is in a queue for longer is STUCK; 0: nothing is.",
+    help="What is in a queue for longer is STUCK; 0: nothing is.  [default: 30]",
 )
 @click.option(
     "--late-after",
     type=click.FloatRange(0, 1e9, max_open=True),
-    default=0,
-    show_default=True,
     metavar="SECONDS",
-    help="What is settled later after it came in is LATE; 0: nothing is.",
+    help="What is settled later after it came in is LATE; by default nothing is.",
 )
 @ANCHORS
 @TRUSTED
@@ -324,8 +320,8 @@ def reconcile(
     push: str | None,
     webhook: str | None,
     require_final: bool,
-    stuck_after: float,
-    late_after: float,
+    stuck_after: float | None,
+    late_after: float | None,
     anchors: tuple[pathlib.Path, ...],
     trusted: tuple[pathlib.Path, ...],
 ) -> None:
@@ -338,11 +334,16 @@ def reconcile(
     with --require-final.
     """
     _elsewhere(anchors, trusted)  # what is wrong with them is told before Spark starts
-    told = {"--textfile": textfile, "--push": push, "--webhook": webhook}
-    options = [f"{name}={value}" for name, value in told.items() if value]
+    told = {
+        "--textfile": textfile,
+        "--push": push or None,
+        "--webhook": webhook or None,
+        "--stuck-after": stuck_after,
+        "--late-after": late_after,
+    }
+    options = [f"{name}={value}" for name, value in told.items() if value is not None]
     options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
     options += [f"--trust={each}" for each in trusted]
-    options += [f"--stuck-after={stuck_after}", f"--late-after={late_after}"]
     options += ["--require-final"] if require_final else []
     ended = run_reconciliation(log or default_log(), out, master, *options)
     click.get_current_context().exit(ended)
