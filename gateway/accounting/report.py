@@ -186,6 +186,7 @@ def html_page(result: Result) -> str:
         breaks=_break_table(result),
         identities="".join(_identity_table(result, identity) for identity in IDENTITIES),
         losses=_loss_table(result),
+        again=_again(result.published_again),
         seals=_seals(result.provenance),
     )
 
@@ -323,6 +324,13 @@ def _loss_table(result: Result) -> str:
         "<table><thead><tr><th>mapping row</th><th>policy</th>"
         f'<th class="n">values</th></tr></thead><tbody>{body}</tbody></table>'
     )
+
+
+def _again(again: Row) -> str:
+    """What applications published more than once, if they did."""
+    if not again["ids"]:
+        return ""
+    return f"<h2>Ids of applications</h2><p>{_again_in_words(again).capitalize()}.</p>"
 
 
 def _reason(reason: int) -> str:

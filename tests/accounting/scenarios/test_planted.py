@@ -289,6 +289,7 @@ def test_what_an_application_publishes_twice_is_told_and_is_no_break(result):
     assert result.published_again == {"ids": 1, "messages": 2, "first": 91, "again": 96}
     assert found(result, "ids") == []
     assert "91 and 96 have the same" in summary(result, "report.html")
+    assert "91 and 96 have the same" in html_page(result)
 
 
 def test_nothing_else_is_found(result):
