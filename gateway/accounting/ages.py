@@ -1,6 +1,7 @@
 """What took too long, by the bounds that are given: copies that stay, copies that come late.
 
-The log does not have the time to live that a message came with: what is over is `expired`.
+The log does not have the time to live that a message came with: what is over is `expired`. Where
+the clock was wrong in a run, what has come until then has no age.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ class Bounds:
     def late(self) -> str:
         """Which copies (`copies.copy_states`) were late."""
         return f"settled_ms - entered_ms > {self.late_ms}" if self.late_ms else "false"
+
+
+def timed(states: DataFrame, skews: DataFrame) -> DataFrame:
+    """Copies whose times were told by clocks that were right; `skews`: breaks of the others."""
+    wrong = F.broadcast(skews.select(F.col("incarnation").alias("wrong")))
+    return states.join(wrong, F.expr("entered_run <= wrong"), "left_anti")
 
 
 def late(states: DataFrame, bounds: Bounds) -> DataFrame:

@@ -108,6 +108,7 @@ def copy_states(steps: DataFrame) -> DataFrame:
         F.max_by("mix", "sequence").alias("mix"),
         F.coalesce(F.bool_or(inward & flag(Flag.DURABLE)), F.lit(False)).alias("durable"),
         F.bool_or(flag(Flag.UNQUEUED)).alias("unqueued"),
+        F.min("incarnation").alias("entered_run"),
         F.min(F.when(inward, F.col("time_ms"))).alias("entered_ms"),
         F.max(F.when(settled, F.col("time_ms"))).alias("settled_ms"),
         F.coalesce(F.bool_or(inward & flag(Flag.TRANSIT)), F.lit(False)).alias("transit"),

@@ -143,13 +143,14 @@ def _reconcile(
     open_copies = copies.still_there(states)
     failures = balance["queues"].failures
     missed = kept(copies.candidates(failures, open_copies))
+    timed = ages.timed(states, chain.clock_breaks(paired, stated))
     end = (facts["last_time_ms"] or 0, facts["last_sequence"] or 0)
     found = [
         *log_breaks(paired, stated),
         *sealed.breaks(spark, provenance),
         *copy_breaks(steps, open_copies, failures, missed),
-        ages.stuck(open_copies, missed, bounds, *end),
-        ages.late(states, bounds),
+        ages.stuck(copies.still_there(timed), missed, bounds, *end),
+        ages.late(timed, bounds),
         order.out_of_order(records),
         *message_breaks(records, runs, balance["routes"].failures),
         outlets.outlet_breaks(balance["outlets"].failures),
@@ -215,8 +216,7 @@ def log_breaks(paired: DataFrame, stated: DataFrame) -> list[DataFrame]:
         chain.gaps_inside(paired),
         chain.gaps_between(paired),
         chain.told_differences(stated),
-        chain.clock_going_back(paired),
-        chain.clock_drifting(stated),
+        chain.clock_breaks(paired, stated),
     ]
 
 

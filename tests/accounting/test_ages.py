@@ -71,6 +71,14 @@ def test_what_is_settled_as_it_is_sent_may_be_late_and_what_expires_is_not(frame
     assert found(late(frames, ENTERED, COPY | {"kind": Kind.EXPIRED, "time_ms": 20_000})) == []
 
 
+def test_what_came_before_a_clock_was_right_has_no_age(frames):
+    again = ENTERED | {"message": 6, "position": 2, "incarnation": 2}
+    copy = states(frames, ENTERED, RECOVERED, again)
+    skews = frames.table("incarnation bigint", (1,))
+    assert [row["message"] for row in ages.timed(copy, skews).collect()] == [6]
+    assert ages.timed(copy, frames.table("incarnation bigint")).count() == 2
+
+
 def test_without_bounds_nothing_takes_too_long(frames):
     none = Bounds(stuck_ms=0, late_ms=0)
     copy = states(frames, ENTERED, ACCEPTED | {"time_ms": 20_000})
