@@ -19,12 +19,15 @@ from gateway.audit.reader import segment_paths
 from gateway.files.whole import segment_size
 
 if TYPE_CHECKING:  # what it imports may not be installed
+    from gateway.accounting.ages import Bounds
     from gateway.accounting.reconcile import Result
 
 BALANCED: Final = 0
 NOT_BALANCED: Final = 1
 NOT_RUN: Final = 3  # 2 is of wrong arguments
 NOT_FINAL: Final = 4
+STUCK_AFTER_DAYS: Final = 30
+LONGEST: Final = 1e9  # days, or seconds: nothing is that old
 LIBRARIES: Final = ("pyspark", "pyarrow", "numpy")
 
 
@@ -84,7 +87,31 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="public keys (Ed25519, PEM): seals must be signed by one of them",
     )
+    job.add_argument(
+        "--stuck-after",
+        type=_bound,
+        default=STUCK_AFTER_DAYS,
+        metavar="DAYS",
+        help="what is in a queue for longer is STUCK; 0: nothing is (default: %(default)s)",
+    )
+    job.add_argument(
+        "--late-after",
+        type=_bound,
+        default=0,
+        metavar="SECONDS",
+        help="what is settled later after it came in is LATE; 0: nothing is (default: %(default)s)",
+    )
     return top
+
+
+def _bound(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no length of time")
+    return value
 
 
 def _url(text: str) -> str:
@@ -124,6 +151,14 @@ def main(arguments: list[str] | None = None) -> int:
         return _not_run(f"{type(error).__name__}: {told[0] if told else 'no more is known'}")
 
 
+def bounds_of(options: argparse.Namespace) -> Bounds:
+    """What takes too long, as the command line says."""
+    from gateway.accounting.ages import DAY_MS, Bounds
+
+    stuck_ms, late_ms = options.stuck_after * DAY_MS, options.late_after * 1000
+    return Bounds(stuck_ms=int(stuck_ms), late_ms=int(late_ms))
+
+
 def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     from gateway.accounting import java
 
@@ -151,7 +186,7 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     try:
         started = session.spark_session("reconcile", options.master, scratch, small=small)
         with started as spark:
-            result = reconcile(spark, log, out, options.provenance)
+            result = reconcile(spark, log, out, options.provenance, bounds_of(options))
     except PySparkRuntimeError as error:
         return _not_run(f"Spark does not start: {error}")
     page = out / "report.html"

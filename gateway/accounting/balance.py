@@ -1,8 +1,4 @@
-"""The identities worked out over a log: totals, what checkpoints say of them, what was told of all.
-
-Small frames that many steps look at are kept: what Spark plans again for each step costs more than
-the step, of a small log.
-"""
+"""The identities worked out over a log: totals, what checkpoints say of them, and sums for all."""
 
 from __future__ import annotations
 
@@ -14,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting import identities, silence
 from gateway.accounting.identities import OUTLET, QUEUE, ROUTE, Identity
+from gateway.accounting.kept import kept
 
 # What else there is of a thing when a run of the gateway is over, whose processes end: by identity.
 LAPSED: Final = {
@@ -40,7 +37,7 @@ class Balance:
         identity: Identity,
         routes: DataFrame | None = None,
     ) -> None:
-        windows = identities.sums(summed, identity).cache()
+        windows = kept(identities.sums(summed, identity))
         said = identities.statements(stated, identity)
         if identity is ROUTE:
             said = silence.implied_routes(said, windows, runs)
@@ -48,9 +45,9 @@ class Balance:
             said = silence.implied_queues(said, windows, runs, routes)
         self.identity = identity
         self.totals = identities.totals(windows, identity)
-        self.compared = identities.compared(windows, said, identity).cache()
+        self.compared = kept(identities.compared(windows, said, identity))
         failed = identities.failures(self.compared, identity)
-        self.failed = identities.since_begin(failed, runs).cache()
+        self.failed = kept(identities.since_begin(failed, runs))
 
     @property
     def failures(self) -> DataFrame:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  (as everybody who writes S
 
 
 class BreakClass(StrEnum):
-    """What can be wrong; the first eight are found by `reconcile`, the others by later jobs."""
+    """What can be wrong; `LATER` is not looked for yet."""
 
     LOG_GAP = "LOG_GAP"
     CLOCK_SKEW = "CLOCK_SKEW"
@@ -31,9 +31,11 @@ MEANINGS: Final = {
     BreakClass.DUPLICATE: "a copy left, or entered, more often than it may",
     BreakClass.MUTATED: "a body is not the one that was received, without translation",
     BreakClass.ORPHAN_SETTLEMENT: "a step of a copy that was not in the place for it",
-    BreakClass.STUCK: "a delivery that never ended",
+    BreakClass.STUCK: "a delivery that never ended, or a copy that is in a queue for too long",
+    BreakClass.OUT_OF_ORDER: "a copy was sent behind one that had come into the queue after it",
+    BreakClass.LATE: "a copy was settled later than it may, where a bound is given",
 }
-LATER: Final = (BreakClass.UNDECLARED_LOSS, BreakClass.OUT_OF_ORDER, BreakClass.LATE)
+LATER: Final = (BreakClass.UNDECLARED_LOSS,)
 
 COLUMNS: Final = {
     "class": "string",

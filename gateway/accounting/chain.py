@@ -192,6 +192,11 @@ def told_differences(stated: DataFrame) -> DataFrame:
     )
 
 
+def clock_breaks(paired: DataFrame, stated: DataFrame) -> DataFrame:
+    """Where the gateway's clock was wrong."""
+    return clock_going_back(paired).unionByName(clock_drifting(stated))
+
+
 def clock_going_back(paired: DataFrame) -> DataFrame:
     """The gateway clock never goes back, by design; in a segment that was moved it is no wonder."""
     inside = (

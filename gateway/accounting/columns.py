@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from gateway.accounting.order import bends
 from gateway.audit.reader import Block, Damage, Segment, names_in, sequence_break
 from gateway.audit.salvage import Salvage
 from gateway.audit.schema import (
@@ -55,6 +56,7 @@ RECORDS_SCHEMA: Final = pa.schema(
         ("incarnation", pa.int64()),
         ("window", pa.int64()),  # grows with each run of checkpoints: they close the one before
         ("mix", pa.int64()),  # the copy's share of its queue's checksum
+        ("bends", pa.bool_()),  # of sends: see `order.bends`
     ]
 )
 FINDING: Final = pa.struct(
@@ -169,13 +171,15 @@ def _batch(
     header = segment.header
     assert header is not None, "a segment without header has no blocks"
     windows = (header.number << WINDOW_SHIFT) + runs.windows(rows["kind"])
+    marks = bends(rows)
     if len(wanted):
         keep = np.isin(rows["kind"], wanted)
-        rows, windows = rows[keep], windows[keep]
+        rows, windows, marks = rows[keep], windows[keep], marks[keep]
     columns = [_column(rows, field.name, texts) for field in FIELDS]
     columns.append(pa.array(np.full(len(rows), header.incarnation, dtype=np.int64)))
     columns.append(pa.array(windows.astype(np.int64)))
     columns.append(pa.array(entry_mix(rows["message"], rows["position"])))
+    columns.append(pa.array(marks))
     return pa.RecordBatch.from_arrays(columns, schema=RECORDS_SCHEMA)
 
 

@@ -29,6 +29,7 @@ KINDS: Final = (
 )
 COPY_KEYS: Final = ("message", "node", "position")
 _FAILURE: Final = ("incarnation", "node", "sequence")  # what a checkpoint is known by
+STILL_THERE: Final = "not unqueued and last_in > coalesce(last_exit, 0)"
 NAMED: Final = 20  # how many candidates a break that cannot be pinned down lists
 
 
@@ -97,6 +98,7 @@ def step_breaks(paired: DataFrame) -> DataFrame:
 def copy_states(steps: DataFrame) -> DataFrame:
     """Where each copy stands at the end of the log."""
     inward = F.col("step") == "in"
+    settled = (F.col("step") == "exit") & kind_is(Kind.SENT, Kind.SETTLED)
     return steps.groupBy(*COPY_KEYS).agg(
         F.max(F.when(inward, F.col("sequence"))).alias("last_in"),
         F.max(F.when(F.col("step") == "exit", F.col("sequence"))).alias("last_exit"),
@@ -106,17 +108,20 @@ def copy_states(steps: DataFrame) -> DataFrame:
         F.max_by("mix", "sequence").alias("mix"),
         F.coalesce(F.bool_or(inward & flag(Flag.DURABLE)), F.lit(False)).alias("durable"),
         F.bool_or(flag(Flag.UNQUEUED)).alias("unqueued"),
+        F.min("incarnation").alias("entered_run"),
+        F.min(F.when(inward, F.col("time_ms"))).alias("entered_ms"),
+        F.max(F.when(settled, F.col("time_ms"))).alias("settled_ms"),
         F.coalesce(F.bool_or(inward & flag(Flag.TRANSIT)), F.lit(False)).alias("transit"),
     )
 
 
 def still_there(states: DataFrame) -> DataFrame:
     """Copies that are in a queue when the log ends, or when their incarnation did."""
-    return states.where("not unqueued and last_in > coalesce(last_exit, 0)")
+    return states.where(STILL_THERE)
 
 
-def with_fate(open_copies: DataFrame, runs: DataFrame) -> DataFrame:
-    """Open copies, and what became of their incarnation: whether it `stopped` in order.
+def with_fate(states: DataFrame, runs: DataFrame) -> DataFrame:
+    """Copies, and what became of their incarnation: whether it `stopped` in order.
 
     `until`: the record with which a later one has got past its recovery; null if none has.
     """
@@ -124,7 +129,7 @@ def with_fate(open_copies: DataFrame, runs: DataFrame) -> DataFrame:
     fates = runs.select(
         "incarnation", "stopped", F.min("opened_sequence").over(later).alias("until")
     )
-    return open_copies.join(F.broadcast(fates), "incarnation")
+    return states.join(F.broadcast(fates), "incarnation")
 
 
 def lost_at_restart(open_copies: DataFrame, named: DataFrame) -> DataFrame:

@@ -120,6 +120,28 @@ def route_breaks(failures: DataFrame, messages: DataFrame) -> DataFrame:
     )
 
 
+def published_again(records: DataFrame) -> DataFrame:
+    """One row: how many ids of applications came more than once, with how many messages too many.
+
+    `first` and `again` are two messages with one such id. What an upstream gives back is not
+    published again.
+    """
+    published = records.where(kind_is(Kind.RECEIVED)).where(
+        "id_digest <> 0 and coalesce(exchange, '') not like 'upstream %'"
+    )
+    by_id = published.groupBy("id_digest").agg(
+        F.count("*").alias("times"),
+        F.min("message").alias("first"),
+        F.max("message").alias("again"),
+    )
+    return by_id.where("times > 1").agg(
+        F.count("*").alias("ids"),
+        F.coalesce(F.sum("times") - F.count("*"), F.lit(0)).alias("messages"),
+        F.min("first").alias("first"),
+        F.min_by("again", "first").alias("again"),
+    )
+
+
 def led_nowhere(messages: DataFrame, runs: DataFrame) -> DataFrame:
     """Copies that left for another queue, of which no record says where that is.
 

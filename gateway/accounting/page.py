@@ -69,6 +69,7 @@ $identities
 <h2>Declared losses</h2>
 <p>Values that the other protocol has no place for, by mapping row. Declared, so no breaks.</p>
 $losses
+$again
 <footer>The tables behind this page are Parquet files beside it: <code>breaks</code>,
 <code>queues</code>, <code>outlets</code>, <code>routes</code>, <code>ledger</code>,
 <code>segments</code>.</footer>

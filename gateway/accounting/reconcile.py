@@ -16,11 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting import (
+    ages,
     chain,
     copies,
     counters,
     ledger,
     messages,
+    order,
     outlets,
     sealed,
     transactions,
@@ -28,6 +30,7 @@ from gateway.accounting import (
 from gateway.accounting.balance import balances, queue_results, sums_over_all
 from gateway.accounting.breaks import BreakClass, with_proof
 from gateway.accounting.identities import IDENTITIES
+from gateway.accounting.kept import kept
 from gateway.accounting.source import FORMAT
 from gateway.audit.provenance import Provenance
 from gateway.audit.schema import Kind
@@ -37,7 +40,8 @@ STATED_KINDS: Final = (  # what the gateway says of itself and of the log
     *(Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
 )
 NESTED: Final = ("findings", "unfinished", "hashes")  # of segments; told otherwise
-UNUSED: Final = ("time_ms", "delivery_count", "connection")
+UNUSED: Final = ("delivery_count", "connection")
+BOUNDS: Final = ages.Bounds()
 SHOWN: Final = 500  # rows of a table that the report shows; the Parquet files have them all
 
 # What is proven first, and of that the log's own damage: it is the cause of what is not.
@@ -60,6 +64,7 @@ class Result:
         unproven: the others, which may be there for want of records that cannot be read.
         sums: by identity, its terms over everything.
         log_facts: how much log there is, from when to when, and how it ends.
+        published_again: what came more than once by its application's id, which is no break.
         provenance: how far it is sealed, and by whom.
     """
 
@@ -72,6 +77,7 @@ class Result:
     routes: list[Row]
     sums: dict[str, Row]
     losses: list[Row]
+    published_again: Row
     log_facts: Row
     incarnations: list[Row]
     provenance: Provenance
@@ -102,36 +108,50 @@ def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
 
 
 def reconcile(
-    spark: SparkSession, log: Path, out: Path, provenance: Provenance | None = None
+    spark: SparkSession,
+    log: Path,
+    out: Path,
+    provenance: Provenance | None = None,
+    bounds: ages.Bounds = BOUNDS,
 ) -> Result:
     """Read, account, write, and say what was found; nothing stays in the session's cache.
 
-    `provenance`: what is known of the log that is not in it.
+    `provenance`: what is known of the log that is not in it. `bounds`: what took too long.
     """
     provenance = provenance or Provenance()
     try:
-        return _reconcile(spark, log, out, provenance)
+        return _reconcile(spark, log, out, provenance, bounds)
     finally:
         spark.catalog.clearCache()
 
 
-def _reconcile(spark: SparkSession, log: Path, out: Path, provenance: Provenance) -> Result:
+def _reconcile(
+    spark: SparkSession, log: Path, out: Path, provenance: Provenance, bounds: ages.Bounds
+) -> Result:
     segments = read(spark, log, view="segments", offsets=sealed.asked(provenance)).coalesce(1)
-    paired = chain.with_previous(segments).cache()
+    paired = kept(chain.with_previous(segments))
     facts = _rows(log_facts(paired))[0]
     sealed.note(provenance, facts["sealed"])
     records = _by_message(read(spark, log))
     summed = _written(ledger.ledger(records), out / "ledger").coalesce(1)
-    stated = records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1).cache()
-    runs = ledger.incarnations(summed).cache()
+    stated = kept(records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1))
+    runs = kept(ledger.incarnations(summed))
     balance = balances(summed, stated, runs)
     steps = copies.copy_steps(records.where(ledger.kind_is(*copies.KINDS)))
-    still_there = copies.still_there(copies.copy_states(steps))
-    open_copies = copies.with_fate(still_there, runs).persist(StorageLevel.MEMORY_AND_DISK)
+    states = copies.copy_states(steps).where(f"({copies.STILL_THERE}) or {bounds.late}")
+    states = copies.with_fate(states, runs).persist(StorageLevel.MEMORY_AND_DISK)
+    open_copies = copies.still_there(states)
+    failures = balance["queues"].failures
+    missed = kept(copies.candidates(failures, open_copies))
+    timed = ages.timed(states, chain.clock_breaks(paired, stated))
+    end = (facts["last_time_ms"] or 0, facts["last_sequence"] or 0)
     found = [
         *log_breaks(paired, stated),
         *sealed.breaks(spark, provenance),
-        *copy_breaks(steps, open_copies, balance["queues"].failures),
+        *copy_breaks(steps, open_copies, failures, missed),
+        ages.stuck(copies.still_there(timed), missed, bounds, *end),
+        ages.late(timed, bounds),
+        order.out_of_order(records),
         *message_breaks(records, runs, balance["routes"].failures),
         outlets.outlet_breaks(balance["outlets"].failures),
         outlets.detached_breaks(balance["outlets"].totals, summed),
@@ -160,19 +180,21 @@ def _reconcile(spark: SparkSession, log: Path, out: Path, provenance: Provenance
         routes=_rows(results["routes"].orderBy("incarnation", "route")),
         sums={of.name: _rows(sums_over_all(results[of.name], of, *ends))[0] for of in IDENTITIES},
         losses=_rows(ledger.losses(summed).orderBy("row")),
+        published_again=_rows(messages.published_again(records))[0],
         log_facts=facts,
         incarnations=_rows(runs.orderBy(F.desc("incarnation")))[::-1],
         provenance=provenance,
     )
 
 
-def copy_breaks(steps: DataFrame, open_copies: DataFrame, failures: DataFrame) -> list[DataFrame]:
-    """What is wrong with single copies; `failures` of the queues' identity."""
-    candidates = copies.candidates(failures, open_copies).cache()
+def copy_breaks(
+    steps: DataFrame, open_copies: DataFrame, failures: DataFrame, missed: DataFrame
+) -> list[DataFrame]:
+    """What is wrong with single copies; `failures` of the queues' identity, and what they miss."""
     return [
         copies.step_breaks(copies.with_previous(steps)),
-        copies.lost_at_restart(open_copies, candidates.where("certain")),
-        copies.queue_breaks(failures, candidates),
+        copies.lost_at_restart(open_copies, missed.where("certain")),
+        copies.queue_breaks(failures, missed),
     ]
 
 
@@ -194,8 +216,7 @@ def log_breaks(paired: DataFrame, stated: DataFrame) -> list[DataFrame]:
         chain.gaps_inside(paired),
         chain.gaps_between(paired),
         chain.told_differences(stated),
-        chain.clock_going_back(paired),
-        chain.clock_drifting(stated),
+        chain.clock_breaks(paired, stated),
     ]
 
 

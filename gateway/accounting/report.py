@@ -100,6 +100,8 @@ def summary(result: Result, page: str) -> str:
     ]
     lost = sum(row["count"] for row in result.losses)
     lines.append(f"  losses   {number(lost)} declared by translation")
+    if result.published_again["ids"]:
+        lines.append(f"  ids      {_again_in_words(result.published_again)}")
     lines += [f"  seals    {line}" for line in result.provenance.lines()]
     if result.half:
         lines.append(f"  end      half a block, as a gateway at work leaves it: {result.half}")
@@ -108,6 +110,14 @@ def summary(result: Result, page: str) -> str:
         lines.append(f"  stories  amqp-gateway audit trace --message NUMBER {result.log}")
     lines.append(f"  report   {page}")
     return "\n".join([printable(line) for line in lines])
+
+
+def _again_in_words(again: Row) -> str:
+    """What applications published more than once, by their own ids; no fault of the gateway."""
+    return (
+        f"{number(again['ids'])} of applications came more than once, {number(again['messages'])} "
+        f"messages too many: {again['first']} and {again['again']} have the same"
+    )
 
 
 def _terms_in_words(sums: Row, identity: Identity) -> str:
@@ -176,6 +186,7 @@ def html_page(result: Result) -> str:
         breaks=_break_table(result),
         identities="".join(_identity_table(result, identity) for identity in IDENTITIES),
         losses=_loss_table(result),
+        again=_again(result.published_again),
         seals=_seals(result.provenance),
     )
 
@@ -313,6 +324,13 @@ def _loss_table(result: Result) -> str:
         "<table><thead><tr><th>mapping row</th><th>policy</th>"
         f'<th class="n">values</th></tr></thead><tbody>{body}</tbody></table>'
     )
+
+
+def _again(again: Row) -> str:
+    """What applications published more than once, if they did."""
+    if not again["ids"]:
+        return ""
+    return f"<h2>Ids of applications</h2><p>{_again_in_words(again).capitalize()}.</p>"
 
 
 def _reason(reason: int) -> str:

@@ -67,6 +67,7 @@ def as_json(told: Told, verdict: str) -> dict[str, Any]:
         "outlets": result.outlets,
         "routes": result.routes,
         "losses": result.losses,
+        "published_again": result.published_again,
         "incarnations": result.incarnations,
     }
 

@@ -298,6 +298,18 @@ Examples:
     is_flag=True,
     help="Exit code 4 where it is balanced so far: the gateway had not ended in order.",
 )
+@click.option(
+    "--stuck-after",
+    type=click.FloatRange(0, 1e9, max_open=True),
+    metavar="DAYS",
+    help="What is in a queue for longer is STUCK; 0: nothing is.  [default: 30]",
+)
+@click.option(
+    "--late-after",
+    type=click.FloatRange(0, 1e9, max_open=True),
+    metavar="SECONDS",
+    help="What is settled later after it came in is LATE; by default nothing is.",
+)
 @ANCHORS
 @TRUSTED
 def reconcile(
@@ -308,6 +320,8 @@ def reconcile(
     push: str | None,
     webhook: str | None,
     require_final: bool,
+    stuck_after: float | None,
+    late_after: float | None,
     anchors: tuple[pathlib.Path, ...],
     trusted: tuple[pathlib.Path, ...],
 ) -> None:
@@ -320,8 +334,14 @@ def reconcile(
     with --require-final.
     """
     _elsewhere(anchors, trusted)  # what is wrong with them is told before Spark starts
-    told = {"--textfile": textfile, "--push": push, "--webhook": webhook}
-    options = [f"{name}={value}" for name, value in told.items() if value]
+    told = {
+        "--textfile": textfile,
+        "--push": push or None,
+        "--webhook": webhook or None,
+        "--stuck-after": stuck_after,
+        "--late-after": late_after,
+    }
+    options = [f"{name}={value}" for name, value in told.items() if value is not None]
     options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
     options += [f"--trust={each}" for each in trusted]
     options += ["--require-final"] if require_final else []

@@ -31,6 +31,7 @@ def found(**changed: object) -> verdicts.Told:
         "log_facts": FACTS,
         "sums": {"queues": {"entered": 3}},
         "provenance": Provenance(),
+        "published_again": {"ids": 0, "messages": 0, "first": None, "again": None},
     }
     tables = ("breaks", "queues", "outlets", "routes", "losses", "incarnations")
     rows = {name: [{"name": name}] for name in tables}

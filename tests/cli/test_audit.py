@@ -222,6 +222,19 @@ def test_a_file_that_is_no_anchor_or_key_is_one_line(
         assert str(wrong) in done.stderr
 
 
+def test_reconcile_hands_on_how_long_a_copy_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+
+    def fake(command: list[str], check: bool) -> Any:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(audit_verbs.subprocess, "run", fake)
+    amqp_gateway("reconcile", "/log", "--stuck-after", "0", "--late-after", "2.5")
+    assert ran[0][7:-2] == ["--stuck-after=0.0", "--late-after=2.5"]
+    assert amqp_gateway("reconcile", "/log", "--late-after", "-1").exit_code == 2
+
+
 def test_reconcile_hands_anchors_and_keys_on(
     monkeypatch: pytest.MonkeyPatch, log: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from enum import IntEnum, IntFlag
+
 COLUMNS = {
     "incarnation": "bigint",
     "window": "bigint",
     "sequence": "bigint",
+    "time_ms": "bigint",
     "kind": "tinyint",
     "outcome": "tinyint",
     "flags": "smallint",
@@ -22,9 +25,10 @@ COLUMNS = {
     "body_digest": "bigint",
     "mix": "bigint",
     "transaction": "int",
+    "bends": "boolean",
 }
 DEFAULTS = dict.fromkeys(COLUMNS, 0) | {"incarnation": 1}
-DEFAULTS |= dict.fromkeys(("node", "exchange", "peer"))
+DEFAULTS |= dict.fromkeys(("node", "exchange", "peer")) | {"bends": False}
 SCHEMA = ", ".join(f"`{name}` {type_}" for name, type_ in COLUMNS.items())
 
 
@@ -49,7 +53,7 @@ class Frames:
 
 def _plain(value: object) -> object:
     """Spark takes no enumerations."""
-    return int(value) if isinstance(value, int) else value
+    return int(value) if isinstance(value, IntEnum | IntFlag) else value
 
 
 def found(breaks) -> list[tuple]:

@@ -43,6 +43,7 @@ class HandLog:
         directory.mkdir()
         self.run = 0
         self.sequence = 0
+        self.now_ms = 1_790_000_000_000
         self.before = "0" * 64
         self.names: list[str] = []
         self.rows: list[bytes] = []
@@ -59,7 +60,8 @@ class HandLog:
         number = Kind[kind]
         aliases = {alias: field for field, alias in ALIASES.get(number, {}).items()}
         values = dict.fromkeys(FIELDS, 0) | {"sequence": self.sequence, "kind": int(number)}
-        values["time_ms"] = 1_790_000_000_000 + self.sequence
+        self.now_ms += 1
+        values["time_ms"] = self.now_ms
         for name, value in said.items():
             field = aliases.get(name, name)
             assert field in FIELDS, name

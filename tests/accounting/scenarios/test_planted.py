@@ -7,22 +7,25 @@ beside it the same happens as it should, and is not called one.
 import pytest
 from support.hand_log import HandLog
 
+from gateway.accounting.ages import DAY_MS, Bounds
 from gateway.accounting.reconcile import Result, reconcile
 from gateway.accounting.report import html_page, summary
 
 LINK = 7
+MINUTE_MS = 60_000
 
 
 class Steps(HandLog):
     """Whole steps, as the contract has them."""
 
-    def enter(self, queue, message, exchange="amq.topic", flags="", transaction=0):
+    def enter(self, queue, message, exchange="amq.topic", flags="", transaction=0, id_digest=0):
         """A message comes, and is in a queue; its position is its number."""
-        self.receive(message, exchange, transaction)
+        self.receive(message, exchange, transaction, id_digest)
         self.copy(queue, message, exchange, flags, transaction)
 
-    def receive(self, message, exchange="amq.topic", transaction=0):
+    def receive(self, message, exchange="amq.topic", transaction=0, id_digest=0):
         said = {"exchange": exchange, "copies": 1, "link": 1, "transaction": transaction}
+        said["id_digest"] = id_digest
         self.add("RECEIVED", message=message, **said)
 
     def copy(self, queue, message, exchange="amq.topic", flags="", transaction=0):
@@ -146,22 +149,70 @@ def restarted(log: Steps) -> None:
     log.checkpoint({"durable": {"copies": [(61, 61), (63, 63)]}}, {})
 
 
+def aged(log: Steps) -> None:
+    """71 is in its queue for 31 days, 72 for 29; 73 is settled in time, 74 is not."""
+    log.enter("aged", 71, "aged", "DURABLE")
+    log.now_ms += 2 * DAY_MS
+    log.enter("aged", 72, "aged", "DURABLE")
+    for message in (73, 74):
+        log.enter("slow", message, "aged")
+        log.send("slow", message)
+    log.now_ms += MINUTE_MS - 100
+    log.settle("slow", 73)
+    log.now_ms += 100
+    log.settle("slow", 74)
+
+
+def ordered(log: Steps) -> None:
+    """82 is sent behind 83; what was given back, or is chosen, is sent when it can be."""
+    for message in range(81, 90):
+        log.enter("order" if message < 84 else "no order", message, "order")
+    for message in (81, 83, 82):
+        log.send("order", message, 81, "SETTLED")
+    log.send("no order", 84, 82)
+    log.send("no order", 85, 82)
+    log.settle("no order", 84, "RELEASED", 82, "")
+    log.send("no order", 84, 82)
+    for outlet, message in ((83, 87), (84, 87), (84, 86)):  # which gives it back; who wants more
+        log.send("no order", message, outlet)
+        if outlet == 83:
+            log.settle("no order", message, "RELEASED", outlet, "")
+    for message in (88, 89):  # browsed in order, acquired in another
+        log.send("no order", message, 85, "COPY")
+    for message in (89, 88):
+        log.settle("no order", message, "RELEASED", 85, "COPY")
+        log.send("no order", message, 85)
+
+
+def published_again(log: Steps) -> None:
+    """Of four messages three have one id; what has none, or comes from an upstream, is no other."""
+    for message, number in ((91, 5), (92, 5), (93, 6), (94, 0), (95, 0), (96, 5)):
+        log.enter("ids", message, "ids", id_digest=number)
+    log.enter("ids", 97, "upstream far", id_digest=6)
+
+
 @pytest.fixture(scope="module")
 def result(spark, tmp_path_factory) -> Result:
     log = Steps(tmp_path_factory.mktemp("planted") / "log")
     deleted_queues(log)
+    aged(log)
     counted(log)
     onward(log)
     transactions(log)
     restarted(log)
+    ordered(log)
+    published_again(log)
     log.route(4)
     log.end()
+    log.now_ms += 29 * DAY_MS
     log.start()
     back = dict.fromkeys((41, 43, 52, 53), "halves") | dict.fromkeys((61, 63), "durable")
+    back |= dict.fromkeys((71, 72), "aged")
     for message, queue in back.items():
         log.add("RECOVERED", message=message, position=message, node=queue, flags="DURABLE")
     log.add("CLOCK")
-    return reconcile(spark, log.end(), tmp_path_factory.mktemp("out"))
+    out = tmp_path_factory.mktemp("out")
+    return reconcile(spark, log.end(), out, bounds=Bounds(late_ms=MINUTE_MS))
 
 
 def found(result: Result, *nodes: str) -> list[tuple]:
@@ -216,8 +267,33 @@ def test_what_a_checkpoint_and_a_restart_miss_is_lost_once(result):
     assert found(result, "durable") == [("LOST", 62, None, 1)]
 
 
+def test_what_is_in_a_queue_for_too_long_is_stuck_and_named(result):
+    assert found(result, "aged") == [("STUCK", 71, None, 1)]
+
+
+def test_what_is_settled_later_than_it_may_is_late(result):
+    assert found(result, "slow") == [("LATE", 74, None, 1)]
+
+
+def test_what_is_sent_behind_one_that_came_after_it_is_out_of_order(result):
+    assert found(result, "order") == [("OUT_OF_ORDER", 82, 81, 1)]
+    (row,) = [row for row in result.breaks if row["node"] == "order"]
+    assert "behind message 83" in row["detail"]
+
+
+def test_what_somebody_had_before_is_not_out_of_order(result):
+    assert found(result, "no order") == []
+
+
+def test_what_an_application_publishes_twice_is_told_and_is_no_break(result):
+    assert result.published_again == {"ids": 1, "messages": 2, "first": 91, "again": 96}
+    assert found(result, "ids") == []
+    assert "91 and 96 have the same" in summary(result, "report.html")
+    assert "91 and 96 have the same" in html_page(result)
+
+
 def test_nothing_else_is_found(result):
-    assert result.classes == {"LOST": 10, "STUCK": 1, "DUPLICATE": 1}
+    assert result.classes == {"LOST": 10, "STUCK": 2, "DUPLICATE": 1, "LATE": 1, "OUT_OF_ORDER": 1}
     assert result.unproven == {}
     told = summary(result, "report.html")
     assert "1 more sent by the counter" in told
