@@ -347,6 +347,11 @@ class Connection:
         self.carrier.lose()
         return events if told else [ConnectionLost()]
 
+    def drop(self) -> None:
+        """Close the transport without a close, behind what there is to send."""
+        self.channels.flush()
+        self.receive_eof()
+
     def _take_owed(self) -> list[Event]:
         """What happened while the driver sent: a local frame that the peer cannot take."""
         owed = self._owed

@@ -9,6 +9,7 @@ annotations) is written anew around it. Message-format 0 only: other formats are
 from dataclasses import dataclass
 from typing import Final, final
 
+from mypy_extensions import i64 as size_t
 from mypy_extensions import mypyc_attr
 
 from gateway.amqp_1_0 import _spec, types
@@ -17,7 +18,7 @@ from gateway.amqp_1_0.primitives import fields
 from gateway.errors import DecodeError, LimitError
 from gateway.wire.buffers import Reader, Writer
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import WORK
+from gateway.wire.work import ELEMENT, WORK
 
 ABSENT: Final = -1
 
@@ -78,6 +79,7 @@ def scan(payload: bytes) -> Sections:
     size: int = reader.end
     found = Sections(size)
     last = 0
+    count: size_t = 0
     while reader.pos < reader.end:
         at: int = reader.pos
         code = fields.read_descriptor(reader, _spec.SYMBOLS)
@@ -91,9 +93,11 @@ def scan(payload: bytes) -> Sections:
         else:
             _note(found, code, at, int(reader.pos))
         last = code
+        count += 1
         _skip_section(reader, code)
         if body:
             found.body_end = reader.pos
+    WORK.units += ELEMENT * count
     return found
 
 
@@ -220,6 +224,7 @@ def data(payload: bytes, found: Sections) -> list[bytes]:
     while reader.pos < reader.end:
         fields.read_descriptor(reader, _spec.SYMBOLS)
         contents.append(fields.read_binary(reader))
+    WORK.units += ELEMENT * found.body_count
     return contents
 
 

@@ -12,10 +12,12 @@ import contextlib
 import os
 from hashlib import sha256
 from pathlib import Path
-from typing import final
+from typing import Final, final
 
 from gateway.audit.whereabouts import TouchedError, Whereabouts
 from gateway.files.own import create_anew, open_own
+
+LOOKED_AT: Final = 64  # octets of its header
 
 
 @final
@@ -31,6 +33,7 @@ class SegmentFile:
     """
 
     __slots__ = (
+        "_begin",
         "_file",
         "_torn",
         "_where",
@@ -56,11 +59,19 @@ class SegmentFile:
         self.trusted = True
         self._torn = False
         self._where = Whereabouts(path)
+        self._begin = content[:LOOKED_AT]
 
     def look(self) -> None:
-        """`OSError` if it is not where it was begun, or not as long as what was written to it."""
+        """`OSError` if it is not where it was begun, nor begins and is as long as was written."""
         if self._where.look() != self.size and not self._torn:
             raise TouchedError(f"{self.path} has been cut off or written over")
+        file = open_own(self.path, os.O_RDONLY)
+        try:
+            begin = os.pread(file, LOOKED_AT, 0)
+        finally:
+            os.close(file)
+        if begin[: len(self._begin)] != self._begin:
+            raise TouchedError(f"{self.path} has been written over")
 
     def append(self, octets: bytes) -> None:
         """Write all of it; `OSError` leaves the file as if nothing had been written."""

@@ -44,7 +44,8 @@ SENT_AWAY: Final = (
 STAYS_HERE: Final = (
     "queue {name!r} of virtual host {host!r} is no queue of upstream {upstream} any more, and holds"
     " {count} messages that were to be sent there: they stay here, for clients of this gateway. If"
-    " they are meant for the upstream, put the old configuration back"
+    " they are meant for the upstream, put the old configuration back, and start with"
+    " --accept-moved-queues"
 )
 
 

@@ -27,7 +27,7 @@ from __future__ import annotations
 import ctypes
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -348,12 +348,19 @@ class Database:
                 # One statement and no transaction around it: each statement gives up the
                 # interpreter lock, and a busy reactor gives it back only after a whole turn.
                 self._db.execute(_INSERT, (number, body))
-                return
-            with self._transaction():
-                self._db.execute(_INSERT, (number, body))
-                for span in cleared:
-                    self._db.execute(_CLEAR, span)
-                self._write_topology(topology)
+            else:
+                with self._transaction():
+                    self._db.execute(_INSERT, (number, body))
+                    for span in cleared:
+                        self._db.execute(_CLEAR, span)
+                    self._write_topology(topology)
+        if self._untouched is not None and self._untouched.begins:
+            self._look_at_begin()
+
+    def _look_at_begin(self) -> None:
+        """As `look_inside`, of a row that is committed: what is wrong is told by a later look."""
+        with suppress(StoreError):
+            self.look_inside()
 
     def _write_topology(self, topology: dict[tuple[int, str], bytes | None]) -> None:
         for (kind, key), value in topology.items():

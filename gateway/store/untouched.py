@@ -83,6 +83,11 @@ class Untouched:
         if not self._header or header != self._header or not self._goes_on():
             raise TouchedError(f"{self._wal_path} has been cut off or written over")
 
+    @property
+    def begins(self) -> bool:
+        """What was written just now may have begun the WAL anew: it is best looked at at once."""
+        return not self._header
+
     def checkpoint_begins(self) -> None:
         """What the main file comes to is not known while it is written."""
         self._main_state = None

@@ -7,6 +7,7 @@ import pytest
 from support.faulty_disk import SHORT, UNSYNCED, FaultyDisk
 
 from gateway.audit.segment_file import create, go_on
+from gateway.audit.whereabouts import TouchedError
 
 
 def test_what_was_appended_is_unsynced_until_it_is_synced(tmp_path: Path) -> None:
@@ -80,3 +81,21 @@ def test_a_pipe_in_the_place_of_the_segment_is_not_waited_for(
         file.cut()
     with pytest.raises(OSError, match="is no regular file"):
         go_on(tmp_path / "a", b"head")
+
+
+@pytest.mark.parametrize("harm", ["header", "regrown"])
+def test_a_segment_whose_header_was_written_over_is_missed(tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "segment"
+    segment = create(path, b"header" * 20)
+    segment.append(b"block" * 1000)
+    segment.look()
+    size = path.stat().st_size
+    if harm == "header":
+        with path.open("r+b") as file:
+            file.write(bytes(64))
+    else:
+        os.truncate(path, 0)
+        os.truncate(path, size)
+    with pytest.raises(TouchedError, match="written over"):
+        segment.look()
+    segment.close()

@@ -53,6 +53,21 @@ HARM: list[tuple[str, Callable[[Path], None]]] = [
 ]
 
 
+def test_an_earlier_wal_in_the_place_of_this_one_is_missed_before_the_checkpoint(
+    tmp_path: Path,
+) -> None:
+    database = opened(tmp_path)
+    earlier = (tmp_path / WAL).read_bytes()
+    database.checkpoint()
+    for number in range(12, 20):
+        database.commit(number, ROW, {})
+    with (tmp_path / WAL).open("r+b") as file:
+        file.write(earlier)
+    with pytest.raises(StoreError, match="written over"):
+        database.checkpoint()
+    database.close()
+
+
 @pytest.mark.parametrize("goes_on", [True, False])
 @pytest.mark.parametrize(("name", "harm"), HARM)
 def test_a_file_that_is_cut_off_or_written_over_is_missed_whatever_is_written_behind(

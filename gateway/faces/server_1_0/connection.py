@@ -220,13 +220,20 @@ class ServerConnection:
         return not any(session.outstanding() for session in self._sessions)
 
     def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
-        """The operator ends the connection: amqp:connection:forced, or unauthorized-access."""
+        """The operator ends the connection: amqp:connection:forced, or unauthorized-access.
+
+        The gateway that stops hangs up: Proton, once it has that close, does not look for the end
+        of the transport before it next writes, which may be a minute later.
+        """
         self.client.act(now_ms)
         self.client.visit.because(why.reason, why.text)
         while self.behind:  # what was read is not lost
             self._go_on()
-        condition = UNAUTHORIZED_ACCESS if why.withdrawn else CONNECTION_FORCED
-        self.connection.send_close(error=Error(condition=condition, description=why.text))
+        if why is STOPS:
+            self.connection.drop()
+        else:
+            condition = UNAUTHORIZED_ACCESS if why.withdrawn else CONNECTION_FORCED
+            self.connection.send_close(error=Error(condition=condition, description=why.text))
         self._end(why.reason)
         while why is STOPS and self.behind:
             self._go_on()

@@ -8,6 +8,8 @@ from support.work import units_of
 
 from gateway.amqp_1_0 import _spec, events
 from gateway.amqp_1_0.states import ConnectionState
+from gateway.audit.schema import Reason
+from gateway.faces.face import Ending
 from gateway.message import Condition
 from gateway.wire.work import DELIVERY, READ, SHARE, STATE, UNSETTLED
 
@@ -50,6 +52,14 @@ def test_a_stop_serves_what_is_under_way_and_gives_nothing_new(hub):
     client.step()
     assert client.face.drained()
     client.face.force_close(hub.world.now_ms)
+    client.step()
+    assert client.face.closed
+    assert client.take_all(events.CloseReceived) == []
+
+
+def test_an_operator_closes_a_connection_in_its_own_words(hub):
+    client = hub.client()
+    client.face.force_close(hub.world.now_ms, Ending("moved", Reason.OPERATOR))
     client.step()
     assert client.take(events.CloseReceived).error.condition == "amqp:connection:forced"
     assert client.face.connection.state == ConnectionState.CLOSE_SENT

@@ -10,6 +10,7 @@ from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.amqp_1_0.types import BINARY, ULONG
 from gateway.audit.digests import digest
 from gateway.audit.schema import Kind, Reason
+from gateway.faces.face import Ending
 from gateway.translate.batch import BATCH_FORMAT
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
@@ -317,7 +318,7 @@ def test_what_comes_when_its_connection_has_been_closed_is_in_the_books():
     hub.world.queue("q")
     client = hub.client()
     sender = client.sender("q")
-    client.face.force_close(hub.world.now_ms)
+    client.face.force_close(hub.world.now_ms, Ending("moved", Reason.OPERATOR))
     for number in (1, 2):
         sender.send_delivery(b"%d" % number, b"", named(number), settled=True)
     client.step()
@@ -328,6 +329,8 @@ def test_what_comes_when_its_connection_has_been_closed_is_in_the_books():
 
 def test_what_nobody_could_take_is_no_message_where_it_is_for_a_coordinator():
     controller = Controller()
-    controller.client.face.force_close(controller.hub.world.now_ms)
+    controller.client.face.force_close(
+        controller.hub.world.now_ms, Ending("moved", Reason.OPERATOR)
+    )
     controller.commits(b"none")
     assert books(controller.hub.world) == (0, [])
