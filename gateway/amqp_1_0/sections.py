@@ -40,6 +40,9 @@ class Sections:
         body_kind: `_spec.DATA`, `_spec.AMQP_SEQUENCE`, `_spec.AMQP_VALUE`; `ABSENT`: no body.
         body_at, body_end: all body sections, descriptors included.
         body_count: how many body sections there are.
+        values: how many there were in what was read of it by `read_annotations`,
+            `read_application_properties` and `body_values`: all of these together may not read more
+            than a message may have.
     """
 
     header: int
@@ -53,6 +56,7 @@ class Sections:
     body_at: int
     body_end: int
     body_count: int
+    values: size_t
 
     def __init__(self, size: int) -> None:
         self.header = ABSENT
@@ -66,6 +70,7 @@ class Sections:
         self.body_at = size
         self.body_end = size
         self.body_count = 0
+        self.values = 0
 
 
 def scan(payload: bytes) -> Sections:
@@ -192,9 +197,43 @@ def properties(payload: bytes, found: Sections) -> Properties | None:
 
 def annotations(payload: bytes, at: int) -> Annotations:
     """Annotations or footer at `at`, an attribute of `Sections`; none when `ABSENT`."""
+    return [] if at == ABSENT else _annotations(Reader(payload, at))
+
+
+def read_annotations(payload: bytes, at: int, found: Sections) -> Annotations:
+    """The same; `LimitError` where that is too much of the message."""
     if at == ABSENT:
         return []
-    pairs = fields.read_map(Reader(payload, at))
+    reader = _reader(payload, at, found)
+    try:
+        return _annotations(reader)
+    finally:
+        _note_values(found, reader)
+
+
+def read_application_properties(payload: bytes, found: Sections) -> types.Map:
+    """The pairs that are there, whatever they are; `LimitError` as of annotations."""
+    if found.application_properties == ABSENT:
+        return []
+    reader = _reader(payload, found.application_properties, found)
+    try:
+        return fields.read_map(reader)
+    finally:
+        _note_values(found, reader)
+
+
+def _reader(payload: bytes, at: int, found: Sections, end: int = ABSENT) -> Reader:
+    reader = Reader(payload, at, end)
+    reader.elements = found.values
+    return reader
+
+
+def _note_values(found: Sections, reader: Reader) -> None:
+    found.values = reader.elements - reader.keys
+
+
+def _annotations(reader: Reader) -> Annotations:
+    pairs = fields.read_map(reader)
     for key, _ in pairs:
         if key.code != types.SYMBOL and key.code != types.ULONG:
             raise DecodeError("an annotation key that is neither symbol nor ulong")
@@ -233,10 +272,13 @@ def body_values(payload: bytes, found: Sections, depth: int = types.DEPTH_MAX) -
     values: list[Tagged] = []
     if found.body_kind == ABSENT or found.body_kind == _spec.DATA:
         return values
-    reader = Reader(payload, found.body_at, found.body_end)
-    while reader.pos < reader.end:
-        fields.read_descriptor(reader, _spec.SYMBOLS)
-        values.append(types.decode(reader, depth))
+    reader = _reader(payload, found.body_at, found, found.body_end)
+    try:
+        while reader.pos < reader.end:
+            fields.read_descriptor(reader, _spec.SYMBOLS)
+            values.append(types.decode(reader, depth))
+    finally:
+        _note_values(found, reader)
     return values
 
 

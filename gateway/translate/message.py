@@ -12,7 +12,6 @@ from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.types import FieldTable
 from gateway.amqp_1_0 import sections, types
 from gateway.amqp_1_0._spec import FOOTER, MESSAGE_ANNOTATIONS, Properties
-from gateway.amqp_1_0.primitives import fields
 from gateway.errors import DecodeError
 from gateway.message import Condition, Loss, Message, Refusal
 from gateway.translate.application_headers import (
@@ -38,7 +37,7 @@ from gateway.translate.towards_0_10.merged import onward_with_annotations
 from gateway.translate.towards_1_0.body import body_to_1_0, content_properties
 from gateway.translate.towards_1_0.fields import note_app_id, priority_to_1_0, properties_to_1_0
 from gateway.translate.towards_1_0.hop import merge_annotations, onward_to_1_0
-from gateway.wire.buffers import Reader, Writer
+from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import CONVERSION, CROSSING, ELEMENT, WORK
 
@@ -219,7 +218,8 @@ def _refused(crossing: Crossing) -> Translated010:
 def _annotations(crossing: Crossing, found: sections.Sections, merged: bytes) -> types.Map:
     pairs: types.Map = []
     try:
-        pairs = sections.annotations(crossing.message.payload, found.message_annotations)
+        payload = crossing.message.payload
+        pairs = sections.read_annotations(payload, found.message_annotations, found)
     except DecodeError:
         crossing.lose(MALFORMED)
     return merge_annotations(pairs, merged) if merged else pairs
@@ -227,12 +227,11 @@ def _annotations(crossing: Crossing, found: sections.Sections, merged: bytes) ->
 
 def _application_properties(crossing: Crossing, found: sections.Sections) -> dict[str, Tagged]:
     own: dict[str, Tagged] = {}
-    if found.application_properties != sections.ABSENT:
-        try:
-            reader = Reader(crossing.message.payload, found.application_properties)
-            read_properties(crossing, fields.read_map(reader), own)
-        except DecodeError:
-            crossing.lose(MALFORMED)
+    try:
+        pairs = sections.read_application_properties(crossing.message.payload, found)
+        read_properties(crossing, pairs, own)
+    except DecodeError:
+        crossing.lose(MALFORMED)
     return own
 
 
@@ -245,7 +244,7 @@ def _keep_rest(
     if rest:
         crossing.keep("annotations", NOTHING, Tagged(types.MAP, rest), ROW_ANNOTATIONS)
     try:
-        footer = sections.annotations(payload, found.footer)
+        footer = sections.read_annotations(payload, found.footer, found)
     except DecodeError:
         crossing.lose(MALFORMED)
         return

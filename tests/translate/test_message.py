@@ -84,6 +84,16 @@ def test_an_entry_of_a_map_counts_the_same_in_both_protocols() -> None:
             assert seen.body == body
 
 
+def test_all_sections_of_a_message_have_no_more_values_together_than_one_may() -> None:
+    def seen(entries: int) -> list[str]:
+        pairs = [(Tagged(new.STRING, str(key)), NULL) for key in range(entries)]
+        headers, body = pairs[: ELEMENTS_MAX // 2], value(Tagged(new.MAP, pairs))
+        return Seen(new_message(to="q", application=headers, body=body)).losses
+
+    assert seen(ELEMENTS_MAX // 2) == []
+    assert seen(ELEMENTS_MAX // 2 + 1) == ["body.opaque"]
+
+
 def a_deep_list(levels: int) -> Tagged:
     deep = Tagged(old.LIST, [])
     for _ in range(levels):
