@@ -26,3 +26,25 @@ def test_a_python_client_of_0_10_goes_on_behind(
         qpid_python.run("send", gateway.amqp_port, [{"body": ["string", "x"]}], address=address)
         said = receiving.finish().without_error()
         assert [each["body"] for each in said.received] == [["string", "x"]]
+
+
+@pytest.mark.parametrize("end", WAYS, ids=["a stop", "a crash"])
+def test_a_proton_client_that_has_nothing_to_say_comes_back_at_once(
+    end: Callable[[GatewayProcess], object], proton: Client, tmp_path: Path, name: str
+) -> None:
+    with GatewayProcess(tmp_path) as gateway:
+        send(gateway, name)
+        receiving = proton.start(
+            "receive", gateway.amqp_port, address=name, count=2, reconnect="yes", timeout_ms=30_000
+        )
+        receiving.until("received")
+        end(gateway)
+        gateway.start(same_ports=True)
+        send(gateway, name)
+        assert len(receiving.finish().without_error().received) == 2
+
+
+def send(gateway: GatewayProcess, queue: str) -> None:
+    """A durable message, into a queue that is there by then."""
+    given = ("-p", "0-10", "--to", queue, "--create", "--durable")
+    assert gateway.tool("send", "--port", str(gateway.amqp_port), *given).returncode == 0

@@ -57,7 +57,7 @@ class Peer(MessagingHandler):  # type: ignore[misc]  # proton has no type inform
             user=options.get("user"),
             password=options.get("password"),
             allowed_mechs=options.get("mechanism", mechanism),
-            reconnect=False,
+            reconnect=None if "reconnect" in options else False,  # as it does by itself
             heartbeat=float(options["heartbeat-s"]) if "heartbeat-s" in options else None,
             virtual_host=options.get("virtual-host", "127.0.0.1"),
         )
@@ -112,6 +112,8 @@ class Peer(MessagingHandler):  # type: ignore[misc]  # proton has no type inform
         self._failure("link", event.link.remote_condition)
 
     def _failure(self, scope: str, condition: Any) -> None:
+        if "reconnect" in self.options:
+            return
         self.failed = True
         name, text = (condition.name, condition.description) if condition else ("", "")
         say(event="error", scope=scope, **{"class": name}, text=text)
