@@ -160,6 +160,7 @@ class Pump(TwistedProtocol):
         face = self.face
         turns = self.around.turns
         began_ms = self.around.now_ms()
+        share = self.turn_share
         units = WORK.units
         WORK.units += READING + len(data) // OCTETS_READ
         try:
@@ -170,6 +171,8 @@ class Pump(TwistedProtocol):
         if self.entered or self._layer is None:
             self._reading.has_cost(units, self.transport)
         self._has_cost(units)
+        if share is not None and share is not self.turn_share:
+            share.use(turns.number, units)  # it has opened, and asked for all that besides
         turns.stalls.over(began_ms, "read", self)
         turns.touch(self.face)
 

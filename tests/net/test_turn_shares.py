@@ -15,6 +15,7 @@ from gateway.wire.work import (
     SHARE,
     STRANGERS,
     USER,
+    WORK,
 )
 
 CLIENTS = 3 * USER // SHARE
@@ -103,6 +104,31 @@ def test_clients_without_a_login_are_told_apart_by_address() -> None:
     assert shares[0] is shares[1]
     assert len({id(share) for share in shares}) == 3
     assert {share._all for share in shares if share is not None} == {net.turns.shares}
+
+
+def test_what_comes_with_an_opening_is_of_its_address_too() -> None:
+    net = a_net()
+    clients = [net.connect() for _ in range(4)]
+    net.turn()
+
+    def open_and_ask(face: FakeFace) -> None:
+        face.peer.entered("alice")
+        WORK.units += STRANGERS // 2
+
+    for pump, _ in clients:
+        pump.dataReceived(HEADER_0_10)
+    faces = net.faces[-4:]
+    net.turn()
+    heard: list[FakeFace] = []
+    for (pump, _), face in zip(clients, faces, strict=True):
+        face.receive_data = lambda _data, _now_ms, face=face: (  # type: ignore[method-assign]
+            heard.append(face),
+            open_and_ask(face),
+        )
+        pump.dataReceived(b"opens, and asks for much")
+    assert heard == faces[:2]
+    net.turn()
+    assert heard == faces
 
 
 def test_octets_are_work_whatever_they_are() -> None:
