@@ -13,14 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gateway.accounting import verdicts
+from gateway.accounting.telling import verdicts
 from gateway.audit.elsewhere import known_elsewhere
 from gateway.audit.reader import segment_paths
 from gateway.files.whole import segment_size
 
 if TYPE_CHECKING:  # what it imports may not be installed
-    from gateway.accounting.ages import Bounds
     from gateway.accounting.reconcile import Result
+    from gateway.accounting.steps.ages import Bounds
 
 BALANCED: Final = 0
 NOT_BALANCED: Final = 1
@@ -153,7 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def bounds_of(options: argparse.Namespace) -> Bounds:
     """What takes too long, as the command line says."""
-    from gateway.accounting.ages import DAY_MS, Bounds
+    from gateway.accounting.steps.ages import DAY_MS, Bounds
 
     stuck_ms, late_ms = options.stuck_after * DAY_MS, options.late_after * 1000
     return Bounds(stuck_ms=int(stuck_ms), late_ms=int(late_ms))
@@ -173,8 +173,9 @@ def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
 def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     from pyspark.errors import PySparkRuntimeError
 
-    from gateway.accounting import report, session
+    from gateway.accounting import session
     from gateway.accounting.reconcile import reconcile
+    from gateway.accounting.telling import report
 
     log, out = options.log.resolve(), options.out.resolve()
     try:
@@ -198,8 +199,8 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
 
 def _tell_others(options: argparse.Namespace, told: verdicts.Told, out: Path) -> None:
     """Programs: what one of them does not take is said, and the others are told all the same."""
-    from gateway.accounting import report
-    from gateway.accounting.breaks import LATER, BreakClass
+    from gateway.accounting.steps.breaks import LATER, BreakClass
+    from gateway.accounting.telling import report
 
     found = verdicts.as_json(told, report.verdict(told.result))
     looked_for = tuple(str(each) for each in BreakClass if each not in LATER)

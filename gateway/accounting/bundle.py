@@ -34,7 +34,7 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the same sources give the same zip
 def sources() -> list[Path]:
     """The files that go in."""
     package = ROOT / "gateway"
-    return [*(package / name for name in MODULES), *sorted((package / "accounting").glob("*.py"))]
+    return [*(package / name for name in MODULES), *sorted((package / "accounting").rglob("*.py"))]
 
 
 def build(out: Path) -> None:

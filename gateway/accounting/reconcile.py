@@ -1,6 +1,6 @@
 """The first job: does the audit log prove that every message is accounted for?
 
-`reconcile` reads a log, puts the steps of `chain`, `ledger` and `copies` together, writes their
+`reconcile` reads a log, puts the steps of `segments` and `steps` together, writes their
 results as Parquet and gives back what the report shows.
 """
 
@@ -15,23 +15,22 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.accounting import (
+from gateway.accounting.segments import chain, sealed
+from gateway.accounting.segments.source import FORMAT
+from gateway.accounting.steps import (
     ages,
-    chain,
     copies,
     counters,
     ledger,
     messages,
     order,
     outlets,
-    sealed,
     transactions,
 )
-from gateway.accounting.balance import balances, queue_results, sums_over_all
-from gateway.accounting.breaks import BreakClass, with_proof
-from gateway.accounting.identities import IDENTITIES
-from gateway.accounting.kept import kept
-from gateway.accounting.source import FORMAT
+from gateway.accounting.steps.balance import balances, queue_results, sums_over_all
+from gateway.accounting.steps.breaks import BreakClass, with_proof
+from gateway.accounting.steps.identities import IDENTITIES
+from gateway.accounting.steps.kept import kept
 from gateway.audit.provenance import Provenance
 from gateway.audit.schema import Kind
 

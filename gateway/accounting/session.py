@@ -11,7 +11,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from gateway.accounting.source import AuditDataSource
+from gateway.accounting.segments.source import AuditDataSource
 
 # The root's level is the one at which Spark would not announce that it changes it.
 _QUIET: Final = """rootLogger.level = warn

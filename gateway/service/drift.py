@@ -7,7 +7,7 @@ from typing import Final, final
 
 from twisted.logger import Logger
 
-STEP_MS: Final = 1000  # as `accounting.chain.DRIFT_LIMIT_MS`
+STEP_MS: Final = 1000  # as `accounting.segments.chain.DRIFT_LIMIT_MS`
 
 
 @final

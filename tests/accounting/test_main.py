@@ -11,7 +11,7 @@ from support.audit_logs import UNREADABLE, balanced_log, put_unreadable
 
 from gateway.accounting import __main__ as program
 from gateway.accounting import bundle, java
-from gateway.accounting.ages import DAY_MS, Bounds
+from gateway.accounting.steps.ages import DAY_MS, Bounds
 
 
 def test_without_a_log_it_says_so_and_exits_3(tmp_path, capsys):

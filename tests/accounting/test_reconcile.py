@@ -9,9 +9,9 @@ from zlib import crc32
 import pytest
 from support.audit_logs import ScriptedGateway, balanced_log, busy_log
 
-from gateway.accounting.chain import with_previous
 from gateway.accounting.reconcile import Result, log_breaks, read, reconcile
-from gateway.accounting.report import html_page, summary
+from gateway.accounting.segments.chain import with_previous
+from gateway.accounting.telling.report import html_page, summary
 from gateway.audit.reader import Block, Segment, segment_paths
 from gateway.audit.schema import RECORD_OCTETS, SCHEMA_VERSION, BlockKind, Outcome
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gateway.accounting import verdicts
+from gateway.accounting.telling import verdicts
 from gateway.config.describe import keys
 from gateway.metrics import METRICS, OBJECT_METRICS
 

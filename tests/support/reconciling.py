@@ -13,10 +13,10 @@ Reconcile = Callable[[Path], None]
 @contextlib.contextmanager
 def reconciling(scratch: Path) -> Iterator[Reconcile]:
     """What reconciles a log, and fails where it is not balanced."""
-    from gateway.accounting import report
     from gateway.accounting.java import MISSING, java_home
     from gateway.accounting.reconcile import reconcile
     from gateway.accounting.session import spark_session
+    from gateway.accounting.telling import report
 
     home = java_home(scratch)
     assert home is not None, MISSING

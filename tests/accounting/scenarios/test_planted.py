@@ -7,9 +7,9 @@ beside it the same happens as it should, and is not called one.
 import pytest
 from support.hand_log import HandLog
 
-from gateway.accounting.ages import DAY_MS, Bounds
 from gateway.accounting.reconcile import Result, reconcile
-from gateway.accounting.report import html_page, summary
+from gateway.accounting.steps.ages import DAY_MS, Bounds
+from gateway.accounting.telling.report import html_page, summary
 
 LINK = 7
 MINUTE_MS = 60_000

@@ -4,7 +4,7 @@ from support.bridge_world import Producer, World
 from support.remotes import FakeRules
 
 from gateway.accounting.reconcile import reconcile
-from gateway.accounting.report import html_page
+from gateway.accounting.telling.report import html_page
 from gateway.audit.schema import Reason
 from gateway.audit.segment import SegmentWriter
 from gateway.message import (

@@ -1,0 +1,6 @@
+"""The log as a data source, and whether it is whole.
+
+source, columns    segments as a Spark data source, each as columns
+chain              is the log whole
+sealed             what its seals are worth
+"""

@@ -1,0 +1,11 @@
+"""Steps from data frame to data frame: all that decides anything.
+
+ledger, identities      all records summed up; what must be equal
+balance                 each identity over a log, and the sums that people see
+silence, counters       what checkpoints do not name, and what they count
+copies, messages        single copies and messages: which was lost, left twice or changed
+outlets, transactions   deliveries that never ended; transactions that were half done
+order, ages             what overtook another; what was late, or is there for too long
+breaks                  what is wrong, in one form; what of it is proven
+kept                    small frames, worked out once
+"""

@@ -1,0 +1,127 @@
+"""The identities worked out over a log: totals, what checkpoints say of them, and sums for all."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from gateway.accounting.steps import identities, silence
+from gateway.accounting.steps.identities import OUTLET, QUEUE, ROUTE, Identity
+from gateway.accounting.steps.kept import kept
+
+# What else there is of a thing when a run of the gateway is over, whose processes end: by identity.
+LAPSED: Final = {
+    QUEUE.name: ("gone_with_process", "gone_at_stop", "in_doubt"),
+    OUTLET.name: ("cut_off",),
+    ROUTE.name: ("cut_off",),
+}
+
+
+class Balance:
+    """One identity.
+
+    Attributes:
+        totals: its terms, over all windows of each run.
+        compared: each statement beside what the log adds up to.
+        failed: where it fails, and where counters are above the log (`identities.failures`).
+    """
+
+    def __init__(
+        self,
+        summed: DataFrame,
+        stated: DataFrame,
+        runs: DataFrame,
+        identity: Identity,
+        routes: DataFrame | None = None,
+    ) -> None:
+        windows = kept(identities.sums(summed, identity))
+        said = identities.statements(stated, identity)
+        if identity is ROUTE:
+            said = silence.implied_routes(said, windows, runs)
+        if routes is not None:
+            said = silence.implied_queues(said, windows, runs, routes)
+        self.identity = identity
+        self.totals = identities.totals(windows, identity)
+        self.compared = kept(identities.compared(windows, said, identity))
+        failed = identities.failures(self.compared, identity)
+        self.failed = kept(identities.since_begin(failed, runs))
+
+    @property
+    def failures(self) -> DataFrame:
+        """Where the identity fails."""
+        return self.failed.where(identities.FAILS)
+
+    def results(self) -> DataFrame:
+        """The totals beside the last statement, and whether all statements agreed."""
+        keys = ["incarnation", self.identity.key]
+        last = self.compared.groupBy(*keys).agg(
+            F.max_by("stated", "sequence").alias("last_stated"),
+            F.count("*").alias("checkpoints"),
+        )
+        failed = self.failures.select(*keys, F.lit(False).alias("balanced")).distinct()
+        return (
+            self.totals.join(last, keys, "left")
+            .join(failed, keys, "left")
+            .withColumns(
+                {
+                    "balanced": F.coalesce("balanced", F.lit(True)),
+                    "checkpoints": F.coalesce("checkpoints", F.lit(0)),
+                }
+            )
+        )
+
+
+def balances(summed: DataFrame, stated: DataFrame, runs: DataFrame) -> dict[str, Balance]:
+    """All three, by name."""
+    routes = Balance(summed, stated, runs, ROUTE)
+    return {
+        QUEUE.name: Balance(summed, stated, runs, QUEUE, routes.compared),
+        OUTLET.name: Balance(summed, stated, runs, OUTLET),
+        ROUTE.name: routes,
+    }
+
+
+def queue_results(results: DataFrame, open_copies: DataFrame) -> DataFrame:
+    """The queues' results, with the transient copies that went with their process.
+
+    It may have been killed, or have stopped. Those in transit are in doubt: whoever sent them was
+    told nothing, and sends them again.
+    """
+    kept = ~F.col("transit")
+    lapsed = (
+        open_copies.where("not durable and (stopped or until is not null)")
+        .groupBy("incarnation", "node")
+        .agg(
+            F.count_if(kept & ~F.col("stopped")).alias("gone_with_process"),
+            F.count_if(kept & F.col("stopped")).alias("gone_at_stop"),
+            F.count_if("transit").alias("in_doubt"),
+        )
+    )
+    return results.join(lapsed, ["incarnation", "node"], "left").na.fill(
+        0, list(LAPSED[QUEUE.name])
+    )
+
+
+def sums_over_all(results: DataFrame, identity: Identity, first: int, last: int) -> DataFrame:
+    """One row: each term over everything, so that it adds up over all runs as it does in each.
+
+    `first`, `last`: the runs that the log begins and ends with. What is left is counted where it
+    still is, at the end, and what a run before that had left has lapsed: of a queue it is gone, or
+    was recovered, which is the same copy still.
+    """
+    in_last, rest = F.col("incarnation") == last, F.col(identity.rest)
+    terms = {name: F.col(name) for name in identity.term_names}
+    if identity is QUEUE:
+        lapsed = {name: F.col(name) for name in LAPSED[QUEUE.name]}
+        terms["recovered"] = F.when(F.col("incarnation") == first, F.col("recovered"))
+        terms |= lapsed
+        rest = reduce(Column.__sub__, lapsed.values(), rest)
+    else:
+        terms["cut_off"] = F.when(~in_last, rest)
+    terms[identity.rest] = F.when(in_last, rest)
+    return results.agg(
+        *(F.coalesce(F.sum(term), F.lit(0)).alias(name) for name, term in terms.items())
+    )

@@ -1,0 +1,213 @@
+"""The ledger of single copies: which message it was that was lost, left twice, or changed.
+
+A copy (message, node, position) goes *in*, *out* and *back* any number of times, and *exits* once.
+Every step is judged by the one before it; what is open at the end is judged by the checkpoints of
+its queue, and by what the next incarnation recovered.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from gateway.accounting.steps.breaks import BreakClass, as_breaks
+from gateway.accounting.steps.ledger import (
+    flag,
+    kind_is,
+    outcome_is,
+    sent_settled,
+    settles_for_good,
+)
+from gateway.audit.schema import REMOVALS, Flag, Kind, Outcome
+
+KINDS: Final = (
+    *(Kind.RECEIVED, Kind.ROUTED, Kind.UNROUTABLE, Kind.REFUSED, Kind.ROLLED_BACK),
+    *(Kind.ENTERED, Kind.RECOVERED, Kind.SENT, Kind.SETTLED, Kind.REQUEUED),
+    *sorted(REMOVALS),
+)
+COPY_KEYS: Final = ("message", "node", "position")
+_FAILURE: Final = ("incarnation", "node", "sequence")  # what a checkpoint is known by
+STILL_THERE: Final = "not unqueued and last_in > coalesce(last_exit, 0)"
+NAMED: Final = 20  # how many candidates a break that cannot be pinned down lists
+
+
+def copy_steps(records: DataFrame) -> DataFrame:
+    """The records that move a copy, each as `in`, `out`, `back` or `exit`."""
+    peer_settled = kind_is(Kind.SETTLED)
+    step = (
+        F.when(kind_is(Kind.ENTERED, Kind.RECOVERED), "in")
+        .when(sent_settled() | settles_for_good() | kind_is(*REMOVALS), "exit")
+        .when(kind_is(Kind.SENT), "out")
+        .when(peer_settled & outcome_is(Outcome.SETTLED_TOO_LATE), None)
+        .when(peer_settled | kind_is(Kind.REQUEUED), "back")
+    )
+    return records.where(~flag(Flag.COPY)).withColumn("step", step).where("step is not null")
+
+
+def with_previous(steps: DataFrame) -> DataFrame:
+    """Each step beside the copy's step before it (`none` for the first)."""
+    order = Window.partitionBy(*COPY_KEYS).orderBy("sequence")
+    return (
+        steps.withColumn("before", F.coalesce(F.lag("step").over(order), F.lit("none")))
+        .withColumn("before_incarnation", F.lag("incarnation").over(order))
+        .withColumn("since", F.coalesce(F.lag("sequence").over(order), F.lit(0)))
+    )
+
+
+def step_breaks(paired: DataFrame) -> DataFrame:
+    """Steps that cannot follow the one before them; `paired` by `with_previous`."""
+    step, before = F.col("step"), F.col("before")
+    restarted = F.col("before_incarnation") < F.col("incarnation")
+    recovered, settled = kind_is(Kind.RECOVERED), kind_is(Kind.SETTLED)
+    unqueued = flag(Flag.UNQUEUED)
+    held = before.isin("in", "out", "back")
+    left = step.isin("out", "exit") & kind_is(Kind.SENT, Kind.SETTLED)
+    verdict = (
+        F.when(
+            (step == "in") & recovered & (before == "none"),
+            "ORPHAN_SETTLEMENT:recovered, but never entered",
+        )
+        .when(
+            (step == "in") & recovered & (before == "exit"), "DUPLICATE:came back after it had left"
+        )
+        .when((step == "in") & held & ~restarted, "DUPLICATE:entered while it was there")
+        .when(
+            (step == "in") & (before == "exit") & ~flag(Flag.REROUTED),
+            "DUPLICATE:entered again after it had left",
+        )
+        .when(step == "in", None)
+        .when(kind_is(Kind.SENT) & unqueued & before.isin("none", "back"), None)
+        .when(
+            kind_is(Kind.SENT) & (before == "out") & ~restarted, "DUPLICATE:sent while it was out"
+        )
+        .when(
+            before == "exit",
+            F.when(left, "DUPLICATE:left twice").otherwise("DUPLICATE:ended twice"),
+        )
+        .when(before == "none", "ORPHAN_SETTLEMENT:a step of a copy that never entered")
+        .when(restarted & ~unqueued, "ORPHAN_SETTLEMENT:a step of a copy that was not recovered")
+        .when((settled | (step == "back")) & (before != "out"), "ORPHAN_SETTLEMENT:it was not out")
+    )
+    judged = paired.withColumn("verdict", verdict).where("verdict is not null")
+    parts = F.split("verdict", ":", 2)
+    return as_breaks(judged, parts[0], parts[1])
+
+
+def copy_states(steps: DataFrame) -> DataFrame:
+    """Where each copy stands at the end of the log."""
+    inward = F.col("step") == "in"
+    settled = (F.col("step") == "exit") & kind_is(Kind.SENT, Kind.SETTLED)
+    return steps.groupBy(*COPY_KEYS).agg(
+        F.max(F.when(inward, F.col("sequence"))).alias("last_in"),
+        F.max(F.when(F.col("step") == "exit", F.col("sequence"))).alias("last_exit"),
+        F.max_by("incarnation", "sequence").alias("incarnation"),
+        F.max("sequence").alias("sequence"),
+        F.min(F.when(inward, F.col("sequence"))).alias("entered_sequence"),
+        F.max_by("mix", "sequence").alias("mix"),
+        F.coalesce(F.bool_or(inward & flag(Flag.DURABLE)), F.lit(False)).alias("durable"),
+        F.bool_or(flag(Flag.UNQUEUED)).alias("unqueued"),
+        F.min("incarnation").alias("entered_run"),
+        F.min(F.when(inward, F.col("time_ms"))).alias("entered_ms"),
+        F.max(F.when(settled, F.col("time_ms"))).alias("settled_ms"),
+        F.coalesce(F.bool_or(inward & flag(Flag.TRANSIT)), F.lit(False)).alias("transit"),
+    )
+
+
+def still_there(states: DataFrame) -> DataFrame:
+    """Copies that are in a queue when the log ends, or when their incarnation did."""
+    return states.where(STILL_THERE)
+
+
+def with_fate(states: DataFrame, runs: DataFrame) -> DataFrame:
+    """Copies, and what became of their incarnation: whether it `stopped` in order.
+
+    `until`: the record with which a later one has got past its recovery; null if none has.
+    """
+    later = Window.orderBy("incarnation").rowsBetween(1, Window.unboundedFollowing)
+    fates = runs.select(
+        "incarnation", "stopped", F.min("opened_sequence").over(later).alias("until")
+    )
+    return states.join(F.broadcast(fates), "incarnation")
+
+
+def lost_at_restart(open_copies: DataFrame, named: DataFrame) -> DataFrame:
+    """Durable copies that were not recovered, but for those that a checkpoint has `named`."""
+    lost = open_copies.where("durable and until is not null")
+    return as_breaks(
+        lost.join(F.broadcast(named.select(*COPY_KEYS)), [*COPY_KEYS], "left_anti").withColumns(
+            {"since": F.col("sequence"), "sequence": F.col("until")}
+        ),
+        BreakClass.LOST,
+        F.lit("durable, but not there after the restart"),
+    )
+
+
+def queue_breaks(failures: DataFrame, candidates: DataFrame) -> DataFrame:
+    """Queues whose depth or checksum is not what the log adds up to, down to the message."""
+    certain = candidates.where("certain")
+    named = as_breaks(
+        certain,
+        BreakClass.LOST,
+        F.format_string(
+            "in the queue by the log (%d), not by the checkpoint (%d)", "computed", "stated"
+        ),
+    )
+    rest = failures.join(
+        F.broadcast(certain.select(*_FAILURE).distinct()), [*_FAILURE], "left_anti"
+    )
+    listed = (
+        candidates.where(f"rank <= {NAMED}")
+        .groupBy(*_FAILURE)
+        .agg(F.array_join(F.sort_array(F.collect_list("message")), ", ").alias("ids"))
+    )
+    unnamed = rest.join(F.broadcast(listed), [*_FAILURE], "left")
+    return named.unionByName(_unnamed_queue_breaks(unnamed))
+
+
+def _unnamed_queue_breaks(failures: DataFrame) -> DataFrame:
+    kind = F.when(F.col("excess") < 0, str(BreakClass.DUPLICATE)).otherwise(str(BreakClass.LOST))
+    detail = F.when(
+        F.col("excess") == 0,
+        F.format_string("the depth agrees (%d), but the queue holds other copies", "stated"),
+    ).otherwise(
+        F.format_string("%d in the queue by the log, %d by the checkpoint", "computed", "stated")
+    )
+    among = F.when(F.col("excess") >= 0, F.concat(F.lit("; among messages "), F.col("ids")))
+    return as_breaks(
+        failures.withColumn("count", F.greatest(F.abs("excess"), F.lit(1))).withColumn(
+            "certain", F.lit(False)
+        ),
+        kind,
+        F.concat(detail, F.coalesce(among, F.lit(""))),
+    )
+
+
+def candidates(failures: DataFrame, open_copies: DataFrame) -> DataFrame:
+    """Open copies that a failed checkpoint should have seen; certain if it can only be these.
+
+    That is what the checksum says or, of durable ones, that they did not come back either.
+    """
+    terms = ("since", "computed", "stated", "excess", "computed_checksum", "checksum")
+    failed = F.broadcast(failures.where("excess >= 0").select(*_FAILURE, *terms))
+    of_failure = Window.partitionBy(*_FAILURE)
+    missing = F.col("computed_checksum").bitwiseXOR(F.col("checksum"))
+    all_of_them = (F.count("*").over(of_failure) == F.col("excess")) & (
+        F.bit_xor("mix").over(of_failure) == missing
+    )
+    lost_later = F.col("durable") & F.col("until").isNotNull()
+    all_lost_later = lost_later & (F.count_if(lost_later).over(of_failure) == F.col("excess"))
+    the_only_one = (F.col("excess") == 1) & (F.col("mix") == missing)
+    return (
+        open_copies.where("entered_sequence is not null")
+        .drop("sequence")
+        .join(failed, ["incarnation", "node"])
+        .where("entered_sequence < sequence")
+        .withColumns(
+            {
+                "rank": F.row_number().over(of_failure.orderBy("position")),
+                "certain": all_of_them | the_only_one | all_lost_later,
+            }
+        )
+    )

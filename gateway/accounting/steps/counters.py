@@ -1,0 +1,81 @@
+"""What checkpoints count and no record tells of: messages that came and went between two of them.
+
+Each counter is above what the log adds up to by what was not recorded. One message that is missing
+altogether is in three: it was routed, entered a queue and was sent from there. So a queue's counter
+stands for those of its outlets and of the routes, as far as it goes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from gateway.accounting.steps.breaks import BreakClass, as_breaks
+
+COUNTED: Final = "unseen > 0 or stuck > 0"  # of what `identities.failures` finds
+ENTERED: Final = "entered"
+SENT: Final = "sent"
+ROUTED: Final = "routed"
+
+
+def counter_breaks(queues: DataFrame, outlets: DataFrame, routes: DataFrame) -> DataFrame:
+    """What counters tell; each frame as by `identities.failures`.
+
+    What the identity of the same queue, outlet or route lacks at that checkpoint, too, is told with
+    that.
+    """
+    rows = _told(queues, ENTERED).unionByName(_told(outlets, SENT))
+    rows = rows.unionByName(_told(routes, ROUTED)).coalesce(1)
+    # What entered comes first: the others are told as far as they go beyond it.
+    order = ("what", "sequence", "node", "link")
+    run = Window.partitionBy("incarnation").orderBy(*order)
+    queue = Window.partitionBy("incarnation", "node").orderBy(*order)
+    all_of_queue = queue.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    of_queue, of_outlet = F.col("what") == ENTERED, F.col("what") == SENT
+    entered = F.when(of_queue, F.col("unseen")).otherwise(0)
+    sent = F.when(of_outlet, F.col("unseen")).otherwise(0)
+    routed = F.when(F.col("what") == ROUTED, F.col("unseen")).otherwise(0)
+    beyond = F.when(of_outlet, F.sum(sent - entered).over(queue)).otherwise(
+        F.sum(routed - entered).over(run)
+    )
+    rest = rows.select(
+        "*",
+        (
+            F.when(of_queue, F.col("unseen")).otherwise(F.least("unseen", beyond))
+            - F.col("lacking")
+        ).alias("untold"),
+        F.when(of_queue, F.col("stuck") - F.sum(sent).over(all_of_queue)).alias("kept"),
+    )
+    untold = F.format_string(
+        "%d more %s by the counter of the checkpoint than by the log", "untold", "what"
+    )
+    kept = F.format_string("%d more with somebody by the checkpoint than by the log", "kept")
+    found = rest.select(
+        *("incarnation", "sequence", "since", "node", "link", F.lit(False).alias("certain")),
+        F.inline(
+            F.array(
+                _found(BreakClass.LOST, F.col("untold"), untold),
+                _found(BreakClass.STUCK, F.col("kept"), kept),
+            )
+        ),
+    ).where("count > 0")
+    return as_breaks(found, F.col("class"), F.col("detail"))
+
+
+def _told(failed: DataFrame, what: str) -> DataFrame:
+    """By how much counters of one kind are above the log, and what is told otherwise of that."""
+    node = F.col("route") if what == ROUTED else F.col("of_node")
+    link = F.col("link") if what == SENT else F.lit(None)
+    return failed.where(COUNTED).select(
+        *("incarnation", "sequence", "since", "stuck", F.lit(what).alias("what")),
+        *(node.alias("node"), link.cast("long").alias("link"), "unseen"),
+        F.greatest(-F.col("excess"), F.lit(0)).alias("lacking"),
+    )
+
+
+def _found(named: BreakClass, count: Column, detail: Column) -> Column:
+    return F.struct(
+        F.lit(str(named)).alias("class"), count.cast("long").alias("count"), detail.alias("detail")
+    )

@@ -1,0 +1,167 @@
+"""The ledger of messages: which was routed to more copies than arrived, or fewer, or changed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from gateway.accounting.steps.breaks import BreakClass, as_breaks
+from gateway.accounting.steps.ledger import ends_route, flag, kind_is, reason_is, routes_copies
+from gateway.audit.schema import Flag, Kind, Reason
+
+# With which something may be wrong; what is on its way is among them.
+DOUBTFUL: Final = "least <> greatest or ended <> routed or onward > followed"
+
+
+def goes_onward() -> Column:
+    """The record ends a copy that goes on elsewhere: `routed` follows, with where."""
+    rerouted = kind_is(Kind.UNROUTABLE) & reason_is(Reason.ALTERNATE_EXCHANGE)
+    return kind_is(Kind.DEAD_LETTERED, Kind.MOVED) | rerouted
+
+
+def message_states(records: DataFrame) -> DataFrame:
+    """Each message: its route's copies and their ends, and whether its body stayed the same."""
+    body = F.when((F.col("body_digest") != 0) & ~flag(Flag.TRANSLATED), F.col("body_digest"))
+    routed, ended = routes_copies(), ends_route()
+    bodied, onward = body.isNotNull(), goes_onward()
+    return records.groupBy("message").agg(
+        F.sum(F.when(routed, F.col("copies").cast("long")).otherwise(0)).alias("routed"),
+        F.sum(F.when(ended, 1).otherwise(0)).alias("ended"),
+        F.bool_or(kind_is(Kind.RECEIVED)).alias("received"),
+        F.max(F.when(routed, F.col("incarnation"))).alias("incarnation"),
+        F.max(F.when(routed, F.coalesce("exchange", "node"))).alias("route"),
+        F.max(F.when(routed, F.col("sequence"))).alias("sequence"),
+        F.min(F.when(routed, F.col("sequence"))).alias("first_routed"),
+        F.max(F.when(ended, F.col("sequence"))).alias("last_ended"),
+        F.min_by("body_digest", F.when(bodied, F.col("sequence"))).alias("original"),
+        F.min(body).alias("least"),
+        F.max(body).alias("greatest"),
+        F.max_by("sequence", body).alias("greatest_sequence"),
+        F.min_by("sequence", body).alias("least_sequence"),
+        F.count_if(onward).alias("onward"),
+        F.count_if(kind_is(Kind.ROUTED)).alias("followed"),
+        F.max(F.when(onward, F.col("sequence"))).alias("last_onward"),
+        F.max_by("node", F.when(onward, F.col("sequence"))).alias("left_node"),
+        F.max(F.when(onward, F.col("incarnation"))).alias("left_incarnation"),
+    )
+
+
+def mutated(messages: DataFrame) -> DataFrame:
+    """Messages whose body changed without translation."""
+    other = F.col("least") == F.col("original")
+    changed = messages.where("least <> greatest").withColumn(
+        "sequence", F.when(other, F.col("greatest_sequence")).otherwise(F.col("least_sequence"))
+    )
+    found = F.when(other, F.col("greatest")).otherwise(F.col("least"))
+    return as_breaks(
+        changed,
+        BreakClass.MUTATED,
+        F.concat(
+            F.lit("body digest "), _digest(F.col("original")), F.lit(" became "), _digest(found)
+        ),
+    )
+
+
+def _digest(value: Column) -> Column:
+    return F.lower(F.lpad(F.hex(value), 16, "0"))
+
+
+def routed_twice(messages: DataFrame) -> DataFrame:
+    """Messages of which more copies ended their route than it made."""
+    over = messages.where("received and ended > routed").withColumns(
+        {
+            "node": F.col("route"),
+            "count": F.col("ended") - F.col("routed"),
+            "since": F.col("first_routed"),
+            "sequence": F.col("last_ended"),
+        }
+    )
+    return as_breaks(
+        over,
+        BreakClass.DUPLICATE,
+        F.format_string("%d copies routed, %d arrived", "routed", "ended"),
+    )
+
+
+def route_breaks(failures: DataFrame, messages: DataFrame) -> DataFrame:
+    """Routes with copies that never ended, down to the message where it can only be that one."""
+    short = messages.where("received and ended < routed").withColumn(
+        "missing", F.col("routed") - F.col("ended")
+    )
+    terms = ("incarnation", "route", "sequence")
+    failed = F.broadcast(failures.where("excess > 0").select(*terms, "since", "excess"))
+    candidates = (
+        short.withColumnRenamed("sequence", "routed_sequence")
+        .join(failed, ["incarnation", "route"])
+        .where("routed_sequence < sequence")
+        .withColumn("all_missing", F.sum("missing").over(Window.partitionBy(*terms)))
+    )
+    certain = candidates.where("all_missing = excess").withColumn("node", F.col("route"))
+    named = as_breaks(
+        certain.withColumn("count", F.col("missing")),
+        BreakClass.LOST,
+        F.format_string("%d copies routed, %d arrived", "routed", "ended"),
+    )
+    rest = failures.where("excess > 0").join(
+        certain.select(*terms).distinct(), [*terms], "left_anti"
+    )
+    return named.unionByName(
+        as_breaks(
+            rest.withColumn("count", F.col("excess"))
+            .withColumn("node", F.col("route"))
+            .withColumn("certain", F.lit(False)),
+            BreakClass.LOST,
+            F.format_string(
+                "%d copies pending by the log, %d by the checkpoint", "computed", "stated"
+            ),
+        )
+    )
+
+
+def published_again(records: DataFrame) -> DataFrame:
+    """One row: how many ids of applications came more than once, with how many messages too many.
+
+    `first` and `again` are two messages with one such id. What an upstream gives back is not
+    published again.
+    """
+    published = records.where(kind_is(Kind.RECEIVED)).where(
+        "id_digest <> 0 and coalesce(exchange, '') not like 'upstream %'"
+    )
+    by_id = published.groupBy("id_digest").agg(
+        F.count("*").alias("times"),
+        F.min("message").alias("first"),
+        F.max("message").alias("again"),
+    )
+    return by_id.where("times > 1").agg(
+        F.count("*").alias("ids"),
+        F.coalesce(F.sum("times") - F.count("*"), F.lit(0)).alias("messages"),
+        F.min("first").alias("first"),
+        F.min_by("again", "first").alias("again"),
+    )
+
+
+def led_nowhere(messages: DataFrame, runs: DataFrame) -> DataFrame:
+    """Copies that left for another queue, of which no record says where that is.
+
+    `routed` is the next record of the gateway, or, if that makes the queue of what was rejected,
+    the one behind; so what the log ends with is not judged.
+    """
+    ends = runs.select(F.col("incarnation").alias("left_incarnation"), "last_sequence")
+    missing = (
+        messages.where("onward > followed")
+        .join(F.broadcast(ends), "left_incarnation")
+        .where("last_onward + 2 <= last_sequence")
+    )
+    found = missing.select(
+        "message",
+        (F.col("onward") - F.col("followed")).alias("count"),
+        F.col("left_incarnation").alias("incarnation"),
+        F.col("left_node").alias("node"),
+        F.col("last_onward").alias("since"),
+        (F.col("last_onward") + 2).alias("sequence"),
+    )
+    return as_breaks(
+        found, BreakClass.LOST, F.lit("it left for another queue, and no record says for which")
+    )

@@ -1,0 +1,5 @@
+"""What a reconciliation tells.
+
+report, page    people
+verdicts        other programs
+"""

@@ -1,0 +1,39 @@
+"""What is proven, and what may be there for want of records that cannot be read."""
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812
+
+from gateway.accounting.steps.breaks import BreakClass, as_breaks, with_proof
+
+SPAN = "since bigint, sequence bigint"
+DOUBT = "doubt array<struct<first bigint, last bigint>>"
+
+
+@pytest.fixture
+def proven(frames):
+    def judged(since: int | None, sequence: int, *doubt: tuple[int, int]) -> bool:
+        spans = frames.table(SPAN, (since, sequence))
+        breaks = as_breaks(spans, BreakClass.LOST, F.lit("gone"))
+        (row,) = with_proof(breaks, frames.table(DOUBT, (list(doubt),))).collect()
+        return bool(row["proven"])
+
+    return judged
+
+
+def test_what_a_whole_log_shows_is_proven(proven):
+    assert proven(0, 50)
+
+
+def test_what_missing_records_may_explain_is_not(proven):
+    assert not proven(0, 50, (1, 1))
+    assert not proven(10, 50, (60, 70), (50, 55))
+    assert not proven(10, 50, (2, 10))
+    assert not proven(10, 50, (20, 30))
+
+
+def test_what_is_missing_elsewhere_does_not_matter(proven):
+    assert proven(10, 50, (1, 9), (51, 60))
+
+
+def test_what_is_there_needs_nothing_else(proven):
+    assert proven(None, 50, (1, 100))
