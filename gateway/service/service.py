@@ -80,7 +80,8 @@ from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
 from gateway.service.giving_back import GivingBack, c_library, trim_of
 from gateway.service.heads import HeadLines
 from gateway.service.late_segments import LateSegments
-from gateway.service.opening import empty_bridge, recover, refuse_moved, tell_of_log
+from gateway.service.moved import refuse_moved
+from gateway.service.opening import empty_bridge, recover, tell_of_log
 from gateway.service.rules import RulesInForce
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
