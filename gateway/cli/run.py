@@ -161,8 +161,8 @@ def check(
 ) -> None:
     """Validate a configuration and print what it comes to, every default filled in.
 
-    All problems are reported at once, each with its key path. Of a data directory that no gateway is
-    using it says, too, whether `serve` would refuse it for queues that have moved.
+    All problems are reported at once, each with its key path. Of a data directory that no gateway
+    is using it says, too, whether `serve` would refuse it for queues that have moved.
 
     With --connect each upstream is dialled with its credentials: what it is and does, which of the
     nodes named one by one it has, and what will not work for which rule. Nothing is made at it,

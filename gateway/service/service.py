@@ -61,6 +61,7 @@ from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of, tls_of
 from gateway.service.changes import Changes, digest
 from gateway.service.drift import DriftLines
+from gateway.service.expiry import ExpiryLines
 from gateway.service.exposed import exposed
 from gateway.service.faces import face_settings
 from gateway.service.files import (
@@ -388,6 +389,7 @@ class Service:
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         every(LAG_INTERVAL_S, self._heads.look)
         every(LAG_INTERVAL_S, DriftLines(self.clock.drift_ms).look)
+        every(LAG_INTERVAL_S, ExpiryLines(lambda: self.certificate_expires_s, self.clock).look)
         every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
         every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
