@@ -68,7 +68,7 @@ class Covered(NamedTuple):
     Attributes:
         last_sequence: of the last record in it, or in front of it where it has none.
         incarnation: the gateway's run that wrote it.
-        sha256: of the whole file, in hex digits.
+        sha256: of the whole file, in hex digits; "": it is missing, which is a break.
     """
 
     last_sequence: int
@@ -138,7 +138,7 @@ class Book(NamedTuple):
         return self.segments[at] if 0 <= at < len(self.segments) else None
 
     def covers(self, number: int, digest: str) -> bool:
-        """Whether it covers the segment of that number, and that with this SHA-256."""
+        """Whether it covers the segment of that number, and that with this SHA-256 ("": missing)."""
         covered = self.covered(number)
         return covered is not None and covered.sha256 == digest
 
@@ -338,7 +338,7 @@ def _covered(said: object) -> Covered:
     return Covered(
         _number(last, "segments"),
         _number(incarnation, "segments"),
-        _text(digest, "segments", _HASH),
+        "" if digest == "" else _text(digest, "segments", _HASH),
     )
 
 

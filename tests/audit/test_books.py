@@ -51,6 +51,14 @@ def test_it_covers_its_segments_as_they_were_and_no_others():
     assert book.covered(7) is None
 
 
+def test_it_may_say_that_a_segment_is_missing(books, tmp_path):
+    book = book_of(1, 2, balanced=False, classes={"LOG_GAP": 1})
+    missing = book.segments[1]._replace(sha256="")
+    write(books, book._replace(segments=(book.segments[0], missing)), tables_in(tmp_path / "a"))
+    assert read(book_path(books, 1)).covers(2, "")
+    assert not read(book_path(books, 1)).covers(2, "0" * 64)
+
+
 def test_its_directory_is_named_by_its_number(books):
     close(books, 1, 1)
     (books / "notes.book").mkdir()
