@@ -138,7 +138,7 @@ class Book(NamedTuple):
         return self.segments[at] if 0 <= at < len(self.segments) else None
 
     def covers(self, number: int, digest: str) -> bool:
-        """Whether it covers the segment of that number, and that with this SHA-256 ("": missing)."""
+        """Whether it covers the segment of that number, and that with this SHA-256."""
         covered = self.covered(number)
         return covered is not None and covered.sha256 == digest
 

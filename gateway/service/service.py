@@ -67,7 +67,9 @@ from gateway.service.files import (
     admin_tls,
     certificate_expires_s,
     client_tls,
+    doubtful_keeping,
     kept,
+    load_book_keys,
     load_passwords,
     load_signer,
     misplaced_key,
@@ -296,7 +298,7 @@ class Service:
         passwords = load_passwords(settings)
         access = load_rules(settings)
         signer = load_signer(settings)
-        warnings = exposed(settings) + useless_certificates(settings) + misplaced_key(settings)
+        warnings = _doubtful(settings)
         self.reactor.callFromThread(self.files.keep, read_all(kept(settings)))
 
         def count(by: Operator) -> None:
@@ -322,8 +324,7 @@ class Service:
 
     def say_of_files(self) -> None:
         """Warn of those that others use who are not meant to, and of what is of no use."""
-        settings = self.settings
-        self._warn(exposed(settings) + useless_certificates(settings) + misplaced_key(settings))
+        self._warn(_doubtful(self.settings))
 
     def _warn(self, lines: list[str]) -> None:
         for line in lines:
@@ -522,3 +523,9 @@ class Service:
         self.threads.stop()
         self.file_threads.stop()
         self.on_stopped()
+
+
+def _doubtful(settings: Settings) -> list[str]:
+    """A line for each file that others use who are not meant to, or that is of no use."""
+    files = exposed(settings) + useless_certificates(settings) + misplaced_key(settings)
+    return files + doubtful_keeping(settings)
