@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 from twisted.web.server import Site
 
 from gateway import __version__
+from gateway.audit.retention import Retention
 from gateway.config import Address, Settings
 from gateway.config.access import LoadedRules, load_rules
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
@@ -82,6 +83,8 @@ from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
 from gateway.service.giving_back import GivingBack, c_library, trim_of
 from gateway.service.heads import HeadLines
 from gateway.service.late_segments import LateSegments
+from gateway.service.letting_go import LOOK_S as LETTING_GO_LOOK_S
+from gateway.service.letting_go import LettingGo
 from gateway.service.opening import empty_bridge, recover, refuse_moved, tell_of_log
 from gateway.service.rules import RulesInForce
 from gateway.store.sqlite import SqliteStore
@@ -146,6 +149,8 @@ class Service:
             now_ms=self.clock.now_ms,
             sign=load_signer(settings),
         )
+        retention = Retention(settings.data_directory / AUDIT_FOLDER)
+        retention.read_books(settings.audit.books, load_book_keys(settings))
         self.store = self._store(segments, accept_damaged_store, accept_moved_queues)
         self.recovered = open_store(self.store, settings.data_directory)
         try:
@@ -197,6 +202,17 @@ class Service:
             settings.data_directory,
             reactor.callFromThread,
             lambda: self.bridge.store_error if self.bridge.stuck() else None,
+        )
+        self.archive_threads = LoosePool(reactor, 1, "archive")
+        self.letting_go = LettingGo(
+            retention,
+            self.bridge,
+            segments,
+            self.backup,
+            settings=lambda: self.settings.audit,
+            in_thread=self.archive_threads.ask,
+            now_ms=self.clock.now_ms,
+            schedule=self.turns.schedule,
         )
         self._heads = HeadLines(
             lambda: segments.head, self.clock.now_ms, lambda: segments.head_problem
@@ -297,7 +313,7 @@ class Service:
         expires_s = certificate_expires_s(settings)
         passwords = load_passwords(settings)
         access = load_rules(settings)
-        signer = load_signer(settings)
+        signer, book_keys = load_signer(settings), load_book_keys(settings)
         warnings = _doubtful(settings)
         self.reactor.callFromThread(self.files.keep, read_all(kept(settings)))
 
@@ -308,6 +324,7 @@ class Service:
             self._admin_context = admin_context
             self.certificate_expires_s = expires_s
             self.segments.sign_by(signer)
+            self.letting_go.retention.read_books(settings.audit.books, book_keys)
             self.authentication.passwords = passwords
             self.authentication.certificates = takes_certificates(settings)
             self.authentication.anonymous_allowed = settings.anonymous_allowed
@@ -370,6 +387,7 @@ class Service:
             raise
         self.threads.start()
         self.file_threads.start()
+        self.archive_threads.start()
         self.upstreams.dial(
             self.reactor, self.clock.now_ms, self.turns, self.counts, self.door.next_id
         )
@@ -387,6 +405,7 @@ class Service:
         every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         every(LAG_INTERVAL_S, self._heads.look)
+        every(LETTING_GO_LOOK_S, self.letting_go.look)
         every(LAG_INTERVAL_S, DriftLines(self.clock.drift_ms).look)
         every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
         every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
@@ -500,6 +519,7 @@ class Service:
         """No connection is left: the last turn, the final records, the store, and out."""
         started = self._duties.running
         self._duties.stop()
+        self.letting_go.stop()
         self.bridge.finish(self.clock.now_ms())
         self.turns.end_now()
         self.turns.stop()
@@ -522,6 +542,7 @@ class Service:
             )
         self.threads.stop()
         self.file_threads.stop()
+        self.archive_threads.stop()
         self.on_stopped()
 
 

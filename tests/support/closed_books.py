@@ -6,6 +6,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from gateway.audit.books import CLOSING, OPEN_ITEMS, OPENING, Book, Covered
+from gateway.audit.ends import last_sequence_of, log_id_in
+from gateway.audit.reader import segment_paths
+from gateway.audit.schema import segment_numbers
 from gateway.audit.shelf import NewTable, SignText, write
 
 LOG = "ab12"
@@ -50,3 +53,38 @@ def close(books: Path, first: int, last: int, *, signer: SignText | None = None)
     """Write a book of these segments behind the others."""
     tables = tables_in(books.parent / "tables", said=f" {first}")
     return write(books, book_of(first, last), tables, signer)
+
+
+def book_of_log(directory: Path, first: int, last: int, **other: object) -> Book:
+    """Of the segments of a log that are there with these numbers, as they are."""
+    there = {segment_numbers(path.name)[0]: path for path in segment_paths(directory)}
+    covered: list[Covered] = []
+    begin = 1
+    reached = 0
+    for number in range(1, last + 1):
+        path = there.get(number)
+        if path is None:
+            covered.append(Covered(reached, 1, ""))
+            continue
+        if number == first:
+            begin = reached + 1
+        reached = max(last_sequence_of([path]), reached)
+        digest = sha256(path.read_bytes()).hexdigest()
+        covered.append(Covered(reached, segment_numbers(path.name)[1], digest))
+    book = book_of(first, last, log=log_id_in(directory))
+    book = book._replace(segments=tuple(covered[first - 1 :]), first_sequence=begin)
+    return book._replace(**other)  # type: ignore[arg-type]  # as above
+
+
+def close_log(
+    books: Path,
+    directory: Path,
+    first: int,
+    last: int,
+    *,
+    signer: SignText | None = None,
+    **other: object,
+) -> Book:
+    """Write a book of these segments of a log behind the others."""
+    tables = tables_in(books.parent / "tables", said=f" {first}")
+    return write(books, book_of_log(directory, first, last, **other), tables, signer)
