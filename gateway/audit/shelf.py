@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -122,6 +122,13 @@ class Shelf:
             return None
         check_tables(book_path(self.directory, book.number), book)
         return book
+
+    def books(self) -> Iterator[Book]:
+        """All that are good, in order, with their tables looked at. Raises BookError."""
+        for kept in self._kept:
+            book = self._book(kept)
+            check_tables(book_path(self.directory, book.number), book)
+            yield book
 
     def _book(self, kept: _Kept) -> Book:
         book = read(book_path(self.directory, kept.number))

@@ -14,7 +14,9 @@ import click
 
 from gateway.audit.ahead import KNOWS_NOTHING, Known, ahead
 from gateway.audit.elsewhere import known_elsewhere
+from gateway.audit.books import Book, BookError
 from gateway.audit.ends import Difference, differences
+from gateway.audit.let_go import Departure, departed_by
 from gateway.audit.printable import printable, printable_json
 from gateway.audit.provenance import Provenance
 from gateway.audit.reader import (
@@ -25,6 +27,8 @@ from gateway.audit.reader import (
     segment_paths,
 )
 from gateway.audit.salvage import Salvage
+from gateway.audit.shelf import Shelf
+from gateway.audit.signing import TrustedKeys
 from gateway.audit.verify import verify, verify_segment
 from gateway.cli.features import HEAD, table, uses_in
 from gateway.cli.options import FILE, MOMENT, check_text
@@ -210,12 +214,24 @@ TRUSTED: Final = click.option(
 )
 
 
+BOOKS: Final = click.option(
+    "--books",
+    type=FILE,
+    metavar="DIRECTORY",
+    help="Closed books of this log: segments that they cover may have been let go.",
+)
+
+
 @audit.command("verify")
 @click.argument("log", required=False, type=FILE)
 @ANCHORS
 @TRUSTED
+@BOOKS
 def verify_log(
-    log: pathlib.Path | None, anchors: tuple[pathlib.Path, ...], trusted: tuple[pathlib.Path, ...]
+    log: pathlib.Path | None,
+    anchors: tuple[pathlib.Path, ...],
+    trusted: tuple[pathlib.Path, ...],
+    books: pathlib.Path | None,
 ) -> None:
     """Check a whole log: checksums, gapless numbers, the chain of segments, seals.
 
@@ -225,11 +241,12 @@ def verify_log(
     Of a data directory, all of the store is read, too, and the log is compared with what the store
     knows of it, unless a gateway is using it: only so is it seen when the newest segment is gone,
     or when the store is older than the log. The directory may be read-only. What a gateway found
-    changed when it started is in the log, and counts for ever.
+    changed when it started is in the log, and counts for ever. What the gateway let go, as a record
+    of the log or a closed book says, is not missing.
 
     Exit code 0: whole; 1: something is missing, reordered, edited or cut off, or the store is
-    older, now or at a start, or it is damaged, or the directory is a backup that is not finished;
-    3: nothing is, but the log could not be compared with the store.
+    older, now or at a start, or it is damaged, or a book is, or the directory is a backup that is
+    not finished; 3: nothing is, but the log could not be compared with the store.
     """
     data = log or default_log().parent
     inside = log is None or os.path.isdir(data / AUDIT_FOLDER)
@@ -242,14 +259,19 @@ def verify_log(
         different = differences(log, known.ends)
         older = ahead(log, known, as_remembered=not different)
         provenance = _elsewhere(anchors, trusted)
-        look = verify if log.is_dir() else verify_segment
-        checked = look(log, provenance)
+        gone, wrong = _departed(books, provenance)
+        if log.is_dir():
+            checked = verify(log, provenance, gone)
+        else:
+            checked = verify_segment(log, provenance)
     except OSError as error:
         raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
     found: list[Damage | Difference] = [*checked.damages, *different, *older]
     found += provenance.found()
     for damage in found:
         click.echo(click.style("LOG_GAP ", fg="red") + printable(str(damage)))
+    for line in wrong:
+        click.echo(click.style("BOOK ", fg="red") + printable(line))
     for line in broken:
         click.echo(click.style("STORE ", fg="red") + line)
     if untold:
@@ -260,11 +282,13 @@ def verify_log(
         click.echo(f"no segment, and not looked at: {printable(other.name)}", err=True)
     for line in provenance.lines():
         click.echo(line)
-    if not found and not broken:
+    if not found and not broken and not wrong:
         whole = "whole" if checked.unfinished is None else "whole, up to a block half written"
         whole = "no damage found, but where it ends nobody knows" if untold else whole
         click.echo(f"{len(files)} segments, {octets} octets: {whole}")
-    click.get_current_context().exit(1 if found or broken else NOT_COMPARED if untold else 0)
+    click.get_current_context().exit(
+        1 if found or broken or wrong else NOT_COMPARED if untold else 0
+    )
 
 
 @click.command(
@@ -373,6 +397,24 @@ def _elsewhere(anchors: tuple[pathlib.Path, ...], trusted: tuple[pathlib.Path, .
         raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
     except ValueError as error:
         raise GatewayError(str(error)) from None
+
+
+def _departed(
+    books: pathlib.Path | None, provenance: Provenance
+) -> tuple[list[Departure], list[str]]:
+    """What closed books say may have gone, as far as they are good, and what is wrong with them."""
+    if books is None:
+        return [], []
+    trust = provenance.trust
+    shelf = Shelf(books, trust if isinstance(trust, TrustedKeys) else None)
+    shelf.look()
+    wrong = [shelf.problem] if shelf.problem else []
+    good: list[Book] = []
+    try:
+        good += shelf.books()
+    except BookError as error:
+        wrong.append(str(error))
+    return departed_by(good), wrong
 
 
 def _known(data: pathlib.Path) -> tuple[Known, str]:

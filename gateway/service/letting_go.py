@@ -175,9 +175,9 @@ class LettingGo:
             last_segment=departing.last_segment,
             first_sequence=departing.first_sequence,
             last_sequence=departing.last_sequence,
-            sha256=audit.passing(departing.sha256),
+            sha256=audit.passing(departing.sha256) if departing.sha256 else 0,
             book=departing.book,
-            archive=audit.passing(archive),
+            archive=audit.passing(archive) if archive else 0,
         )
         self._departing = departing
         self._log.let_go(departing.begins, int(audit.next_sequence) - 1)

@@ -85,8 +85,9 @@ class IncarnationRecords(RecordPacker):
     ) -> None:
         """Segments of this log are removed once this record is sealed, as the policy has it.
 
-        Names of the SHA-256 of the last of them in hex digits, and of where they are kept ("":
-        nowhere); `book`: the number of the closed book that covers the last, 0: none does.
+        Names of the SHA-256 of the last of them in hex digits (0: that one was missing), and of
+        where they are kept (0: nowhere); `book`: the number of the closed book that covers the
+        last, 0: none does.
         """
         self._record(
             _LET_GO,
