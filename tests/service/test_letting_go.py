@@ -1,4 +1,4 @@
-"""Segments that a closed book covers are archived, recorded, removed; a kill is in no step's way."""
+"""What a closed book covers is archived, recorded and removed; a kill is in no step's way."""
 
 import os
 import pathlib
