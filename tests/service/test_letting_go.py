@@ -1,5 +1,6 @@
 """What a closed book covers is archived, recorded and removed; a kill is in no step's way."""
 
+import errno
 import os
 import pathlib
 import shutil
@@ -12,7 +13,9 @@ from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
 from gateway.audit.reader import segment_paths
+from gateway.audit.retention import Policy, Retention, Standing
 from gateway.audit.schema import segment_numbers
+from gateway.errors import GatewayError
 from gateway.service import letting_go as letting_go_module
 from gateway.service.letting_go import LettingGo
 
@@ -208,14 +211,124 @@ def test_after_a_kill_at_any_step_the_next_life_goes_on(
     assert len(os.listdir(folder)) == CLOSED
 
 
-def test_no_segment_is_removed_while_a_backup_is_made_nor_a_backup_begun_meanwhile(
+class Copies:
+    """Whether a backup is made is what a test says."""
+
+    def __init__(self) -> None:
+        self.making = True
+        self.removing = False
+
+
+def test_no_segment_is_removed_while_a_backup_is_made(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path)
+    copies = Copies()
+    keeper.letting_go._copies = copies
+    keeper.close()
+    for _ in range(200):
+        keeper.age()
+        if keeper.letting_go.standing.leftovers:
+            break
+    keeper.age(10)
+    assert keeper.numbers()[0] == 1
+    copies.making = False
+    keeper.let_go()
+    keeper.age()
+    assert not copies.removing
+    keeper.gateway.stop()
+
+
+def test_no_backup_is_begun_while_segments_are_removed(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path)
+    backup = keeper.gateway.service.backup
+    backup.removing = True
+    with pytest.raises(GatewayError, match="segments of the audit log are being removed"):
+        backup.make(tmp_path / "backup")
+    backup.removing = False
+    keeper.gateway.result(backup.make(tmp_path / "backup"))
+    assert not backup.making
+    keeper.gateway.stop()
+
+
+def test_a_backup_of_a_log_that_was_let_go_is_whole_and_begins_as_late(
     tmp_path: pathlib.Path,
 ) -> None:
     keeper = Keeper(tmp_path)
     keeper.close()
-    backup = keeper.gateway.service.backup
-    made = keeper.gateway.result(backup.make(tmp_path / "backup"))
-    assert "segments of the audit log" in made
     keeper.let_go()
+    keeper.age(5)
+    keeper.gateway.result(keeper.gateway.service.backup.make(tmp_path / "backup"))
     keeper.gateway.stop()
     assert run("audit", "verify", tmp_path / "backup").exit_code == 0
+    again = WholeGateway(tmp_path / "backup")
+    assert again.service.store.counts.log_differences == 0
+
+
+def test_what_cannot_be_removed_is_told_and_tried_again(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(paths: tuple[pathlib.Path, ...]) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(paths[0]))
+
+    keeper = Keeper(tmp_path)
+    keeper.close()
+    with monkeypatch.context() as patched, capturedLogs() as events:
+        patched.setattr(letting_go_module, "remove", refused)
+        for _ in range(200):
+            keeper.age()
+            if keeper.letting_go.standing.leftovers:
+                break
+        keeper.age(10)
+    lines = [formatEvent(event) or "" for event in events]
+    assert sum(line.endswith("Read-only file system") for line in lines) == 1
+    assert not keeper.gateway.service.backup.removing
+    keeper.let_go()
+    keeper.gateway.stop()
+
+
+def test_a_defect_is_told_and_what_goes_is_looked_at_again(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_retention: Retention, _policy: Policy, **_more: object) -> Standing:
+        raise RuntimeError("a defect")
+
+    keeper = Keeper(tmp_path)
+    keeper.close()
+    with monkeypatch.context() as patched, capturedLogs() as events:
+        patched.setattr(Retention, "look", broken)
+        keeper.age(70)
+    lines = [formatEvent(event) or "" for event in events]
+    assert any("letting segments of the audit log go broke off" in line for line in lines)
+    keeper.let_go()
+    keeper.gateway.stop()
+
+
+def test_books_that_are_wrong_are_told_once_and_when_they_are_not_any_more(
+    tmp_path: pathlib.Path,
+) -> None:
+    keeper = Keeper(tmp_path, "audit.keep_age=0s")
+    keeper.close()
+    book = keeper.books / "0000000001.book" / "book.json"
+    text = book.read_text()
+    book.write_text("{}")
+    problem = "closed books: 0000000001.book: it is no book; none behind that counts"
+    with capturedLogs() as events:
+        keeper.age(200)
+        book.write_text(text)
+        keeper.age(70)
+    lines = [formatEvent(event) for event in events]
+    assert lines.count(problem) == 1
+    assert any("all closed books count" in (line or "") for line in lines)
+    keeper.gateway.stop()
+
+
+def test_a_reload_may_say_otherwise_how_long_the_log_is_kept(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path, "audit.keep_age=0s")
+    keeper.close()
+    keeper.age(70)
+    service = keeper.gateway.service
+    audit = service.settings.audit.model_copy(update={"keep_age": 1000})
+    service.read_again = lambda: service.settings.model_copy(update={"audit": audit})
+    service.reload()
+    keeper.gateway.run()
+    keeper.let_go()
+    keeper.gateway.stop()
