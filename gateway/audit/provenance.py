@@ -83,6 +83,9 @@ class Trust(Protocol):
     def signed(self, head: Head) -> bool:
         """Whether that key has signed the head."""
 
+    def has_signed(self, key: str, signature: str, text: bytes) -> bool:
+        """Whether that key has signed the text."""
+
 
 def anchors_in(text: bytes, name: str) -> list[Anchor]:
     """Of a file with one head on each line. `ValueError` with the line that is none."""
@@ -104,12 +107,14 @@ class Provenance:
     """What is known of one log, as its segments are noted; then what follows from it.
 
     Attributes:
+        by_books: what closed books that are given say may have gone.
         let_go: what says that segments of it were let go; `None`: none were.
     """
 
     def __init__(self, trust: Trust | None = None, anchors: Sequence[Anchor] = ()) -> None:
         self.trust = trust
         self.anchors = anchors
+        self.by_books: Sequence[Departure] = ()
         self.let_go: Departure | None = None
         self._segments: list[Sealed] = []
 
@@ -120,6 +125,11 @@ class Provenance:
     def note(self, segment: Sealed) -> None:
         """The next segment."""
         self._segments.append(segment)
+
+    @property
+    def segments(self) -> Sequence[Sealed]:
+        """Those that were noted."""
+        return self._segments
 
     @property
     def head(self) -> Head | None:

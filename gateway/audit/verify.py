@@ -9,11 +9,10 @@ missing (`let_go`). What the seals prove is for `provenance`. Standard library o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
-from gateway.audit.let_go import Departure, LetGo, departures_in, flaw_behind
+from gateway.audit.let_go import LetGo, departures_in, flaw_behind
 from gateway.audit.provenance import Provenance
 from gateway.audit.reader import (
     Block,
@@ -73,17 +72,13 @@ class _Before(NamedTuple):
     sha256: str
 
 
-def verify(
-    directory: Path,
-    provenance: Provenance | None = None,
-    by_books: Sequence[Departure] = (),
-) -> Verified:
+def verify(directory: Path, provenance: Provenance | None = None) -> Verified:
     """Everything that is wrong with a log by itself; what it says of its seals is noted.
 
     A log begins with record 1: what comes first with a higher number has lost what was before it,
     unless that was let go, as its records say or closed books.
     """
-    look = _Look(provenance or Provenance(), expected=1, by_books=by_books)
+    look = _Look(provenance or Provenance(), expected=1)
     for path in segment_paths(directory):
         look.take(Segment(path.name, read_segment(path)))
     return look.result()
@@ -104,16 +99,14 @@ def verify_segment(path: Path, provenance: Provenance | None = None) -> Verified
 class _Look:
     """At one segment behind the other; `expected`: the next record's number, 0 is any."""
 
-    def __init__(
-        self, provenance: Provenance, *, expected: int, by_books: Sequence[Departure] = ()
-    ) -> None:
+    def __init__(self, provenance: Provenance, *, expected: int) -> None:
         self._provenance = provenance
         self._expected = expected
         self._whole_log = expected == 1
         self._runs = (NO_LIFE, NO_LIFE)  # the last one, and the one before that
         self._found: list[Damage] = []
         self._before: _Before | None = None
-        self._let_go = LetGo(by_books)
+        self._let_go = LetGo(provenance.by_books)
         self._missing_to = 0  # a segment's number; nothing says yet which records these had
         self._absent: list[_Absent] = []
         self._at_end = False  # the last of those found is of the end of the segment before

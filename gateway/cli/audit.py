@@ -15,7 +15,7 @@ from gateway.audit.printable import printable, printable_json
 from gateway.audit.reader import Damage, Segment, records
 from gateway.audit.salvage import Salvage
 from gateway.cli.features import HEAD, table, uses_in
-from gateway.cli.logs import ANCHORS, TRUSTED, default_log, elsewhere, segments_of
+from gateway.cli.logs import ANCHORS, BOOKS, TRUSTED, default_log, elsewhere, segments_of
 from gateway.cli.options import FILE, MOMENT, check_text
 from gateway.cli.trace import Trace, digests_of, messages_at
 from gateway.cli.verify import verify_log
@@ -220,6 +220,7 @@ Examples:
 )
 @ANCHORS
 @TRUSTED
+@BOOKS
 def reconcile(
     log: pathlib.Path | None,
     out: pathlib.Path,
@@ -232,6 +233,7 @@ def reconcile(
     late_after: float | None,
     anchors: tuple[pathlib.Path, ...],
     trusted: tuple[pathlib.Path, ...],
+    books: pathlib.Path | None,
 ) -> None:
     """Prove from an audit log that every message is accounted for (Spark).
 
@@ -252,6 +254,7 @@ def reconcile(
     options = [f"{name}={value}" for name, value in told.items() if value is not None]
     options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
     options += [f"--trust={each}" for each in trusted]
+    options += [] if books is None else [f"--books={books}"]
     options += ["--require-final"] if require_final else []
     ended = run_reconciliation(log or default_log(), out, master, *options)
     click.get_current_context().exit(ended)

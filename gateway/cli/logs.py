@@ -33,6 +33,14 @@ TRUSTED: Final = click.option(
 )
 
 
+BOOKS: Final = click.option(
+    "--books",
+    type=FILE,
+    metavar="DIRECTORY",
+    help="Closed books of this log: segments that they cover may have been let go.",
+)
+
+
 def default_log() -> pathlib.Path:
     """Where the log of a gateway without configuration is."""
     return default_data_directory() / "audit"

@@ -10,16 +10,12 @@ from typing import Final
 import click
 
 from gateway.audit.ahead import KNOWS_NOTHING, Known, ahead
-from gateway.audit.books import Book, BookError
+from gateway.audit.elsewhere import take_books
 from gateway.audit.ends import differences, log_id_in
-from gateway.audit.let_go import Departure, departed_by
 from gateway.audit.printable import printable
-from gateway.audit.provenance import Provenance
 from gateway.audit.reader import other_files, segment_paths
-from gateway.audit.shelf import Shelf
-from gateway.audit.signing import TrustedKeys
 from gateway.audit.verify import verify, verify_segment
-from gateway.cli.logs import ANCHORS, TRUSTED, default_log, elsewhere, segments_of
+from gateway.cli.logs import ANCHORS, BOOKS, TRUSTED, default_log, elsewhere, segments_of
 from gateway.cli.options import FILE
 from gateway.errors import GatewayError, StoreError
 from gateway.files.whole import segment_size
@@ -28,13 +24,6 @@ from gateway.store import outside
 from gateway.store.sqlite import FILE_NAME
 
 NOT_COMPARED: Final = 3
-
-BOOKS: Final = click.option(
-    "--books",
-    type=FILE,
-    metavar="DIRECTORY",
-    help="Closed books of this log: segments that they cover may have been let go.",
-)
 
 
 @click.command("verify")
@@ -70,13 +59,13 @@ def verify_log(
     broken = _damage(data) if inside else []
     files = segment_paths(log) if known.ends.last is not None else segments_of(log)
     provenance = elsewhere(anchors, trusted)
-    gone, wrong = _departed(books, provenance, log)
+    wrong = [] if books is None else take_books(provenance, books, log_id_in(log))
     try:
         octets = sum(segment_size(file) for file in files)
         different = differences(log, known.ends)
         older = ahead(log, known, as_remembered=not different)
         alone = not log.is_dir()
-        checked = verify_segment(log, provenance) if alone else verify(log, provenance, gone)
+        checked = verify_segment(log, provenance) if alone else verify(log, provenance)
     except OSError as error:
         raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
     found = [*checked.damages, *different, *older, *provenance.found()]
@@ -103,27 +92,6 @@ def verify_log(
 def _tell(what: str, lines: Iterable[str]) -> None:
     for line in lines:
         click.echo(click.style(f"{what} ", fg="red") + printable(line))
-
-
-def _departed(
-    books: pathlib.Path | None, provenance: Provenance, log: pathlib.Path
-) -> tuple[list[Departure], list[str]]:
-    """What closed books say may have gone, as far as they are good, and what is wrong with them."""
-    if books is None:
-        return [], []
-    trust = provenance.trust
-    shelf = Shelf(books, trust if isinstance(trust, TrustedKeys) else None)
-    shelf.look()
-    wrong = [shelf.problem] if shelf.problem else []
-    good: list[Book] = []
-    try:
-        good += shelf.books()
-    except BookError as error:
-        wrong.append(str(error))
-    own = log_id_in(log) if log.is_dir() else ""
-    if good and own and good[0].log != own:
-        return [], [*wrong, f"the books are of another log, with id {good[0].log}"]
-    return departed_by(good), wrong
 
 
 def _known(data: pathlib.Path) -> tuple[Known, str]:

@@ -171,10 +171,12 @@ def test_a_book_that_is_given_says_so_too(kept):
     book = book_of_log(kept.directory, 1, 5)._replace(number=1)
     kept.remove(1, 2, 3)
     provenance = Provenance()
-    assert verify(kept.directory, provenance, departed_by([book])) == WHOLE
+    provenance.by_books = departed_by([book])
+    assert verify(kept.directory, provenance) == WHOLE
     assert provenance.lines()[0].endswith("and book 1 has them")
     other = book._replace(segments=(*book.segments[:2], book.segments[2]._replace(sha256="1" * 64)))
-    assert problems(kept.directory, None, departed_by([other])) == [
+    provenance.by_books = departed_by([other])
+    assert problems(kept.directory, provenance) == [
         "segment number 3 was let go, and is not the one that came before this one"
     ]
 
