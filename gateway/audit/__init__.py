@@ -14,6 +14,9 @@ reader             reads them
 salvage            and what stands behind damage
 printable          names, as a terminal may have them
 verify             is a whole log as it was written
+books, shelf       what stretches of the log came to, so that they may go; all of them
+let_go              what of it is gone on purpose
+retention, archive  which segments may go; keeps them elsewhere
 seen, provenance   what the seals are worth, and who has signed them
 elsewhere          what is known of a log that is not in it
 ends               where the log begins and ends, as the store remembers it

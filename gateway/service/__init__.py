@@ -14,6 +14,7 @@ exposed     what others on the machine can read of secrets and data
 rules       the access rules in force, as audit log, clients and operators are told of them
 changes     what counts from now on, as the audit log has it
 late_segments  the audit log as the store writes it, compared at the start with what is remembered
+letting_go  archives and removes old segments of it, and says so in it
 heads       tells in the log how far the audit log is sealed
 drift       tells in the log when wall time leaves the gateway's clock
 expiry      tells in the log that the certificate expires, or has
