@@ -150,9 +150,10 @@ class SegmentWriter:
             elif block.kind == BlockKind.SEAL:
                 start = at
 
-    def go_on_behind(self, number: int) -> None:
+    def go_on_behind(self, number: int, incarnation: int = 0) -> None:
         """Before anything is appended: the next segment has a higher number than this one.
 
+        What that life has left, and nobody copied to the log, is of this `incarnation`.
         For a log whose newest segments are gone: what follows is no continuation of what is left,
         and no name of a segment is given twice.
         """
@@ -160,6 +161,7 @@ class SegmentWriter:
             return
         self.close()
         self._number = number
+        self.incarnation = max(self.incarnation, incarnation)
         self.synced = self._end()
 
     def sync(self) -> None:
@@ -313,7 +315,9 @@ class SegmentWriter:
         self.last_sequence = max(
             self.last_sequence, last_sequence_behind(segment, self.last_sequence)
         )
-        self._number = self._number or segment_numbers(segment.name)[0]
+        number, incarnation = segment_numbers(segment.name)  # where its header cannot say
+        self._number = self._number or number
+        self.incarnation = self.incarnation or incarnation
         self._previous_sha256 = sha256(segment.octets).hexdigest()
 
 

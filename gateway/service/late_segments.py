@@ -203,8 +203,9 @@ class LateSegments:
             )
             self._writer.sealer = self._sealer
             self._opened_at = self._writer.last_sequence
-            if self.differences and self._remembered.last is not None:
-                self._writer.go_on_behind(self._remembered.last.segment)
+            ends = self._remembered
+            if self.differences and ends.last is not None:
+                self._writer.go_on_behind(ends.last.segment, ends.life)
         return self._writer
 
     @property

@@ -15,7 +15,7 @@ from support.stores import scratch
 from gateway.audit.ends import LogEnd, LogEnds, differences
 from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.records.log import AuditLog
-from gateway.audit.schema import NO_LIFE, BlockKind
+from gateway.audit.schema import NO_LIFE, BlockKind, segment_name
 from gateway.audit.sealing import Sealer
 from gateway.audit.seals import seal_in
 from gateway.audit.segment import SegmentWriter
@@ -257,6 +257,30 @@ def test_damage_that_no_crash_makes_is_left_and_the_log_goes_on_behind_it(tmp_pa
     assert last.read_bytes() == octets
     assert len(segment_paths(tmp_path)) == 3
     assert verify(tmp_path).damages[0].problem == "block checksum differs"
+
+
+def test_what_goes_on_behind_a_destroyed_header_is_of_the_life_that_wrote_it(
+    tmp_path: Path,
+) -> None:
+    first, second, third = blocks(3)
+    writer = SegmentWriter(tmp_path)
+    writer.append(first)
+    writer.close()
+    path = segment_paths(tmp_path)[0]
+    path.write_bytes(bytes(64) + path.read_bytes()[64:])
+    writer = SegmentWriter(tmp_path)
+    writer.append(second)
+    writer.append(third)
+    writer.close()
+    assert [path.name for path in segment_paths(tmp_path)] == [path.name, segment_name(1, 2)]
+
+
+def test_what_goes_on_behind_missing_segments_is_of_the_life_that_wrote_it(tmp_path: Path) -> None:
+    writer = SegmentWriter(tmp_path)
+    writer.go_on_behind(4, 3)
+    writer.append(blocks(2)[1])
+    writer.close()
+    assert [path.name for path in segment_paths(tmp_path)] == [segment_name(3, 5)]
 
 
 def test_a_new_incarnation_starts_a_segment_of_its_own(tmp_path: Path):
