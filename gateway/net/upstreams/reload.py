@@ -257,13 +257,16 @@ class Reloading:
     ) -> None:
         """Move nothing to where it is missing; what nobody could say is told with the answer."""
         inquiry = self._inquiry(coming, at_once=True, patience_ms=ASK_MS)
+        doubts: list[str] = []
+        done.addCallback(
+            lambda answer: "; ".join([answer, *doubts])
+        )  # before whoever asks hears it
 
         def answered(_result: None) -> None:
             if missing := inquiry.missing():
                 self._end(moving, done, MissingError(missing))
                 return
-            doubts = [problem for _key, problem in inquiry.doubts()]
-            done.addCallback(lambda answer: "; ".join([answer, *doubts]))
+            doubts.extend(problem for _key, problem in inquiry.doubts())
             self._rest(estate, moving, done)
 
         def fail(failure: Failure) -> None:

@@ -28,7 +28,7 @@ from gateway.net.admin.control import Control
 from gateway.net.admin.pieces import Pieces
 from gateway.net.kept_files import read_all
 from gateway.net.listening.users import make_user, write_users
-from gateway.net.upstreams.reload import READING_S, SIGNALLED, BusyError, fixed
+from gateway.net.upstreams.reload import ASK_MS, READING_S, SIGNALLED, BusyError, fixed
 from gateway.service.files import kept
 from gateway.wire.accounts import Account
 
@@ -474,6 +474,16 @@ def test_a_switch_to_where_a_queue_is_missing_changes_nothing_and_says_what_is(
     request, _ = stay.begin("switch", {"node": "far", "upstream": "b"})
     far.talk()
     assert json.loads(b"".join(request.written)) == {"done": "done"}
+    assert stay.rule(0)["upstream"] == "b"
+
+
+def test_a_switch_to_an_upstream_that_does_not_answer_tells_what_is_not_known(stay: Stay) -> None:
+    Far(stay, "b")
+    request, _ = stay.begin("switch", {"node": "far", "upstream": "b"})
+    stay.whole.wait_until(lambda: not stay.whole.service.reloading.reading)
+    stay.whole.pass_time(ASK_MS / 1000)
+    told = json.loads(b"".join(request.written))["done"]
+    assert told.startswith("done; not known whether b has queue 'far'")
     assert stay.rule(0)["upstream"] == "b"
 
 
