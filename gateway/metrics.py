@@ -62,6 +62,11 @@ METRICS: Final = (
         "gateway_waiting_connections",
         "TCP connections that wait until others from their address have opened.",
     ),
+    _gauge(
+        "gateway_ending_connections",
+        "Connections whose transports are gone, and whose end waits for its turn; with them an"
+        " address may have twice as many as limits.connections_per_address.",
+    ),
     _counter(
         "gateway_handshake_failures_total",
         "Connections that ended before they named a protocol that the gateway speaks, or that"

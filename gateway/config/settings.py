@@ -68,7 +68,9 @@ class LimitSettings(Section):
     """Connections at a time, all clients together; fewer where the process may not have so many
     files open (ulimit -n), of which some are kept for the store, the log and the admin port."""
     connections_per_address: Count = 1_000
-    """Connections at a time from one IP address (of IPv6: one prefix of 64 bits)."""
+    """Connections at a time from one IP address (of IPv6: one prefix of 64 bits). One that is cut
+    off gives its place back at once; with those whose end waits for its turn there may be twice as
+    many."""
     logins_per_address: Count = 64
     """Those of them that have not opened yet and are heard; others wait for their turn."""
     max_frame_size: Annotated[int, *size(4096, 65535)] = 65535

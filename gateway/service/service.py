@@ -62,6 +62,7 @@ from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of, tls_of
 from gateway.service.changes import Changes, digest
 from gateway.service.drift import DriftLines
+from gateway.service.expiry import ExpiryLines
 from gateway.service.exposed import exposed
 from gateway.service.faces import face_settings
 from gateway.service.files import (
@@ -85,7 +86,8 @@ from gateway.service.heads import HeadLines
 from gateway.service.late_segments import LateSegments
 from gateway.service.letting_go import LOOK_S as LETTING_GO_LOOK_S
 from gateway.service.letting_go import LettingGo
-from gateway.service.opening import empty_bridge, recover, refuse_moved, tell_of_log
+from gateway.service.moved import refuse_moved
+from gateway.service.opening import empty_bridge, recover, tell_of_log
 from gateway.service.rules import RulesInForce
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
@@ -407,6 +409,7 @@ class Service:
         every(LAG_INTERVAL_S, self._heads.look)
         every(LETTING_GO_LOOK_S, self.letting_go.look)
         every(LAG_INTERVAL_S, DriftLines(self.clock.drift_ms).look)
+        every(LAG_INTERVAL_S, ExpiryLines(lambda: self.certificate_expires_s, self.clock).look)
         every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
         every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()

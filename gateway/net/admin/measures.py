@@ -147,6 +147,7 @@ def _entrance(sources: Sources) -> dict[str, Reader]:
         "gateway_connections_accepted_total": lambda: _one(net.accepted),
         "gateway_connections_refused_total": lambda: _labelled(net.refused),
         "gateway_waiting_connections": lambda: _one(net.waiting),
+        "gateway_ending_connections": lambda: _one(net.ending),
         "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
         "gateway_authentications_total": lambda: _authentications(sources.authentication),
         "gateway_admin_connections": lambda: _one(sources.admin.open),
