@@ -13,6 +13,7 @@ from gateway.net.counts import Histogram
 
 UNITS = ("seconds", "bytes", "messages", "total", "info", "ready", "turns", "rows", "damaged")
 THINGS = (
+    *("segments", "number", "balanced", "wrong"),
     "connections",
     "sessions",
     "links",

@@ -218,10 +218,12 @@ class _Choice:
         """One after the other: the SHA-256 of each that may go, and is kept where it is to be."""
         octets = 0
         for each, behind in pairwise(there[: min(should, TOGETHER) + 1]):
+            self._ask(each.number)  # before it is read
             _size, digest = digest_of(each.path)
-            self._ask(each.number, digest)
+            self._compare(each.number, digest)
             for missing in range(each.number + 1, behind.number):
-                self._ask(missing, "")
+                self._ask(missing)
+                self._compare(missing, "")
             self._last_sequence(behind)
             self._keep(each.path, digest)
             went.append(digest)
@@ -229,8 +231,8 @@ class _Choice:
             if octets >= OCTETS_TOGETHER:
                 return
 
-    def _ask(self, number: int, digest: str) -> None:
-        """StaysError unless the segment may go; `digest`: "" if it is missing."""
+    def _ask(self, number: int) -> None:
+        """StaysError unless the segment may go, if it is what its book says."""
         if not self._policy.keep_unclosed:
             return
         book = self._covering(number)
@@ -239,12 +241,16 @@ class _Choice:
             raise StaysError(f"no closed book covers segment number {number}" + _behind(problem))
         if book.log != self._log:
             raise StaysError(f"book {book.number} is of another log, with id {book.log}")
-        if not book.covers(number, digest):
-            raise StaysError(f"segment number {number} is not what book {book.number} says")
         if not book.balanced and not self._policy.archive:
             raise StaysError(
                 f"book {book.number} is not balanced, and there is no archive for the segments"
             )
+
+    def _compare(self, number: int, digest: str) -> None:
+        """StaysError if it is not; `digest`: "" if it is missing."""
+        book = self._covering(number) if self._policy.keep_unclosed else None
+        if book is not None and not book.covers(number, digest):
+            raise StaysError(f"segment number {number} is not what book {book.number} says")
 
     def _covering(self, number: int) -> Book | None:
         book = self._book

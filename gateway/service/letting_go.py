@@ -141,7 +141,8 @@ class LettingGo:
         self._next_ms = self._now_ms() + REST_MS
         error = failure.value
         if isinstance(error, OSError):
-            self._tell(f"the audit log: {error.filename}: {error.strerror or error}")
+            where = f"{error.filename}: " if error.filename else ""
+            self._tell(f"the audit log: {where}{error.strerror or error}")
         else:
             self.log.failure("letting segments of the audit log go broke off", failure)
 

@@ -94,6 +94,7 @@ def program(code, *more):
     return [sys.executable, "-c", f"import sys\n{code}", *more]
 
 
+@pytest.mark.process
 def test_a_program_is_given_the_path_behind_its_arguments(segment, tmp_path):
     kept = tmp_path / "kept"
     code = "import shutil; shutil.copy(sys.argv[2], sys.argv[1])"
@@ -101,6 +102,7 @@ def test_a_program_is_given_the_path_behind_its_arguments(segment, tmp_path):
     assert kept.read_bytes() == CONTENT
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
@@ -118,11 +120,13 @@ def test_a_program_that_fails_is_told_with_its_last_word(segment, command, probl
     assert "\x1b" not in str(told.value)
 
 
+@pytest.mark.process
 def test_a_program_that_does_not_end_is_ended(segment):
     with pytest.raises(ArchiveError, match=r"has not ended after 0\.2 s"):
         hand_over(program("import time; time.sleep(600)"), segment, 0.2)
 
 
+@pytest.mark.process
 def test_what_a_program_says_without_end_is_not_kept_in_memory(segment):
     code = "sys.stderr.write('x' * 3_000_000); sys.exit(1)"
     with pytest.raises(ArchiveError) as told:

@@ -225,6 +225,7 @@ def test_what_cannot_be_archived_stays_and_so_does_all_behind_it(kept):
     assert standing.why == standing.failure
 
 
+@pytest.mark.process
 def test_a_program_archives_them_one_after_the_other(kept, tmp_path):
     kept.close(1, 3)
     (tmp_path / "kept").mkdir()

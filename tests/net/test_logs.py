@@ -231,4 +231,5 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.service.drift.DriftLines",
         "gateway.service.expiry.ExpiryLines",
         "gateway.service.heads.HeadLines",
+        "gateway.service.letting_go.LettingGo",
     ]
