@@ -176,8 +176,10 @@ class Story:
 
 
 def missing_in_words(first: int, last: int) -> str:
-    """Records that the log should have."""
-    return f"record {first} is missing" if first == last else f"records {first} to {last} missing"
+    """Records that should be there."""
+    if first == last:
+        return f"record {first} is not there"
+    return f"records {first} to {last} are not there"
 
 
 def command(log: str, **options: object) -> str:
@@ -202,7 +204,7 @@ def _word(text: str) -> str:
 
 
 def _gap(time_ms: int, first: int, last: int) -> Line:
-    told = f"-- {missing_in_words(first, last)} in the log: steps may be among them --"
+    told = f"-- {missing_in_words(first, last)}: steps may be among them --"
     return Line(time_ms, f"{_time(time_ms)}  {told}")
 
 

@@ -26,18 +26,25 @@ class Reading:
     def __init__(self, files: list[pathlib.Path]) -> None:
         self.broken = False
         self._files = files
-        self._told: list[Damage] = []
+        self._told: set[Damage] = set()
 
     def records(self) -> Iterator[dict[str, Any]]:
         """In their order. Any: as `reader.records`."""
-        for file in self._files:
+        behind = [*self._files[1:], None]
+        for file, next_file in zip(self._files, behind, strict=True):
             salvage = Salvage(read(file))
             yield from records(salvage.segment, salvage.blocks())
             for damage in salvage.damages:
-                self.broken = True
-                if damage not in self._told:  # it may all be read once more
-                    self._told.append(damage)
-                    click.echo(f"amqp-gateway: {printable(str(damage))}", err=True)
+                self._tell(damage)
+            newest = next_file is None or next_file.parent != file.parent
+            if salvage.unfinished is not None and not newest:  # nobody writes it any more
+                self._tell(salvage.unfinished)
+
+    def _tell(self, damage: Damage) -> None:
+        self.broken = True
+        if damage not in self._told:  # it may all be read once more
+            self._told.add(damage)
+            click.echo(f"amqp-gateway: {printable(str(damage))}", err=True)
 
 
 def default_log() -> pathlib.Path:

@@ -208,4 +208,4 @@ def _holes(stories: list[Story]) -> str:
         return ""
     told = ", ".join(missing_in_words(*hole) for hole in holes[:HOLES_TOLD])
     more = f", and {len(holes) - HOLES_TOLD} more gaps" if len(holes) > HOLES_TOLD else ""
-    return f"; but in the log {told}{more}"
+    return f"; but of the log {told}{more}"

@@ -101,7 +101,7 @@ def test_what_is_missing_where_the_story_goes_on_is_told_and_makes_it_exit_1(
     assert steps[2][:2] == ["--", "records"]
     none = amqp_gateway("audit", "trace", "--message", "999", str(tmp_path / "log"))
     assert none.exit_code == 1
-    assert "no message has the number 999; but in the log records " in none.stderr
+    assert "no message has the number 999; but of the log records " in none.stderr
 
 
 def test_a_correlation_id_is_that_of_the_request(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ footer { margin-top: 40px; color: var(--soft); font-size: 13px; }
   td { overflow-wrap: anywhere; } td.n, th code { white-space: normal; } th { font-size: 9px; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; } h2, h3 { break-after: avoid; }
   figure, tr, .break > p { break-inside: avoid; } svg { max-width: 150mm; }
-  details::details-content { content-visibility: visible; display: block; }
+  .break details::details-content { content-visibility: visible; display: block; }
   * { print-color-adjust: exact; } }
 </style>
 </head>

@@ -141,7 +141,8 @@ def html_page(result: Result, ran: Ran | None = None) -> str:
 
 def _identity(result: Result, identity: Identity) -> str:
     table = tables.identity_table(result, identity)
-    title = TITLES[identity]
+    several = result.log_facts["runs"] and result.log_facts["runs"] > 1
+    title = f"{TITLES[identity]}{', run by run' if several else ''}"
     return f'<h2 id="{identity.name}">{title}</h2><p>{tables.RULES[identity]}</p>{table}'
 
 

@@ -9,6 +9,7 @@ from gateway.accounting.steps.balance import LAPSED
 from gateway.accounting.steps.breaks import LATER, MEANINGS, BreakClass
 from gateway.accounting.steps.identities import OUTLET, QUEUE, ROUTE, Identity
 from gateway.accounting.telling.words import (
+    FOLDED,
     KEYS,
     TITLES,
     cells,
@@ -131,10 +132,18 @@ def identity_table(result: Result, identity: Identity) -> str:
     several = len({row["incarnation"] for row in rows}) > 1
     words = [*(["run"] if several else []), KEYS[identity]]
     head = heads(words, [*map(heading, shown), "checkpoints"])
-    told = [_identity_row(row, identity, shown, several) for row in rows]
+    told = [_identity_row(row, identity, shown, several) for row in _in_order(rows, identity)]
     of = result.sums[identity.name]["rows"]
     caption = f"{TITLES[identity]}{' of each run' if several else ''}"
     return table(caption, head, told) + left_out(len(rows), of, identity.name, FILES)
+
+
+def _in_order(rows: list[Row], identity: Identity) -> list[Row]:
+    """As they stand, but of many those first of which more is to be told."""
+    if len(rows) <= FOLDED:
+        return rows
+    came = identity.term_names[: identity.incoming]
+    return sorted(rows, key=lambda row: (row["balanced"], -sum(row[name] for name in came)))
 
 
 def _identity_row(row: Row, identity: Identity, shown: list[str], several: bool) -> str:
@@ -163,7 +172,9 @@ def ledger(result: Result) -> str:
         for row in rows
     ]
     of = result.over_runs[0]["of"]
-    return table("Queues over all runs", head, told) + left_out(len(rows), of, "queues", FILES)
+    shown_as = table("Queues over all runs", head, told)
+    what = "<h2>Queues over all runs</h2><p>What a run recovered is the same copy still.</p>"
+    return what + shown_as + left_out(len(rows), of, "queues", FILES)
 
 
 def seals(provenance: Provenance) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
 from typing import Final
@@ -11,6 +11,7 @@ from gateway.accounting.steps.identities import OUTLET, QUEUE, ROUTE
 from gateway.audit.printable import printable
 
 SECOND_MS: Final = 1000
+FOLDED: Final = 100  # rows of a table; what is behind them is folded away
 TITLES: Final = {QUEUE: "Queues", OUTLET: "Outlets", ROUTE: "Routes"}
 KEYS: Final = {QUEUE: "queue", OUTLET: "outlet", ROUTE: "exchange or node"}
 HEADINGS: Final = {
@@ -76,8 +77,19 @@ def heads(words: Iterable[str], numbers: Iterable[str] = ()) -> str:
     return told + "".join(f'<th scope="col" class="n">{escape(name)}</th>' for name in numbers)
 
 
-def table(caption: str, head: str, rows: Iterable[str]) -> str:
-    """A table that may be wider than the screen; `rows`: the cells of each."""
+def table(caption: str, head: str, rows: Sequence[str]) -> str:
+    """A table that may be wider than the screen; `rows`: the cells of each.
+
+    Of a long one the rest is folded away, also on paper.
+    """
+    if len(rows) > FOLDED:
+        rest = _table(f"{caption}, the others", head, rows[FOLDED:])
+        more = f"<summary>{number(len(rows) - FOLDED)} more</summary>"
+        return f"{_table(caption, head, rows[:FOLDED])}<details>{more}{rest}</details>"
+    return _table(caption, head, rows)
+
+
+def _table(caption: str, head: str, rows: Sequence[str]) -> str:
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     label = escape(caption)
     return (

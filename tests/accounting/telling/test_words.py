@@ -2,7 +2,15 @@
 
 import pytest
 
-from gateway.accounting.telling.words import lasting, left_out, moment, number, octets, table
+from gateway.accounting.telling.words import (
+    FOLDED,
+    lasting,
+    left_out,
+    moment,
+    number,
+    octets,
+    table,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,3 +48,11 @@ def test_a_table_is_named_and_can_be_moved_by_keys() -> None:
     told = table("A <table>", "<th></th>", ["<td>1</td>"])
     assert 'aria-label="A &lt;table&gt;" tabindex="0"' in told
     assert told.endswith("<tbody><tr><td>1</td></tr></tbody></table></div>")
+
+
+def test_of_a_long_table_the_rest_is_folded() -> None:
+    rows = [f"<td>{each}</td>" for each in range(FOLDED + 7)]
+    told = table("Queues", "<th></th>", rows)
+    assert "<details><summary>7 more</summary>" in told
+    assert told.count("<td>") == len(rows)
+    assert "<details>" not in table("Queues", "<th></th>", rows[:FOLDED])
