@@ -322,20 +322,32 @@ def ordinary(log: Life, queue: str, first: int) -> None:
         log.take(queue, message, 1)
 
 
+EARLY: Final = ("old", "unrouted")  # what others would hide, or be hidden by, in one run
+NUMBERS: Final = 10  # of each plant: its messages, and its outlets
+FIRST: Final = {each.queue: 1000 + NUMBERS * place for place, each in enumerate(PLANTS)}
+
+
 def planted_log(log: Life) -> dict[str, Found]:
-    """All of them in two runs, the first one of 31 days; by queue what is to be found."""
-    log.start()
+    """All of them in three runs, the first one 31 days before; by queue what is to be found."""
     found: dict[str, Found] = {}
-    numbers: dict[str, int] = {}
-    for place, each in enumerate(sorted(PLANTS, key=lambda each: each.queue != "old")):
-        numbers[each.queue] = first = 1000 + 10 * place
-        ordinary(log, "in order", 100_000 + 100 * place)
-        found[each.queue] = each.plant(log, each.queue, first)
-    log.end()
-    log.now_ms += 31 * DAY_MS
+    for early in (True, False):
+        log.start()
+        if not early:
+            _back(log, "old")
+        for place, each in enumerate(PLANTS):
+            if (each.queue in EARLY) == early:
+                ordinary(log, "in order", 100_000 + 100 * place)
+                found[each.queue] = each.plant(log, each.queue, FIRST[each.queue])
+        log.end()
+        log.now_ms += 31 * DAY_MS if early else 0
     log.start()
-    for queue in ("risen", "from_nowhere", "old"):
-        log.step("RECOVERED", queue, numbers[queue], flags="DURABLE")
-    log.add("CLOCK")
+    _back(log, "risen", "from_nowhere", "old")
     log.end()
     return found
+
+
+def _back(log: Life, *queues: str) -> None:
+    """What a run recovers."""
+    for queue in queues:
+        log.step("RECOVERED", queue, FIRST[queue], flags="DURABLE")
+    log.add("CLOCK")

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from support import planted_table
 
+from gateway.accounting.steps.breaks import BreakClass
+
 
 @pytest.fixture(scope="module")
 def lines(spark, tmp_path_factory) -> list[planted_table.Line]:
@@ -20,8 +22,6 @@ def test_a_log_with_a_break_ends_with_exit_code_1(lines) -> None:
     assert {line.exit_code for line in lines} == {1}
 
 
-def test_every_class_has_a_line_but_those_to_come(lines) -> None:
-    from gateway.accounting.steps.breaks import LATER, BreakClass
-
-    wanted = {str(each) for each in BreakClass if each not in LATER}
-    assert wanted | {"-"} == {line.break_class for line in lines}
+def test_every_class_has_a_line(lines) -> None:
+    wanted = {str(each) for each in BreakClass} - {"UNDECLARED_LOSS"}  # which needs real bodies
+    assert wanted <= {line.break_class for line in lines}
