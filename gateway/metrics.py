@@ -62,6 +62,11 @@ METRICS: Final = (
         "gateway_waiting_connections",
         "TCP connections that wait until others from their address have opened.",
     ),
+    _gauge(
+        "gateway_ending_connections",
+        "Connections whose transports are gone, and whose end waits for its turn; with them an"
+        " address may have twice as many as limits.connections_per_address.",
+    ),
     _counter(
         "gateway_handshake_failures_total",
         "Connections that ended before they named a protocol that the gateway speaks, or that"
@@ -368,6 +373,31 @@ METRICS: Final = (
     _gauge(
         "gateway_audit_log_cut_bytes",
         "Octets at the audit log's end that were no whole records, and were cut off, at start.",
+    ),
+    _gauge("gateway_audit_segments", "Segments of the audit log, as the last look found it."),
+    _gauge(
+        "gateway_audit_oldest_timestamp_seconds",
+        "The time of the audit log's first record, as Unix time; 0 before the first look.",
+    ),
+    _gauge(
+        "gateway_audit_uncovered_bytes",
+        "Octets of its segments that no closed book covers, by then.",
+    ),
+    _gauge(
+        "gateway_audit_overdue_segments",
+        "Segments that are older, or more, than is to be kept, and stay; the log says why.",
+    ),
+    _counter("gateway_audit_let_go_segments_total", "Segments that were let go, and are removed."),
+    _counter("gateway_audit_let_go_bytes_total", "Octets of those."),
+    _counter(
+        "gateway_audit_archive_failures_total",
+        "Segments that could not be archived, and stay; tried again each minute.",
+    ),
+    _gauge("gateway_audit_book_number", "The number of the last closed book; 0: there is none."),
+    _gauge("gateway_audit_book_balanced", "1 if all in that was balanced."),
+    _gauge("gateway_audit_book_timestamp_seconds", "When it was made, as Unix time."),
+    _gauge(
+        "gateway_audit_books_wrong", "1 if a book is wrong: it and those behind it do not count."
     ),
     _gauge("gateway_clock_drift_seconds", "How far wall time has left the gateway's clock."),
     _gauge(

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gateway.accounting.telling import verdicts
-from gateway.audit.elsewhere import known_elsewhere
+from gateway.audit.elsewhere import known_elsewhere, take_books
+from gateway.audit.ends import log_id_in
 from gateway.audit.reader import segment_paths
 from gateway.files.whole import segment_size
 
@@ -88,6 +89,12 @@ def parser() -> argparse.ArgumentParser:
         help="public keys (Ed25519, PEM): seals must be signed by one of them",
     )
     job.add_argument(
+        "--books",
+        type=Path,
+        metavar="DIRECTORY",
+        help="closed books of this log: segments that they cover may have been let go",
+    )
+    job.add_argument(
         "--stuck-after",
         type=_bound,
         default=STUCK_AFTER_DAYS,
@@ -141,6 +148,10 @@ def main(arguments: list[str] | None = None) -> int:
         return _not_run(str(error))
     if not paths:
         return _not_run(f"no audit segments in {options.log}")
+    if options.books is not None:
+        wrong = take_books(options.provenance, options.books, log_id_in(options.log))
+        if wrong:
+            return _not_run(wrong[0])
     try:
         with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
             return _reconcile(options, Path(scratch), octets)

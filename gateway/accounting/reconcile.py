@@ -6,6 +6,7 @@ results as Parquet and gives back what the report shows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -15,7 +16,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.accounting.segments import chain, sealed
+from gateway.accounting.segments import chain, let_go, sealed
 from gateway.accounting.segments.source import FORMAT
 from gateway.accounting.steps import (
     ages,
@@ -36,7 +37,7 @@ from gateway.audit.provenance import Provenance
 from gateway.audit.schema import Kind
 
 STATED_KINDS: Final = (  # what the gateway says of itself and of the log
-    *(Kind.CLOCK, Kind.LOG_DIFFERS),
+    *(Kind.CLOCK, Kind.LOG_DIFFERS, Kind.LET_GO),
     *(Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
 )
 NESTED: Final = ("findings", "unfinished", "hashes")  # of segments; told otherwise
@@ -155,7 +156,7 @@ def _reconcile(
     timed = ages.timed(states, chain.clock_breaks(paired, stated))
     end = (facts["last_time_ms"] or 0, facts["last_sequence"] or 0)
     found = [
-        *log_breaks(paired, stated),
+        *log_breaks(paired, stated, let_go.excused(stated, provenance)),
         *sealed.breaks(spark, provenance),
         *copy_breaks(steps, open_copies, failures, missed),
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
@@ -249,11 +250,16 @@ def message_breaks(records: DataFrame, runs: DataFrame, failures: DataFrame) -> 
     ]
 
 
-def log_breaks(paired: DataFrame, stated: DataFrame) -> list[DataFrame]:
-    """What is wrong with the log itself; `paired` by `chain.with_previous`."""
+def log_breaks(
+    paired: DataFrame, stated: DataFrame, excused: Mapping[str, str] = chain.NOTHING
+) -> list[DataFrame]:
+    """What is wrong with the log itself; `paired` by `chain.with_previous`.
+
+    `excused`: as of `chain.gaps_between`.
+    """
     return [
         chain.gaps_inside(paired),
-        chain.gaps_between(paired),
+        chain.gaps_between(paired, excused),
         chain.told_differences(stated),
         chain.clock_breaks(paired, stated),
     ]

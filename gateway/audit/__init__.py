@@ -15,6 +15,9 @@ salvage            and what stands behind damage
 printable          names, as a terminal may have them
 story              where a message went, for people
 verify             is a whole log as it was written
+books, shelf       what stretches of the log came to, so that they may go; all of them
+let_go              what of it is gone on purpose
+retention, archive  which segments may go; keeps them elsewhere
 seen, provenance   what the seals are worth, and who has signed them
 elsewhere          what is known of a log that is not in it
 ends               where the log begins and ends, as the store remembers it

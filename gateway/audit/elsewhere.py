@@ -1,4 +1,4 @@
-"""What is known of a log that is not in it: heads that were kept elsewhere, keys that are trusted.
+"""What is known of a log that is not in it: heads that were kept elsewhere, keys, closed books.
 
 Standard library only, as in `reader`, as long as no keys are given.
 """
@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from gateway.audit.books import Book, BookError
+from gateway.audit.let_go import departed_by
 from gateway.audit.provenance import Anchor, Provenance, Trust, anchors_in
+from gateway.audit.shelf import Shelf
 from gateway.files.whole import ANCHORS_MAX, CERTIFICATES_MAX, read_whole
 
 
@@ -26,6 +29,27 @@ def known_elsewhere(anchors: Sequence[Path], trusted: Sequence[Path]) -> Provena
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
     return Provenance(_keys(trusted) if trusted else None, heads)
+
+
+def take_books(provenance: Provenance, directory: Path, log: str) -> list[str]:
+    """What closed books say of the log of that id, as far as they are good; what is wrong with any.
+
+    With trusted keys they must be signed, too.
+    """
+    shelf = Shelf(directory, provenance.trust)
+    shelf.look()
+    wrong = [shelf.problem] if shelf.problem else []
+    good: list[Book] = []
+    try:
+        good += shelf.books()
+    except BookError as error:
+        wrong.append(str(error))
+    if not good and not wrong:
+        wrong.append(f"there are no closed books in {directory}")
+    if good and log and good[0].log != log:
+        return [*wrong, f"the books are of another log, with id {good[0].log}"]
+    provenance.by_books = departed_by(good)
+    return wrong
 
 
 def _keys(trusted: Sequence[Path]) -> Trust:

@@ -79,9 +79,14 @@ class Difference(NamedTuple):
         return f"{where}{self.problem} (record {self.expected})"
 
 
-def beginning(directory: Path) -> LogEnd | None:
-    """The first record of a log, and the header of the segment that it is in."""
+def beginning(directory: Path, since: int = 0) -> LogEnd | None:
+    """The first record of a log, and the header of the segment that it is in.
+
+    `since`: the number of its first segment; what is before that was let go, and is to be removed.
+    """
     for path in segment_paths(directory):
+        if _number(path) < since:
+            continue
         segment = Segment(path.name, read_segment(path))
         head = segment.good  # before any block is read
         for block in segment.blocks():
@@ -105,11 +110,12 @@ def differences(directory: Path, ends: LogEnds) -> list[Difference]:
         return [Difference(name, "it is another gateway's log", record)]
     first = ends.first
     if first is not None:
-        if by_number and min(by_number) > first.segment:
+        there = min((each for each in by_number if each >= first.segment), default=0)
+        if there > first.segment:
             text = f"the log begins here; segments from number {first.segment} on are missing"
-            found.append(Difference(by_number[min(by_number)].name, text, first.sequence))
-        elif first.segment in by_number:
-            found += _changed(by_number[first.segment], first)
+            found.append(Difference(by_number[there].name, text, first.sequence))
+        elif there:
+            found += _changed(by_number[there], first)
     return found + lost_end(directory, ends)
 
 
@@ -137,16 +143,18 @@ def _changed(path: Path, end: LogEnd) -> list[Difference]:
     return []
 
 
-def holes(directory: Path) -> dict[tuple[int, int], Difference]:
+def holes(directory: Path, since: int = 0) -> dict[tuple[int, int], Difference]:
     """Which segments between its first and its newest a log does not have: first number and last.
 
     What is there under a name and is not that segment, by its header, is a hole, too. Of each
-    segment no more than the header is read.
+    segment no more than the header is read. `since`: as of `beginning`.
     """
     found: dict[tuple[int, int], Difference] = {}
     expected = 0
     for path in _begun(directory):
         number = _number(path)
+        if number < since:
+            continue
         if expected and number > expected:
             last = number - 1
             told = f"segments number {expected} to {last} are"

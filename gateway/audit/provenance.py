@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, final
 
 from gateway.audit.ends import Difference
+from gateway.audit.let_go import Departure
 from gateway.audit.schema import SEALED_SINCE
 from gateway.audit.seals import Head, head_in, key_id
 
@@ -82,6 +83,9 @@ class Trust(Protocol):
     def signed(self, head: Head) -> bool:
         """Whether that key has signed the head."""
 
+    def has_signed(self, key: str, signature: str, text: bytes) -> bool:
+        """Whether that key has signed the text."""
+
 
 def anchors_in(text: bytes, name: str) -> list[Anchor]:
     """Of a file with one head on each line. `ValueError` with the line that is none."""
@@ -100,11 +104,18 @@ def anchors_in(text: bytes, name: str) -> list[Anchor]:
 
 @final
 class Provenance:
-    """What is known of one log, as its segments are noted; then what follows from it."""
+    """What is known of one log, as its segments are noted; then what follows from it.
+
+    Attributes:
+        by_books: what closed books that are given say may have gone.
+        let_go: what says that segments of it were let go; `None`: none were.
+    """
 
     def __init__(self, trust: Trust | None = None, anchors: Sequence[Anchor] = ()) -> None:
         self.trust = trust
         self.anchors = anchors
+        self.by_books: Sequence[Departure] = ()
+        self.let_go: Departure | None = None
         self._segments: list[Sealed] = []
 
     def offsets(self, number: int) -> list[int]:
@@ -114,6 +125,11 @@ class Provenance:
     def note(self, segment: Sealed) -> None:
         """The next segment."""
         self._segments.append(segment)
+
+    @property
+    def segments(self) -> Sequence[Sealed]:
+        """Those that were noted."""
+        return self._segments
 
     @property
     def head(self) -> Head | None:
@@ -136,9 +152,10 @@ class Provenance:
 
     def lines(self) -> list[str]:
         """For people: what protects this log, in a line or two."""
-        told = [self._sealed_in_words()]
+        told = [] if self.let_go is None else [str(self.let_go)]
+        told.append(self._sealed_in_words())
         if self.anchors:
-            told.append(f"held against {_counted(len(self.anchors), 'head')} kept elsewhere")
+            told.append(self._anchored_in_words())
         tails = [] if self.head is None else self.unsealed()
         if tails:
             shown = ", ".join(map(str, tails[-LISTED:]))
@@ -171,6 +188,17 @@ class Provenance:
             return f"{signed}: signatures were not checked, since no key is said to be trusted"
         return f"{signed}, held against the trusted keys"
 
+    def _anchored_in_words(self) -> str:
+        gone = sum(self._is_gone(each.head) for each in self.anchors)
+        told = f"held against {_counted(len(self.anchors) - gone, 'head')} kept elsewhere"
+        return f"{told}; {_counted(gone, 'more')} of what was let go" if gone else told
+
+    def _is_gone(self, head: Head) -> bool:
+        """Whether what it speaks of was let go."""
+        there = any(each.number == head.segment for each in self._segments)
+        to = 0 if self.let_go is None else self.let_go.last_segment
+        return head.segment <= to and not there
+
     def _not_as_anchored(self) -> Iterator[Difference]:
         by_number = {each.number: each for each in self._segments}
         newest = self._segments[-1].segment if self._segments else ""
@@ -184,6 +212,9 @@ class Provenance:
     def _problem_with(self, head: Head, segment: Sealed | None) -> str:
         if self.trust is not None and not self._is_trusted(head):
             return "a head that no trusted key has signed"
+        if segment is None and self._is_gone(head):
+            same = not self._segments or self._segments[0].log in ("", head.log)
+            return "" if same else "it is of another log"
         if segment is None:
             return f"segment number {head.segment} is missing: the log had come to it"
         if segment.log != head.log:
@@ -289,4 +320,4 @@ class Provenance:
 
 
 def _counted(count: int, what: str) -> str:
-    return f"one {what}" if count == 1 else f"{count} {what}s"
+    return f"one {what}" if count == 1 else f"{count} {what if what == 'more' else what + 's'}"

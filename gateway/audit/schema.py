@@ -152,6 +152,7 @@ class Kind(IntEnum):
     RULES_CHANGED = 71
     STORE_ACCEPTED = 72
     LOG_DIFFERS = 73
+    LET_GO = 74
 
 
 class Outcome(IntEnum):
@@ -260,6 +261,15 @@ ALIASES: Final[dict[Kind, dict[str, str]]] = {
     Kind.RULES_CHANGED: {"exchange": "rules", "node": "sha256", "peer": "file"},
     Kind.STORE_ACCEPTED: {"node": "store", "position": "last_sequence"},
     Kind.LOG_DIFFERS: {"node": "segment", "peer": "problem", "position": "expected"},
+    Kind.LET_GO: {
+        "message": "first_segment",
+        "position": "last_segment",
+        "link": "first_sequence",
+        "size": "last_sequence",
+        "node": "sha256",
+        "copies": "book",
+        "peer": "archive",
+    },
     Kind.FEATURE_USED: {
         "exchange": "feature",
         "node": "client",

@@ -1,4 +1,6 @@
-"""Signs heads of the log, and checks who has signed them: Ed25519 (RFC 8032), keys in PEM.
+"""Signs heads of the log and closed books, and checks who has signed them: Ed25519 (RFC 8032).
+
+Keys are in PEM.
 
 Not for Spark's workers: it needs `cryptography`, which is compiled. They hash, and whoever has
 their answers checks what is signed.
@@ -26,10 +28,10 @@ _PUBLIC: Final = re.compile(b"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY--
 
 @final
 class Signer:
-    """Signs by one private key; a `sealing.Sign`.
+    """Signs by one private key; a `sealing.Sign`, and a `shelf.SignText`.
 
     Attributes:
-        key: the public key, as heads have it.
+        key: the public key, as heads and books have it.
     """
 
     def __init__(self, pem: bytes) -> None:
@@ -47,12 +49,16 @@ class Signer:
 
     def __call__(self, head: Head) -> Head:
         """The head with key and signature."""
-        return head._replace(key=self.key, signature=self._key.sign(head.statement()).hex())
+        return head._replace(key=self.key, signature=self.signature(head.statement()))
+
+    def signature(self, text: bytes) -> str:
+        """Of a text that says itself what it is of, in hex digits."""
+        return self._key.sign(text).hex()
 
 
 @final
 class TrustedKeys:
-    """Public keys that are to be trusted; a `provenance.Trust`."""
+    """Public keys that are to be trusted; a `provenance.Trust`, and a `books.TrustText`."""
 
     def __init__(self, pems: Iterable[bytes]) -> None:
         """Of files with one or more each. `ValueError`: in one of them is none, or another kind."""
@@ -76,11 +82,15 @@ class TrustedKeys:
 
     def signed(self, head: Head) -> bool:
         """Whether its key is one of these, and has signed it."""
-        key = self._keys.get(head.key)
-        if key is None:
+        return self.has_signed(head.key, head.signature, head.statement())
+
+    def has_signed(self, key: str, signature: str, text: bytes) -> bool:
+        """Whether the key is one of these, and has signed the text."""
+        known = self._keys.get(key)
+        if known is None:
             return False
         try:
-            key.verify(bytes.fromhex(head.signature), head.statement())
+            known.verify(bytes.fromhex(signature), text)
         except InvalidSignature:
             return False
         return True

@@ -3,8 +3,8 @@
 Checksums, the sequence numbers without a gap from 1 on, the runs of the gateway that knew of one
 another, the chain of hashes from segment to segment, seals, and what the gateway itself recorded of
 a log that had been changed. What has one cause is told once: behind a damaged block the hash of its
-segment cannot be right, and a missing segment's records are missing with it. What the seals prove
-is for `provenance`. Standard library only, as in `reader`.
+segment cannot be right, and a missing segment's records are missing with it. What was let go is not
+missing (`let_go`). What the seals prove is for `provenance`. Standard library only, as in `reader`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
+from gateway.audit.let_go import LetGo, departures_in, flaw_behind
 from gateway.audit.provenance import Provenance
 from gateway.audit.reader import (
     Block,
@@ -54,6 +55,15 @@ class Verified(NamedTuple):
 WHOLE: Final = Verified([], None)
 
 
+class _Absent(NamedTuple):
+    """Segments that are missing in front of one; `place`: of the damage that says so."""
+
+    place: int
+    last: int
+    found: int
+    previous_sha256: str
+
+
 class _Before(NamedTuple):
     """The segment before; `sha256` is empty if its octets are not what they were."""
 
@@ -65,7 +75,8 @@ class _Before(NamedTuple):
 def verify(directory: Path, provenance: Provenance | None = None) -> Verified:
     """Everything that is wrong with a log by itself; what it says of its seals is noted.
 
-    A log begins with record 1: what comes first with a higher number has lost what was before it.
+    A log begins with record 1: what comes first with a higher number has lost what was before it,
+    unless that was let go, as its records say or closed books.
     """
     look = _Look(provenance or Provenance(), expected=1)
     for path in segment_paths(directory):
@@ -95,6 +106,9 @@ class _Look:
         self._runs = (NO_LIFE, NO_LIFE)  # the last one, and the one before that
         self._found: list[Damage] = []
         self._before: _Before | None = None
+        self._let_go = LetGo(provenance.by_books)
+        self._missing_to = 0  # a segment's number; nothing says yet which records these had
+        self._absent: list[_Absent] = []
         self._at_end = False  # the last of those found is of the end of the segment before
         self._unfinished: Damage | None = None
 
@@ -108,6 +122,7 @@ class _Look:
         texts: dict[int, str] = {0: ""}
         inside: list[Damage] = []
         between = self._between(segment)
+        self._note_missing(segment)
         seen = Seen(segment)
         for block in salvage.blocks():
             if block.kind == BlockKind.NAMES:
@@ -135,17 +150,53 @@ class _Look:
             if not begun and between is None:
                 between = self._run_missing(segment, block, seen.previous)
             inside += _told_differences(segment, block, texts)
+            self._let_go.note(departures_in(segment, block, texts))
         inside += [_numbered(damage, first) for damage in salvage.damages]
         inside += [] if seen.seals.flaw is None else [Damage(segment.name, *seen.seals.flaw)]
-        self._found += [] if between is None else [between]
+        if between is not None:
+            self._excuse_later(segment, seen.first_sequence)
+            self._found.append(between)
         self._found += sorted(inside, key=lambda damage: damage.offset)
         self._leave(segment, salvage, seen)
 
     def result(self) -> Verified:
         """When all segments have been looked at; half a block and nothing else is no log."""
+        self._excuse()
         if self._unfinished is not None and self._expected <= 1:
             return Verified([*self._found, self._unfinished], None)
         return Verified(self._found, self._unfinished)
+
+    def _note_missing(self, segment: Segment) -> None:
+        header, before = segment.header, self._before
+        if header is None or not self._whole_log:
+            return
+        if header.number > (1 if before is None else before.header.number + 1):
+            self._missing_to = header.number - 1
+
+    def _excuse_later(self, segment: Segment, found: int) -> None:
+        """What is told next may be of segments that were let go; a later record would say so."""
+        if self._missing_to and segment.header is not None:
+            previous = segment.header.previous_sha256
+            if segment.header.number > self._missing_to + 1:  # that one has no records
+                previous = ""
+            self._absent.append(_Absent(len(self._found), self._missing_to, found, previous))
+        self._missing_to = 0
+
+    def _excuse(self) -> None:
+        """Take back what was told of segments that were let go."""
+        if self._provenance.trust is not None:
+            for tail in self._provenance.unsealed():
+                self._let_go.discount(tail.first, tail.last)
+        for place, last, found, previous in reversed(self._absent):
+            departure = self._let_go.through(last)
+            if departure is None:
+                continue
+            flaw = flaw_behind(departure, last, found=found, previous_sha256=previous)
+            if flaw:
+                self._found[place] = self._found[place]._replace(problem=flaw)
+                continue
+            del self._found[place]
+            self._provenance.let_go = self._provenance.let_go or departure
 
     def _between(self, segment: Segment) -> Damage | None:
         """What a header says of the segment before that cannot be."""

@@ -6,7 +6,8 @@ check_connect, check_may             what is shown of upstreams; of access rules
 ctl, ctl_status, ctl_connections     `ctl`; what is shown of upstreams; of clients
 backup                               `backup`
 messages, letter_options, demo       `send` and `receive`, and what is wrong with them; `demo`
-audit, trace, features, reading      `audit` and `reconcile`; how logs are read for them
+audit, trace, features, verify       `audit` and `reconcile`
+logs, reading                        the log that these are given, and its records
 users                                `user`
 
 Exit codes: 0 done; 1 it cannot be done, or the answer is "no" (a broken log, an unbalanced ledger,

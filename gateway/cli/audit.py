@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -11,24 +10,14 @@ from typing import Final
 
 import click
 
-from gateway.audit.ahead import KNOWS_NOTHING, Known, ahead
-from gateway.audit.elsewhere import known_elsewhere
-from gateway.audit.ends import Difference, differences
-from gateway.audit.printable import printable, printable_json
-from gateway.audit.provenance import Provenance
-from gateway.audit.reader import Damage, other_files, segment_paths
-from gateway.audit.verify import verify, verify_segment
+from gateway.audit.printable import printable_json
 from gateway.cli.features import HEAD, table, uses_in
+from gateway.cli.logs import ANCHORS, BOOKS, TRUSTED, default_log, elsewhere, segments_of
 from gateway.cli.options import FILE
-from gateway.cli.reading import Reading, default_log, segments
+from gateway.cli.reading import Reading
 from gateway.cli.trace import trace
-from gateway.errors import GatewayError, StoreError
-from gateway.files.whole import segment_size
-from gateway.net.data_directory import AUDIT_FOLDER, UNFINISHED_FILE
-from gateway.store import outside
-from gateway.store.sqlite import FILE_NAME
+from gateway.cli.verify import verify_log
 
-NOT_COMPARED: Final = 3
 NOT_RUN: Final = 3  # of `reconcile`
 
 
@@ -51,13 +40,10 @@ def cat(paths: tuple[pathlib.Path, ...]) -> None:
 
     Exit code 1: something cannot be read, and is told of.
     """
-    reading = Reading([file for path in paths or (default_log(),) for file in segments(path)])
+    reading = Reading([file for path in paths or (default_log(),) for file in segments_of(path)])
     for record in reading.records():
         click.echo(printable_json(json.dumps(record, ensure_ascii=False)))
     click.get_current_context().exit(1 if reading.broken else 0)
-
-
-audit.add_command(trace)
 
 
 @audit.command(
@@ -81,7 +67,7 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
     Uses are written to the log when a client leaves, and at checkpoints (checkpoint_interval).
     Exit code 0, also when nobody does; 1: something of the log cannot be read, and is told of.
     """
-    reading = Reading(segments(log or default_log()))
+    reading = Reading(segments_of(log or default_log()))
     found = uses_in(reading.records())
     if as_json:
         for line in found:
@@ -95,79 +81,8 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
     click.get_current_context().exit(1 if reading.broken else 0)
 
 
-ANCHORS: Final = click.option(
-    "--anchor",
-    "anchors",
-    multiple=True,
-    type=FILE,
-    metavar="FILE",
-    help="Heads of this log that were kept elsewhere, one on each line: all must still be true.",
-)
-TRUSTED: Final = click.option(
-    "--trust",
-    "trusted",
-    multiple=True,
-    type=FILE,
-    metavar="FILE",
-    help="Public keys (Ed25519, PEM): seals must be signed by one of them.",
-)
-
-
-@audit.command("verify")
-@click.argument("log", required=False, type=FILE)
-@ANCHORS
-@TRUSTED
-def verify_log(
-    log: pathlib.Path | None, anchors: tuple[pathlib.Path, ...], trusted: tuple[pathlib.Path, ...]
-) -> None:
-    """Check a whole log: checksums, gapless numbers, the chain of segments, seals.
-
-    Whoever can write the log can make all these right again, unless heads of it were kept elsewhere
-    (--anchor) or its seals are signed (--trust). A line says which of that there is.
-
-    Of a data directory, all of the store is read, too, and the log is compared with what the store
-    knows of it, unless a gateway is using it: only so is it seen when the newest segment is gone,
-    or when the store is older than the log. The directory may be read-only. What a gateway found
-    changed when it started is in the log, and counts for ever.
-
-    Exit code 0: whole; 1: something is missing, reordered, edited or cut off, or the store is
-    older, now or at a start, or it is damaged, or the directory is a backup that is not finished;
-    3: nothing is, but the log could not be compared with the store.
-    """
-    data = log or default_log().parent
-    inside = log is None or os.path.isdir(data / AUDIT_FOLDER)
-    log = data / AUDIT_FOLDER if inside else data
-    known, untold = _known(data) if inside else (KNOWS_NOTHING, "")
-    broken = _damage(data) if inside else []
-    files = segment_paths(log) if known.ends.last is not None else segments(log)
-    try:
-        octets = sum(segment_size(file) for file in files)
-        different = differences(log, known.ends)
-        older = ahead(log, known, as_remembered=not different)
-        provenance = _elsewhere(anchors, trusted)
-        look = verify if log.is_dir() else verify_segment
-        checked = look(log, provenance)
-    except OSError as error:
-        raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
-    found: list[Damage | Difference] = [*checked.damages, *different, *older]
-    found += provenance.found()
-    for damage in found:
-        click.echo(click.style("LOG_GAP ", fg="red") + printable(str(damage)))
-    for line in broken:
-        click.echo(click.style("STORE ", fg="red") + line)
-    if untold:
-        click.echo(f"not compared with the store: {untold}", err=True)
-    if checked.unfinished is not None:
-        click.echo(f"half written, as by a gateway at work: {checked.unfinished}", err=True)
-    for other in other_files(log):
-        click.echo(f"no segment, and not looked at: {printable(other.name)}", err=True)
-    for line in provenance.lines():
-        click.echo(line)
-    if not found and not broken:
-        whole = "whole" if checked.unfinished is None else "whole, up to a block half written"
-        whole = "no damage found, but where it ends nobody knows" if untold else whole
-        click.echo(f"{len(files)} segments, {octets} octets: {whole}")
-    click.get_current_context().exit(1 if found or broken else NOT_COMPARED if untold else 0)
+audit.add_command(trace)
+audit.add_command(verify_log)
 
 
 @click.command(
@@ -215,6 +130,7 @@ Examples:
 )
 @ANCHORS
 @TRUSTED
+@BOOKS
 def reconcile(
     log: pathlib.Path | None,
     out: pathlib.Path,
@@ -227,6 +143,7 @@ def reconcile(
     late_after: float | None,
     anchors: tuple[pathlib.Path, ...],
     trusted: tuple[pathlib.Path, ...],
+    books: pathlib.Path | None,
 ) -> None:
     """Prove from an audit log that every message is accounted for (Spark).
 
@@ -236,7 +153,7 @@ def reconcile(
     Exit code 0: balanced; 1: not; 2: wrong arguments; 3: it could not be run; 4: balanced so far,
     with --require-final.
     """
-    _elsewhere(anchors, trusted)  # what is wrong with them is told before Spark starts
+    elsewhere(anchors, trusted)  # what is wrong with them is told before Spark starts
     told = {
         "--textfile": textfile,
         "--push": push or None,
@@ -247,6 +164,7 @@ def reconcile(
     options = [f"{name}={value}" for name, value in told.items() if value is not None]
     options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
     options += [f"--trust={each}" for each in trusted]
+    options += [] if books is None else [f"--books={books}"]
     options += ["--require-final"] if require_final else []
     ended = run_reconciliation(log or default_log(), out, master, *options)
     click.get_current_context().exit(ended)
@@ -267,31 +185,3 @@ def run_reconciliation(
         click.echo(f"reconcile: it was ended by signal {-done.returncode}", err=True)
         return NOT_RUN
     return done.returncode
-
-
-def _elsewhere(anchors: tuple[pathlib.Path, ...], trusted: tuple[pathlib.Path, ...]) -> Provenance:
-    try:
-        return known_elsewhere(anchors, trusted)
-    except OSError as error:
-        raise GatewayError(f"cannot read {error.filename}: {error.strerror}") from None
-    except ValueError as error:
-        raise GatewayError(str(error)) from None
-
-
-def _known(data: pathlib.Path) -> tuple[Known, str]:
-    """What the store of a data directory knows of the log, or why that cannot be told."""
-    try:
-        known = outside.known(data)
-    except StoreError as error:
-        return KNOWS_NOTHING, str(error)
-    return known, "" if known.ends.last is not None else "it knows nothing of a log"
-
-
-def _damage(data: pathlib.Path) -> list[str]:
-    """What is wrong with the store of a data directory, if that can be told."""
-    unfinished = data / UNFINISHED_FILE
-    told = [f"a backup that is not finished: {unfinished}"] if os.path.exists(unfinished) else []
-    try:
-        return told + [f"{data / FILE_NAME}: {line}" for line in outside.damage(data)]
-    except StoreError:
-        return told  # as it is told of what the log is compared with

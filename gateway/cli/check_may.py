@@ -20,6 +20,7 @@ import click
 
 from gateway.bridge.durable.subscriptions import PREFIX
 from gateway.bridge.exchanges.exchange import TYPES
+from gateway.bridge.remote.remote import REJECTED_QUEUE
 from gateway.bridge.seams import QueueSettings
 from gateway.bridge.topology import PREDECLARED
 from gateway.config.access import LoadedRules
@@ -38,6 +39,7 @@ DEPENDS = 3  # the exit code
 
 OTHERS = Decision(False, 0, "being a durable subscription of another user, by its name")
 CLOSED = Decision(False, 0, "being a durable subscription, by its name, to which nobody sends")
+GATEWAYS = Decision(False, 0, "being the gateway's: durable, and nobody's alone")
 # What a durable subscription is, where nothing else is said.
 SUBSCRIPTION = {"durable": True, "exclusive": False, "temporary": False}
 SUBSCRIPTION_PARTS = 4  # subscription.USER.CONTAINER.LINK
@@ -154,8 +156,13 @@ class Question:
         return Answer(DEPENDS, f"depends on {', '.join(_deciding(decided))}: {'; or '.join(told)}")
 
     def _closed(self, case: Case) -> Decision | None:
-        """What is so called and so made is a durable subscription: its user's alone."""
+        """What no rule decides: by its name and its making it is the gateway's, or one user's.
+
+        What is a durable subscription is its user's alone.
+        """
         asked = self.asked
+        if asked.name == REJECTED_QUEUE and asked.action == Action.CREATE:
+            return GATEWAYS if _is_passing(asked, case) else None
         if not _is_subscription(_queue_of(asked)):
             return None
         if case.get("exclusive") or case.get("temporary") or not case.get("durable", True):
@@ -304,6 +311,12 @@ def _queue_of(asked: Asked) -> str:
 
 def _is_subscription(queue: str) -> bool:
     return queue.startswith(f"{PREFIX}.") and queue.count(".") >= SUBSCRIPTION_PARTS - 1
+
+
+def _is_passing(asked: Asked, case: Case) -> bool:
+    if asked.kind != ObjectKind.QUEUE:
+        return False
+    return not case["durable"] or case["exclusive"] or case["temporary"]
 
 
 def _is_possible(case: Case) -> bool:

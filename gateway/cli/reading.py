@@ -1,4 +1,4 @@
-"""What the verbs that read audit logs have in common: files, records, and telling what is damaged.
+"""The records of audit logs, for the verbs that print them; what is damaged is told.
 
 A log that somebody writes meanwhile is read as far as it was when that began.
 """
@@ -12,11 +12,10 @@ from typing import Any, final
 import click
 
 from gateway.audit.printable import printable
-from gateway.audit.reader import Damage, Segment, records, segment_paths
+from gateway.audit.reader import Damage, Segment, records
 from gateway.audit.salvage import Salvage
-from gateway.config.settings import default_data_directory
 from gateway.errors import GatewayError
-from gateway.files.whole import is_file, read_segment
+from gateway.files.whole import read_segment
 
 
 @final
@@ -45,24 +44,6 @@ class Reading:
         if damage not in self._told:  # it may all be read once more
             self._told.add(damage)
             click.echo(f"amqp-gateway: {printable(str(damage))}", err=True)
-
-
-def default_log() -> pathlib.Path:
-    """Where the log of a gateway without configuration is."""
-    return default_data_directory() / "audit"
-
-
-def segments(path: pathlib.Path) -> list[pathlib.Path]:
-    """Those of a log, in order, or the one that the path is."""
-    if is_file(path):
-        return [path]
-    try:
-        found = segment_paths(path)
-    except OSError as error:  # of a name that none can have
-        raise GatewayError(f"cannot read {path}: {error.strerror}") from None
-    if not found:
-        raise GatewayError(f"there is no audit log in {path}")
-    return found
 
 
 def read(file: pathlib.Path) -> Segment:

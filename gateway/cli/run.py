@@ -21,6 +21,7 @@ from gateway.config import Settings, keys, load, notes, resolved, schema
 from gateway.config.access import load_rules
 from gateway.net.logs import begin_logging
 from gateway.service.files import check as check_files
+from gateway.service.moved import moved_notes
 from gateway.service.process import run
 from gateway.translate.profiles.loading import attributes, load_profile, names
 
@@ -160,7 +161,8 @@ def check(
 ) -> None:
     """Validate a configuration and print what it comes to, every default filled in.
 
-    All problems are reported at once, each with its key path.
+    All problems are reported at once, each with its key path. Of a data directory that no gateway
+    is using it says, too, whether `serve` would refuse it for queues that have moved.
 
     With --connect each upstream is dialled with its credentials: what it is and does, which of the
     nodes named one by one it has, and what will not work for which rule. Nothing is made at it,
@@ -198,7 +200,7 @@ def check(
         settings = load(config, list(changes))
         warnings = check_files(settings)
         click.echo(yaml.safe_dump(resolved(settings), sort_keys=False), nl=False)
-        for note in [*warnings, *notes(settings)]:
+        for note in [*warnings, *notes(settings), *moved_notes(settings)]:
             click.echo(f"# {note}")
 
 

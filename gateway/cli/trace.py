@@ -23,8 +23,9 @@ from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.audit.digests import digest
 from gateway.audit.printable import printable
 from gateway.audit.story import Line, Record, Story, missing_in_words
+from gateway.cli.logs import default_log, segments_of
 from gateway.cli.options import MOMENT, check_text
-from gateway.cli.reading import Reading, default_log, segments
+from gateway.cli.reading import Reading
 from gateway.errors import GatewayError
 from gateway.wire.tagged import Tagged
 
@@ -165,7 +166,7 @@ def trace(
             "reply to it has as its correlation-id; look for replies by --queue and time",
             err=True,
         )
-    readings = [Reading(segments(log)) for log in logs]
+    readings = [Reading(segments_of(log)) for log in logs]
     stories = [question.story(reading) for reading in readings]
     found = False
     for line in _told(logs, readings, stories):

@@ -55,6 +55,7 @@ def values() -> Schema:
         audit=mapping(
             signingKey=mapping(existingSecret=TEXT, key=TEXT),
             trustedKeys=mapping(existingConfigMap=TEXT, key=TEXT),
+            books=mapping(enabled=FLAG, existingConfigMap=TEXT, key=TEXT),
         ),
         service=mapping(
             type={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},

@@ -1,6 +1,7 @@
 """The configuration: typed settings from one YAML file, every problem at once with its key path.
 
 settings, upstreams      every key: those of the gateway, those of upstreams and their nodes
+audit                    those of the audit log
 section, units           what keys are made of: sections; durations, sizes and addresses
 load                     from YAML to `Settings`
 raw                      what was written, and what is wrong with it

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from gateway.config.access import load_rules
+from gateway.config.audit import audit_rules
 from gateway.config.raw import Problem, touches, validated
 from gateway.config.remote_rules import profile_problems, remote_rules, unknown_upstream
 from gateway.config.section import Section
@@ -21,11 +22,13 @@ from gateway.translate.profiles.loading import is_path
 from gateway.wire.dns_names import dns_name
 
 STORE = "store.sqlite"
+LOG = "audit"
 ENTRIES_MAX = {"nodes": 10_000, "upstreams": 1_000, "virtual_hosts": 1_000}
 TOLD_MAX = 1_000
 # Keys that name files.
 OWN_FILES = ("users_file", "admin_token_file", "metrics_token_file")
 ACCESS_FILES = ("file", "qpidd_file")
+AUDIT_FILES = ("signing_key_file", "books", "book_keys_file", "archive_directory")
 TLS_FILES = ("certificate", "key", "client_ca", "client_crl")
 UPSTREAM_FILES = ("password_file", "token_file", "sas_key_file")
 UPSTREAM_TLS_FILES = ("ca", "certificate", "key")
@@ -158,6 +161,8 @@ def anchor(settings: Settings, base: pathlib.Path) -> Settings:
     access = _absolute(settings.access, ACCESS_FILES, base)
     changes = _absolute(settings, ("data_directory", "former_data_directory", *OWN_FILES), base)
     changes["access"] = settings.access.model_copy(update=access)
+    audit = _absolute(settings.audit, AUDIT_FILES, base)
+    changes["audit"] = settings.audit.model_copy(update=audit)
     if settings.tls is not None:
         files = _absolute(settings.tls, TLS_FILES, base)
         changes["tls"] = settings.tls.model_copy(update=files)
@@ -217,6 +222,7 @@ def rules(settings: Settings) -> Iterator[tuple[list[str], str]]:
     hostnames = [dns_name(each) for host in settings.virtual_hosts for each in host.hostnames]
     if len(set(hostnames)) < len(hostnames):
         yield ["virtual_hosts"], "one hostname means two virtual hosts"
+    yield from audit_rules(settings.audit, settings.data_directory / LOG)
     yield from remote_rules(settings)
 
 

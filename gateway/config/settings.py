@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr
 
 from gateway.bridge.limits import NO_QUOTA, BridgeLimits
+from gateway.config.audit import AuditSettings
 from gateway.config.section import Count, Section
 from gateway.config.units import Address, address, duration, size
 from gateway.config.upstreams import NodeSection, UpstreamSection
@@ -67,7 +68,9 @@ class LimitSettings(Section):
     """Connections at a time, all clients together; fewer where the process may not have so many
     files open (ulimit -n), of which some are kept for the store, the log and the admin port."""
     connections_per_address: Count = 1_000
-    """Connections at a time from one IP address (of IPv6: one prefix of 64 bits)."""
+    """Connections at a time from one IP address (of IPv6: one prefix of 64 bits). One that is cut
+    off gives its place back at once; with those whose end waits for its turn there may be twice as
+    many."""
     logins_per_address: Count = 64
     """Those of them that have not opened yet and are heard; others wait for their turn."""
     max_frame_size: Annotated[int, *size(4096, 65535)] = 65535
@@ -242,23 +245,6 @@ class QueueSettings(Section):
             transaction_octets_max=self.transaction_size,
             turn_deliveries=self.turn_deliveries,
         )
-
-
-class AuditSettings(Section):
-    """The audit log, in the data directory's `audit`."""
-
-    segment_size: Annotated[int, *size("64KiB", "4GiB")] = 64 * 1024 * 1024
-    """A segment is closed when it has reached this size ..."""
-    segment_age: Annotated[int, *duration("1s", "7d")] = 3_600_000
-    """... or this age."""
-    checkpoint_interval: Annotated[int, *duration("1s", "24h")] = 60_000
-    """Between two checkpoints: depths and checksums of every queue."""
-    seal_interval: Annotated[int, *duration("1s", "30s")] = 10_000
-    """Between two seals, which say what the log is up to there: what is behind the last one when
-    the gateway is killed stays unsealed."""
-    signing_key_file: pathlib.Path | None = None
-    """A private key (Ed25519, PEM) that seals are signed by, best not on the volume that the log is
-    on. Without it they are not signed. Another key counts from the next reload on."""
 
 
 class TranslationSettings(Section):

@@ -41,7 +41,11 @@ PIECE_OCTETS: Final = 1024 * 1024
 
 @final
 class Backup:
-    """Copies of one data directory, one at a time."""
+    """Copies of one data directory, one at a time.
+
+    Attributes:
+        removing: segments of the log are being removed: no backup is begun meanwhile.
+    """
 
     log = Logger()
 
@@ -58,6 +62,12 @@ class Backup:
         self._directory = directory
         self._call_in_reactor = call_in_reactor
         self._making: Making | None = None
+        self.removing = False
+
+    @property
+    def making(self) -> bool:
+        """Whether one is being made."""
+        return self._making is not None and not self._making.given_up
 
     def make(self, target: pathlib.Path) -> Deferred[str]:
         """Copy everything into `target`, which must not be there; what was done, in words.
@@ -69,6 +79,8 @@ class Backup:
             silent = " was given up, and its disk still does not answer"
             which = silent if self._making.given_up else " is being made"
             raise GatewayError(f"another backup{which}")
+        if self.removing:
+            raise GatewayError("segments of the audit log are being removed: ask again")
         check_place(target)
         stuck = self._stuck()
         if stuck is not None:

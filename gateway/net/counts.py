@@ -59,6 +59,7 @@ class NetCounts:
         octets_received, octets_sent: on all AMQP connections, inside TLS.
         turns: ends of turns.
         waiting: connections that wait until others of their address have opened.
+        ending: those whose transports are gone, and whose end has not had its turn.
         defects: exceptions where none may come from: those in the log (`service.defects`), and
             those that are repeated too often to be told of.
         changes: of the settings while we run, done and refused; `paused_rules`: how many are.
@@ -70,6 +71,7 @@ class NetCounts:
         "accepted",
         "changes",
         "defects",
+        "ending",
         "handshake_failures",
         "lag_s",
         "lost",
@@ -93,6 +95,7 @@ class NetCounts:
         self.paused_rules = 0
         self.turns = 0
         self.waiting = 0
+        self.ending = 0
         self.defects = 0
         self.lag_s = Histogram(LAG_BOUNDS_S)
         self.stalls = dict.fromkeys(PIECES, 0)

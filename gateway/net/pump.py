@@ -188,7 +188,7 @@ class Pump(TwistedProtocol):
         if self._layer is not None:
             self._layer.unregisterProducer()  # without TLS the transport does so of itself
             self._layer = None
-        if self.entered and not its_turn and self._has_had_enough():
+        if not its_turn and self._has_had_enough():
             self.around.turns.touch(self.face)
         else:
             self._end()

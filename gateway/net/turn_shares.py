@@ -9,7 +9,9 @@ they are many: each has an equal part of it, as many as had to wait in the turn 
 is used up all of them wait. Who asks for less than a connection's share is not held up by them,
 but where very many begin at once: of a turn of `EVERYBODY` the rest is for the next, whoever it is
 of. Users are told apart by name, clients without a login by their addresses. Who has not logged in
-yet has another share with its address (`net.listening.admission`), and all of those have much less.
+yet has another share with its address (`net.listening.admission`), and all of those have much less;
+what it has used is gone from that of the clients without a login of its address, which come and go
+as they like: an address has one share of a turn and not two.
 
 A step of a TLS handshake may alone be more than such a share, and cannot be done by halves. What an
 address has had too much it owes to the next turns, so that over time it has no more than its share.
@@ -24,14 +26,16 @@ from gateway.wire.work import EVERYBODY, SHARE, USER
 
 @final
 class TurnShare:
-    """That of one user."""
+    """That of one user, which what `beside` has done in the same turn is taken from."""
 
-    __slots__ = ("_all", "_cut", "_greedy", "_turn", "_used")
+    __slots__ = ("_all", "_beside", "_cut", "_greedy", "_owed", "_turn", "_used")
 
-    def __init__(self, shares: TurnShares) -> None:
+    def __init__(self, shares: TurnShares, beside: TurnShare | None = None) -> None:
         self._all = shares
+        self._beside = beside
         self._turn = 0
         self._used = 0
+        self._owed = 0  # of that: from turns before
         self._cut = -1  # the last turn of which it had had enough
         self._greedy = -1  # that, or the last in which it used a connection's share
 
@@ -55,7 +59,8 @@ class TurnShare:
         if self._turn != turn:
             self._begin(turn)
         everybody = shares.everybody if not self.greedy(turn) else shares.one
-        if self._used < shares.part and shares.used < everybody:
+        beside = 0 if self._beside is None else self._beside.done(turn)
+        if self._used + beside < shares.part and shares.used < everybody:
             return False
         if self._cut != turn:
             self._cut = self._greedy = turn
@@ -66,8 +71,12 @@ class TurnShare:
         """Nothing is used of the turn of that number, but for what is owed to it."""
         shares = self._all
         owed = self._used - shares.one * (turn - self._turn) if shares.owes else 0
-        self._used = max(0, owed)
+        self._used = self._owed = max(0, owed)
         self._turn = turn
+
+    def done(self, turn: int) -> int:
+        """How much it has done in that turn."""
+        return self._used - self._owed if self._turn == turn else 0
 
     def greedy(self, turn: int) -> bool:
         """Whether it asks for much, in this turn or in the one before."""

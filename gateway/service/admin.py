@@ -50,6 +50,7 @@ def measured(service: Service) -> Sources:
         census=Census(service.bridge),
         head=lambda: service.segments.head,
         head_failures=lambda: service.segments.head_failures,
+        kept=service.letting_go,
         certificate_expires_s=lambda: service.certificate_expires_s,
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from twisted.internet.interfaces import IOpenSSLContextFactory
 
-from gateway.audit.signing import Signer
+from gateway.audit.signing import Signer, TrustedKeys
 from gateway.config import Settings
 from gateway.config.access import access_notes, load_rules
 from gateway.errors import ConfigurationError
@@ -33,7 +33,7 @@ def check(settings: Settings) -> list[str]:
     """
     problems: list[tuple[str, str]] = []
     told: list[str] = []
-    for look in (_tls_notes, _rule_notes, _user_notes, _signing_notes):
+    for look in (_tls_notes, _rule_notes, _user_notes, _signing_notes, _book_notes):
         try:
             told += look(settings)
         except ConfigurationError as error:  # the others are looked at all the same
@@ -110,6 +110,44 @@ def misplaced_key(settings: Settings) -> list[str]:
         f"audit.signing_key_file: {path} is in the data directory: whoever can write the audit log"
         " can sign it"
     ]
+
+
+def _book_notes(settings: Settings) -> list[str]:
+    load_book_keys(settings)
+    return doubtful_keeping(settings)
+
+
+def load_book_keys(settings: Settings) -> TrustedKeys | None:
+    """Whose signatures of closed books count; `None`: they need none."""
+    path = settings.audit.book_keys_file
+    if path is None:
+        return None
+    try:
+        return TrustedKeys([read_regular(path, CERTIFICATES_MAX)])
+    except OSError as error:
+        problem = f"cannot read {path}: {error.strerror}"
+    except ValueError as error:
+        problem = f"{path}: {error}"
+    raise ConfigurationError([("audit.book_keys_file", problem)])
+
+
+def doubtful_keeping(settings: Settings) -> list[str]:
+    """Lines on how segments of the audit log are let go, where that may not be what is meant."""
+    audit = settings.audit
+    told: list[str] = []
+    if audit.lets_go and not audit.keep_unclosed and not audit.archives:
+        told.append(
+            "audit.keep_unclosed: segments are deleted that nobody has reconciled, and no archive"
+            " keeps them"
+        )
+    if audit.lets_go and audit.keep_unclosed and audit.book_keys_file is None:
+        told.append(
+            f"audit.book_keys_file: whoever can write to {audit.books} can have segments let go"
+        )
+    directory = audit.archive_directory
+    if directory is not None and not directory.is_dir():
+        told.append(f"audit.archive_directory: there is no directory {directory}")
+    return told
 
 
 def nobodys_names(settings: Settings) -> frozenset[str]:

@@ -1,7 +1,8 @@
 """The audit log's segments in the data directory, written from the store's thread.
 
 What the store remembers of the log is compared with what is there first. Each seal of it is
-published in the file `audit-head`.
+published in the file `audit-head`. Where the log is to begin later, since segments are let go, the
+store remembers that once the record that says so is sealed; before that none is removed.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class LateSegments:
         accepted: what was the matter with the store that was accepted, or "".
         head: the last seal of this life, once it may be known; `None`: there is none yet. Other
             threads may read it.
+        first, last: the ends that the store surely remembers; nothing in front of the first is
+            wanted. Other threads may read them.
         head_failures: how often it could not be written to its file; `head_problem` says why it
             is not there now, or "".
     """
@@ -82,7 +85,11 @@ class LateSegments:
         self.head_problem = ""
         self._accept_new_store = accept_new_store
         self._writer: SegmentWriter | None = None
+        self.first: LogEnd | None = None
+        self.last: LogEnd | None = None
         self._first: LogEnd | None = None
+        self._told = NOTHING_KNOWN
+        self._letting_go: tuple[LogEnd, int] | None = None
         self._remembered = NOTHING_KNOWN
         self._surely_on_disk: LogEnd | None = None
         self._given = 0
@@ -98,8 +105,9 @@ class LateSegments:
         if store and has_messages(directory):
             self._accept(store, _unknown_store(directory, store))
         self._remembered = known.ends
+        self.first = known.ends.first
         self.differences = differences(directory, known.ends)
-        found = holes(directory)
+        found = holes(directory, self._since)
         self._missing = frozenset(found)
         if known.ends.last is not None:
             self._look_at_end(known.ends.last, known)
@@ -112,6 +120,23 @@ class LateSegments:
         if not self.differences:
             self._surely_on_disk = known.surely_on_disk()
         return last_incarnation(directory)
+
+    @property
+    def _since(self) -> int:
+        """The number of the log's first segment, as the store knows it; 0: it does not."""
+        return 0 if self._remembered.first is None else self._remembered.first.segment
+
+    @property
+    def log_id(self) -> str:
+        """The log's id."""
+        return self.writer().log
+
+    def let_go(self, first: LogEnd, told_by: int) -> None:
+        """From another thread: the log is to begin there, once the record that says so is sealed.
+
+        It does when `self.first` is that.
+        """
+        self._letting_go = (first, told_by)
 
     def _look_at_end(self, last: LogEnd, known: Known) -> None:
         """What is given, and called, anew lies behind what may have been there."""
@@ -156,11 +181,19 @@ class LateSegments:
             return self._remembered
         if self._first is None and synced.sequence:
             with _as_store_errors(self._directory, "cannot read the audit log"):
-                self._first = beginning(self._directory)
+                self._first = beginning(self._directory, self._since)
+        self._begin_later()
         last = synced if synced.segment else None
-        return LogEnds(
+        self._told = LogEnds(
             self._first, last, self._missing, self.writer().incarnation, self.writer().log
         )
+        return self._told
+
+    def _begin_later(self) -> None:
+        letting = self._letting_go
+        head = None if self._sealer is None else self._sealer.head
+        if letting is not None and head is not None and head.sequence >= letting[1]:
+            self._first = letting[0]
 
     def writer(self) -> SegmentWriter:
         """The writer, opened."""
@@ -221,6 +254,7 @@ class LateSegments:
 
     def publish(self) -> None:
         """See `LogKeeper`. Where its file cannot be written, the head is told all the same."""
+        self.first, self.last = self._told[:2]
         head = None if self._sealer is None else self._sealer.head
         if head is not None and head != self.head:
             self.head = head

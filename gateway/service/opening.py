@@ -13,21 +13,17 @@ from gateway.audit.last_nodes import last_nodes
 from gateway.audit.reader import other_files
 from gateway.audit.records.log import AuditLog
 from gateway.bridge.bridge import Bridge
-from gateway.bridge.durable.homes import SentAway, queue_rows, sent_away
-from gateway.bridge.durable.topology_rows import QueueRow, RowKind, numbers_of
+from gateway.bridge.durable.topology_rows import numbers_of
 from gateway.bridge.node_names import plain_host
-from gateway.bridge.queues.queue import Queue
-from gateway.bridge.remote.nodes import TOWARDS
 from gateway.bridge.unwritten import MUCH
 from gateway.config import Settings
-from gateway.config.placement import rules_of
-from gateway.errors import UnknownStoreError
 from gateway.net.data_directory import AUDIT_FOLDER
 from gateway.net.upstreams.last_life import LastLife
-from gateway.net.upstreams.upstreams import Upstreams, profiles_of
+from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.late_segments import LateSegments
+from gateway.service.moved import tell_of_moved
 from gateway.store.damage import in_short
-from gateway.store.interface import Entry, Judge, Recovered, TopologyRow
+from gateway.store.interface import Recovered
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.view import READER
 
@@ -36,17 +32,6 @@ log: Final = Logger(namespace="gateway.service.Service")
 # Of the reserve: it is written twice, and consumers need room, too.
 LATE_SHARE: Final = 8
 UNWRITTEN_SHARE: Final = 16
-SENT_AWAY: Final = (
-    "queue {name!r} of virtual host {host!r} lives at upstream {upstream}, and holds {count}"
-    " messages that were stored here: they are sent there. If they are meant for clients of this"
-    " gateway, put the old configuration back, and let them be consumed first"
-)
-STAYS_HERE: Final = (
-    "queue {name!r} of virtual host {host!r} is no queue of upstream {upstream} any more, and holds"
-    " {count} messages that were to be sent there: they stay here, for clients of this gateway. If"
-    " they are meant for the upstream, put the old configuration back, and start with"
-    " --accept-moved-queues"
-)
 
 
 def empty_bridge(
@@ -180,7 +165,7 @@ def recover(
     bridge.recover(recovered)
     for line in bridge.problems:
         log.error("recovery: {line}", line=line)
-    _tell_of_moved(bridge, recovered.topology)
+    tell_of_moved(bridge, recovered.topology)
     if damaged:
         log.error("audit log: {line}", line=damaged)
     for other in other_files(settings.data_directory / AUDIT_FOLDER):
@@ -188,61 +173,6 @@ def recover(
     if settings.upstreams and not recovered.clean:
         recent = max(each.link_credit for each in settings.upstreams.values())
         upstreams.remember(LastLife(2 * recent).read(settings.data_directory / AUDIT_FOLDER))
-
-
-def refuse_moved(settings: Settings, *, accept_moved: bool) -> Judge:
-    """What refuses a store whose messages would go elsewhere, as a reload does: StartupError."""
-    rules = rules_of(settings.nodes, profiles_of(settings))
-    hosts = {host.name for host in settings.virtual_hosts}
-
-    def upstream_of(host: str, name: str) -> str:
-        rule = rules.queue(host, name) if host in hosts else None
-        return "" if rule is None or rule.upstream is None else rule.upstream
-
-    def judge(topology: list[TopologyRow], entries: list[Entry]) -> None:
-        moved = sent_away(topology, entries, upstream_of)
-        if moved and not accept_moved:
-            raise UnknownStoreError(_refusal(moved))
-
-    return judge
-
-
-def _refusal(moved: list[SentAway]) -> str:
-    return (
-        f"{len(moved)} queues have become an upstream's while they hold messages:"
-        f" {in_short([f'queue {each}' for each in moved])}. These messages were stored for clients"
-        " of this gateway. Put the old configuration back, and let them be consumed first; if it is"
-        " meant that they are sent to the upstream: amqp-gateway serve --accept-moved-queues"
-    )
-
-
-def _tell_of_moved(bridge: Bridge, rows: list[TopologyRow]) -> None:
-    """Of messages that live elsewhere now, or may do: rows of before do not say."""
-    for row in queue_rows(rows):
-        queue = _holding(bridge, row)
-        if queue is None:
-            continue
-        placement = queue.placement
-        if placement is None and row.upstream:
-            _warn(STAYS_HERE, row, queue.depth, row.upstream)
-        elif placement is not None and (
-            row.upstream == "" or (row.upstream is None and queue.transit)
-        ):
-            _warn(SENT_AWAY, row, queue.depth, placement.remote.name)
-    for row in queue_rows(rows, RowKind.TRANSIT):  # its exchange lives there no more
-        queue = _holding(bridge, row)
-        if queue is not None:
-            _warn(STAYS_HERE, row, queue.depth, row.name.rpartition(TOWARDS)[2])
-
-
-def _holding(bridge: Bridge, row: QueueRow) -> Queue | None:
-    host = bridge.hosts.get(row.host)
-    queue = None if host is None else host.topology.queues.get(row.name)
-    return queue if queue is not None and queue.depth else None
-
-
-def _warn(text: str, row: QueueRow, count: int, upstream: str) -> None:
-    log.warn(text, name=row.name, host=row.host, upstream=upstream, count=count)
 
 
 def _nameless(recovered: Recovered, log_directory: Path) -> dict[int, str]:

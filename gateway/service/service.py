@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 from twisted.web.server import Site
 
 from gateway import __version__
+from gateway.audit.retention import Retention
 from gateway.config import Address, Settings
 from gateway.config.access import LoadedRules, load_rules
 from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
@@ -61,13 +62,16 @@ from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of, tls_of
 from gateway.service.changes import Changes, digest
 from gateway.service.drift import DriftLines
+from gateway.service.expiry import ExpiryLines
 from gateway.service.exposed import exposed
 from gateway.service.faces import face_settings
 from gateway.service.files import (
     admin_tls,
     certificate_expires_s,
     client_tls,
+    doubtful_keeping,
     kept,
+    load_book_keys,
     load_passwords,
     load_signer,
     misplaced_key,
@@ -80,7 +84,10 @@ from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
 from gateway.service.giving_back import GivingBack, c_library, trim_of
 from gateway.service.heads import HeadLines
 from gateway.service.late_segments import LateSegments
-from gateway.service.opening import empty_bridge, recover, refuse_moved, tell_of_log
+from gateway.service.letting_go import LOOK_S as LETTING_GO_LOOK_S
+from gateway.service.letting_go import LettingGo
+from gateway.service.moved import refuse_moved
+from gateway.service.opening import empty_bridge, recover, tell_of_log
 from gateway.service.rules import RulesInForce
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
@@ -144,6 +151,8 @@ class Service:
             now_ms=self.clock.now_ms,
             sign=load_signer(settings),
         )
+        retention = Retention(settings.data_directory / AUDIT_FOLDER)
+        retention.read_books(settings.audit.books, load_book_keys(settings))
         self.store = self._store(segments, accept_damaged_store, accept_moved_queues)
         self.recovered = open_store(self.store, settings.data_directory)
         try:
@@ -195,6 +204,17 @@ class Service:
             settings.data_directory,
             reactor.callFromThread,
             lambda: self.bridge.store_error if self.bridge.stuck() else None,
+        )
+        self.archive_threads = LoosePool(reactor, 1, "archive")
+        self.letting_go = LettingGo(
+            retention,
+            self.bridge,
+            segments,
+            self.backup,
+            settings=lambda: self.settings.audit,
+            in_thread=self.archive_threads.ask,
+            now_ms=self.clock.now_ms,
+            schedule=self.turns.schedule,
         )
         self._heads = HeadLines(
             lambda: segments.head, self.clock.now_ms, lambda: segments.head_problem
@@ -295,8 +315,8 @@ class Service:
         expires_s = certificate_expires_s(settings)
         passwords = load_passwords(settings)
         access = load_rules(settings)
-        signer = load_signer(settings)
-        warnings = exposed(settings) + useless_certificates(settings) + misplaced_key(settings)
+        signer, book_keys = load_signer(settings), load_book_keys(settings)
+        warnings = _doubtful(settings)
         self.reactor.callFromThread(self.files.keep, read_all(kept(settings)))
 
         def count(by: Operator) -> None:
@@ -306,6 +326,7 @@ class Service:
             self._admin_context = admin_context
             self.certificate_expires_s = expires_s
             self.segments.sign_by(signer)
+            self.letting_go.retention.read_books(settings.audit.books, book_keys)
             self.authentication.passwords = passwords
             self.authentication.certificates = takes_certificates(settings)
             self.authentication.anonymous_allowed = settings.anonymous_allowed
@@ -322,8 +343,7 @@ class Service:
 
     def say_of_files(self) -> None:
         """Warn of those that others use who are not meant to, and of what is of no use."""
-        settings = self.settings
-        self._warn(exposed(settings) + useless_certificates(settings) + misplaced_key(settings))
+        self._warn(_doubtful(self.settings))
 
     def _warn(self, lines: list[str]) -> None:
         for line in lines:
@@ -369,6 +389,7 @@ class Service:
             raise
         self.threads.start()
         self.file_threads.start()
+        self.archive_threads.start()
         self.upstreams.dial(
             self.reactor, self.clock.now_ms, self.turns, self.counts, self.door.next_id
         )
@@ -386,7 +407,9 @@ class Service:
         every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         every(LAG_INTERVAL_S, self._heads.look)
+        every(LETTING_GO_LOOK_S, self.letting_go.look)
         every(LAG_INTERVAL_S, DriftLines(self.clock.drift_ms).look)
+        every(LAG_INTERVAL_S, ExpiryLines(lambda: self.certificate_expires_s, self.clock).look)
         every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
         every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
@@ -499,6 +522,7 @@ class Service:
         """No connection is left: the last turn, the final records, the store, and out."""
         started = self._duties.running
         self._duties.stop()
+        self.letting_go.stop()
         self.bridge.finish(self.clock.now_ms())
         self.turns.end_now()
         self.turns.stop()
@@ -521,4 +545,11 @@ class Service:
             )
         self.threads.stop()
         self.file_threads.stop()
+        self.archive_threads.stop()
         self.on_stopped()
+
+
+def _doubtful(settings: Settings) -> list[str]:
+    """A line for each file that others use who are not meant to, or that is of no use."""
+    files = exposed(settings) + useless_certificates(settings) + misplaced_key(settings)
+    return files + doubtful_keeping(settings)

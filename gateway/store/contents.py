@@ -1,4 +1,5 @@
-"""What a store holds, as any connection to it reads: what it knows of the audit log, and damage.
+"""What a store holds, as any connection to it reads: what it knows of the audit log, what
+is in it, and damage.
 
 A store may be of an older gateway, which had fewer tables, or of none. Nothing is written here.
 """
@@ -7,14 +8,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 from zlib import crc32
 
 from gateway.audit.ahead import KNOWS_NOTHING, Known, last_sequence_in
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.errors import DecodeError
-from gateway.store.damage import row_line, topology_line
-from gateway.store.log_rows import check, unpack_row
+from gateway.store.damage import TopologyKey, row_line, topology_line
+from gateway.store.interface import TopologyRow
+from gateway.store.log_rows import check, unpack_row, walk
+from gateway.store.recovery import Held
 
 FORMAT: Final = 1
 FIRST: Final = "first"
@@ -84,6 +88,33 @@ def _last_sequence(database: sqlite3.Connection) -> int | None:
         if audit:
             return last_sequence_in(audit)
     return 0
+
+
+def topology_in(
+    database: sqlite3.Connection,
+) -> tuple[list[TopologyRow], dict[TopologyKey, str]]:
+    """The topology, by kind and key, and one line for each row that is not as written."""
+    found: list[TopologyRow] = []
+    damage: dict[TopologyKey, str] = {}
+    for kind, key, value, checksum in database.execute(
+        "SELECT kind, key, value, checksum FROM topology ORDER BY kind, key"
+    ):
+        if is_as_written(kind, key, value, checksum):
+            found.append(TopologyRow(kind, key, value))
+        else:
+            damage[(kind, key)] = topology_line((kind, key))
+    return found, damage
+
+
+def held_in(database: sqlite3.Connection) -> dict[int, int]:
+    """How many messages queues hold, by their numbers; rows that cannot be read do not count."""
+    held = Held()
+    for (body,) in database.execute("SELECT body FROM log ORDER BY number"):
+        with suppress(DecodeError):
+            writes = unpack_row(body if isinstance(body, bytes) else b"")[0]
+            check(writes)
+            walk(writes, held)
+    return {number: len(positions) for number, positions in held.positions.items()}
 
 
 def damage_in(database: sqlite3.Connection) -> Iterator[str]:

@@ -42,10 +42,10 @@ from gateway.store.contents import (
     LAST,
     checksum_of,
     has_table,
-    is_as_written,
     known_in,
     rows_in,
     shrunk_in,
+    topology_in,
 )
 from gateway.store.damage import Damage, TopologyKey, row_line, topology_line
 from gateway.store.failures import as_store_errors, reading, refuse_other_files
@@ -200,17 +200,8 @@ class Database:
 
     def topology(self) -> tuple[list[TopologyRow], dict[TopologyKey, str]]:
         """The topology, by kind and key, and one line for each row that is not as written."""
-        found: list[TopologyRow] = []
-        damage: dict[TopologyKey, str] = {}
         with reading():
-            for kind, key, value, checksum in self._db.execute(
-                "SELECT kind, key, value, checksum FROM topology ORDER BY kind, key"
-            ):
-                if is_as_written(kind, key, value, checksum):
-                    found.append(TopologyRow(kind, key, value))
-                else:
-                    damage[(kind, key)] = topology_line((kind, key))
-        return found, damage
+            return topology_in(self._db)
 
     def set_aside(self) -> tuple[list[str], list[str]]:
         """A line for each row that was set aside, and those of the last life, if it was cut off."""

@@ -1,5 +1,5 @@
-"""A look at a store from outside, by who is not its gateway: what it knows of the audit log, and
-whether all of it is as it was written.
+"""A look at a store from outside, by who is not its gateway: what it knows of the audit log, what
+its queues hold, and whether all of it is as it was written.
 
 Nothing is touched, so that a directory may be read-only. SQLite reads what a killed process left in
 the WAL only if it may lock the file or make one beside it; both is spared here: the store's own
@@ -12,15 +12,17 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from gateway.audit.ahead import Known
 from gateway.errors import StoreError
 from gateway.files.own import open_own
-from gateway.store.contents import damage_in, known_in
+from gateway.store.contents import damage_in, held_in, known_in, topology_in
 from gateway.store.failures import is_broken, reading, refuse_other_files
+from gateway.store.interface import TopologyRow
 from gateway.store.lock import LOCK_NAME
 from gateway.store.sqlite import FILE_NAME
 
@@ -52,13 +54,38 @@ def damage(directory: Path) -> list[str]:
             return [f"it is broken: {error}"]
 
 
+class Contents(NamedTuple):
+    """What a start would find: the topology, and how many messages queues hold, by number."""
+
+    topology: list[TopologyRow]
+    held: dict[int, int]
+
+
+def contents(directory: Path) -> Contents:
+    """What is in it, but for what is damaged, of which a start tells first.
+
+    Reading may take as long as a start's own does. A gateway that starts meanwhile is not kept from
+    it; what was read may then be of two lives, and is not told.
+
+    Raises:
+        StoreError: as `known`.
+    """
+    with _kept(directory):
+        pass
+    with _opened(directory, keep=False) as database:
+        found = Contents(topology_in(database)[0], held_in(database))
+    with _kept(directory):
+        return found
+
+
 @contextmanager
-def _opened(directory: Path) -> Iterator[sqlite3.Connection]:
+def _opened(directory: Path, *, keep: bool = True) -> Iterator[sqlite3.Connection]:
     path = directory / FILE_NAME
     if not path.exists():
         raise StoreError(f"there is no {path}")
     refuse_other_files(path)
-    with _kept(directory), reading(f"cannot read {path}"):
+    kept = _kept(directory) if keep else nullcontext()
+    with kept, reading(f"cannot read {path}"):
         wal = path.with_name(FILE_NAME + "-wal")
         left = wal.exists() and wal.stat().st_size > 0
         how = "vfs=unix-none" if left else "immutable=1"

@@ -55,9 +55,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and .Values.admin.existingSecret .Values.admin.metricsKey }}
 {{- $_ := set $fixed "metrics_token_file" (printf "/etc/amqp-gateway/admin/%s" .Values.admin.metricsKey) }}
 {{- end }}
+{{- $audit := dict }}
 {{- if .Values.audit.signingKey.existingSecret }}
-{{- $file := printf "/etc/amqp-gateway/signing/%s" .Values.audit.signingKey.key }}
-{{- $_ := set $fixed "audit" (dict "signing_key_file" $file) }}
+{{- $_ := set $audit "signing_key_file" (printf "/etc/amqp-gateway/signing/%s" .Values.audit.signingKey.key) }}
+{{- end }}
+{{- if .Values.audit.books.enabled }}
+{{- $_ := set $audit "books" "/var/lib/amqp-gateway/books" }}
+{{- if .Values.audit.books.existingConfigMap }}
+{{- $_ := set $audit "book_keys_file" (printf "/etc/amqp-gateway/books/%s" .Values.audit.books.key) }}
+{{- end }}
+{{- end }}
+{{- if $audit }}
+{{- $_ := set $fixed "audit" $audit }}
 {{- end }}
 {{- if .Values.tls.existingSecret }}
 {{- $_ := set $fixed.listen "amqps" "0.0.0.0:5671" }}

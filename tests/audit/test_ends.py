@@ -244,3 +244,23 @@ def test_of_a_newest_segment_that_is_no_file_nobody_waits(log: Path, kind: str):
             look(log)
         assert raised.value.filename == str(path)
     assert not (log / "elsewhere").exists()
+
+
+def test_a_log_begins_where_it_is_said_to_whatever_was_left_of_what_went(log: Path):
+    first = beginning(log, 3)
+    assert first is not None
+    assert first.segment == 3
+    ends = ends_of(log)._replace(first=first)
+    assert problems(log, ends) == []
+    segment_paths(log)[1].unlink()  # the system has kept one of two that were removed
+    assert problems(log, ends) == []
+    assert list(holes(log, 3)) == []
+    assert list(holes(log)) == [(2, 2)]
+    segment_paths(log)[0].unlink()
+    assert problems(log, ends) == []
+
+
+def test_what_is_missing_behind_that_is_seen_also_where_some_of_what_went_is_left(log: Path):
+    ends = ends_of(log)._replace(first=beginning(log, 3))
+    segment_paths(log)[2].unlink()
+    assert problems(log, ends) == ["the log begins here; segments from number 3 on are missing"]

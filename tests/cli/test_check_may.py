@@ -99,6 +99,14 @@ def asked(files: pathlib.Path, key: str, *question: str) -> tuple[int, str]:
         ("ivan bind e/q/a.b --type topic", (0, "allowed by line 18: ")),
         ("ivan bind e/q/a.b --type fanout", (1, "denied by ")),
         ("ivan bind e/q/x", (1, "denied by ")),
+        ("erin create gateway.rejected --temporary", (1, "denied by being the gateway's: ")),
+        ("erin create gateway.rejected --exclusive", (1, "denied by being the gateway's: ")),
+        ("erin create gateway.rejected --not-durable", (1, "denied by being the gateway's: ")),
+        ("erin create gateway.rejected --exchange", (0, "allowed by line 16: ")),
+        (
+            "erin create gateway.rejected --durable --not-exclusive --not-temporary",
+            (0, "allowed by line 16: "),
+        ),
         ("carol create q --exclusive --not-durable --not-temporary", (2, "Usage: ")),
     ],
 )

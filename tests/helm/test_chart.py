@@ -19,6 +19,7 @@ EVERYTHING = {
     "admin": {"existingSecret": "my-admin"},
     "audit": {
         "signingKey": {"existingSecret": "my-key"},
+        "books": {"enabled": True, "existingConfigMap": "my-keys"},
         "trustedKeys": {"existingConfigMap": "my-keys"},
     },
     "serviceMonitor": {"enabled": True},
@@ -120,6 +121,20 @@ def test_an_admin_secret_lets_ctl_in(render: Render) -> None:
     )["volumeMounts"]
     volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
     assert {"name": "admin", "secret": {"secretName": "my-admin", "defaultMode": 0o440}} in volumes
+
+
+def test_closed_books_are_in_the_volume_and_their_keys_in_a_config_map(render: Render) -> None:
+    books = {"enabled": True, "existingConfigMap": "my-keys", "key": "books.pem"}
+    objects = render(audit={"books": books}, config={"audit": {"keep_age": "30d"}})
+    assert configuration(objects)["audit"] == {
+        "keep_age": "30d",
+        "books": "/var/lib/amqp-gateway/books",
+        "book_keys_file": "/etc/amqp-gateway/books/books.pem",
+    }
+    mount = {"name": "books", "mountPath": "/etc/amqp-gateway/books", "readOnly": True}
+    assert mount in container(objects)["volumeMounts"]
+    volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "books", "configMap": {"name": "my-keys"}} in volumes
 
 
 def test_a_signing_secret_has_the_audit_log_signed_and_trusted_keys_are_reconciled_with(

@@ -8,6 +8,7 @@ from gateway.net.pump import Pump
 from gateway.net.turn_shares import TurnShare, TurnShares
 from gateway.wire.work import (
     ALL_STRANGERS,
+    BEGUN,
     ENDED,
     EVERYBODY,
     OCTETS_READ,
@@ -129,6 +130,44 @@ def test_what_comes_with_an_opening_is_of_its_address_too() -> None:
     assert heard == faces[:2]
     net.turn()
     assert heard == faces
+
+
+def test_an_address_has_one_share_whether_its_clients_have_opened_or_not() -> None:
+    strangers = TurnShares(STRANGERS, ALL_STRANGERS, STRANGERS // 4, owes=True)
+    entering = TurnShare(strangers)
+    nameless = TurnShare(TurnShares(), entering)
+    entering.use(1, STRANGERS)
+    nameless.use(1, USER - STRANGERS - 1)
+    assert not nameless.used_up(1)
+    nameless.use(1, 1)
+    assert nameless.used_up(1)
+    assert not nameless.used_up(2)
+
+
+def test_what_those_owe_who_have_not_opened_is_not_taken_from_those_who_have() -> None:
+    strangers = TurnShares(STRANGERS, ALL_STRANGERS, STRANGERS // 4, owes=True)
+    entering = TurnShare(strangers)
+    nameless = TurnShare(TurnShares(), entering)
+    entering.use(1, 100 * USER)
+    assert nameless.used_up(1)
+    assert entering.used_up(2)
+    assert not nameless.used_up(2)
+
+
+def test_the_ends_of_those_who_have_not_opened_are_spread_over_turns_too() -> None:
+    many = 3 * STRANGERS // ENDED
+    net = Net(connections_max=many, connections_per_address_max=many, entering_per_address_max=many)
+    strangers = [net.connect() for _ in range(many)]
+    for _ in range(many * BEGUN // STRANGERS + 1):
+        net.turns.end_now()  # what is owed for their beginnings
+
+    def leave() -> None:
+        for pump, _ in strangers:
+            pump.connectionLost()
+
+    assert units_of(leave) <= STRANGERS
+    while net.counts.lost < many:
+        assert units_of(net.turns.end_now) <= STRANGERS
 
 
 def test_octets_are_work_whatever_they_are() -> None:

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from support.certificates import Authority
+from support.keys import Key
 
 from gateway.config import Settings, load
 from gateway.errors import ConfigurationError
@@ -15,6 +16,7 @@ from gateway.net.listening.users import make_user, write_users
 from gateway.service.files import (
     certificate_expires_s,
     check,
+    load_book_keys,
     load_passwords,
     nobodys_names,
 )
@@ -93,3 +95,41 @@ def test_a_certificate_that_has_expired_is_told_and_when_one_will(files: Files) 
     assert line.startswith("tls.certificate: 'gateway' has expired (")
     assert expires == [pytest.approx(86400, abs=60), pytest.approx(-86400, abs=60)]
     assert certificate_expires_s(files.settings()) == 0
+
+
+def test_whose_books_count_is_in_a_file_of_public_keys(files: Files) -> None:
+    files.write_users("alice")
+    key, path = Key(), files.directory / "keys.pem"
+    changes = ("audit.books=/books", f"audit.book_keys_file={path}")
+    with pytest.raises(ConfigurationError, match=r"audit\.book_keys_file: cannot read .*keys.pem"):
+        load_book_keys(files.settings(*changes))
+    path.write_bytes(key.private)
+    with pytest.raises(ConfigurationError, match="there is no public key in it"):
+        load_book_keys(files.settings(*changes))
+    path.write_bytes(key.public)
+    trusted = load_book_keys(files.settings(*changes))
+    assert trusted is not None
+    assert trusted.trusts(key.sign.key)
+    assert load_book_keys(files.settings()) is None
+
+
+def test_how_segments_go_is_told_where_it_may_not_be_meant(files: Files) -> None:
+    files.write_users("alice")
+    path = files.directory / "keys.pem"
+    path.write_bytes(Key().public)
+    books = ("audit.keep_age=1d", "audit.books=/books")
+
+    def told(*changes: str) -> list[str]:
+        return [line for line in check(files.settings(*changes)) if line.startswith("audit.")]
+
+    assert told(*books, f"audit.book_keys_file={path}") == []
+    assert told(*books) == [
+        "audit.book_keys_file: whoever can write to /books can have segments let go"
+    ]
+    assert told("audit.keep_age=1d", "audit.keep_unclosed=false") == [
+        "audit.keep_unclosed: segments are deleted that nobody has reconciled, and no archive keeps"
+        " them"
+    ]
+    assert told(
+        "audit.keep_age=1d", "audit.keep_unclosed=false", "audit.archive_directory=/nowhere/a"
+    ) == ["audit.archive_directory: there is no directory /nowhere/a"]

@@ -9,24 +9,28 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from support.stores import one_message
 
 from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.errors import StoreError
 from gateway.store.database import Database
 from gateway.store.lock import LOCK_NAME
-from gateway.store.outside import damage, known
+from gateway.store.log_rows import pack_row
+from gateway.store.outside import contents, damage, known
 from gateway.store.sqlite import FILE_NAME
 
 ENDS = LogEnds(LogEnd(1, 1, 10, "a"), LogEnd(9, 2, 20, "b"))
 
 
-def store(directory: Path, *, killed: bool) -> None:
-    """What a gateway leaves; a killed one, with all of it in the WAL."""
+def store(directory: Path, *, killed: bool, messages: int = 0) -> None:
+    """What a gateway leaves; a killed one, with all of it in the WAL; the first message is gone."""
     directory.mkdir()
     life = directory / "life"
     life.mkdir()
     database = Database(life / FILE_NAME)
     database.remember(ENDS)
+    for number in range(1, messages + 1):
+        database.commit(number, *row_of(number))
     if killed:
         for path in life.iterdir():
             shutil.copy(path, directory / path.name)
@@ -36,6 +40,14 @@ def store(directory: Path, *, killed: bool) -> None:
         shutil.copy(life / FILE_NAME, directory / FILE_NAME)
     shutil.rmtree(life)
     (directory / LOCK_NAME).touch()
+
+
+def row_of(number: int) -> tuple[bytes, dict[tuple[int, str], bytes | None]]:
+    """A row of the log with a message; the last of three takes the first away."""
+    writer = one_message(number)
+    if number == 3:
+        writer.dequeue(1, 1)
+    return pack_row(writer.take(), b""), {(1, "q"): b"row"}
 
 
 def content(directory: Path) -> dict[str, bytes]:
@@ -131,3 +143,24 @@ def test_nobody_waits_for_a_pipe_in_the_place_of_one_of_its_files(
     for look in (known, damage):
         with pytest.raises(StoreError, match=f"{data / name}: is no regular file"):
             look(data)
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_what_queues_hold_is_counted_and_nothing_touched(tmp_path: Path, killed: bool) -> None:
+    data = tmp_path / "data"
+    store(data, killed=killed, messages=3)
+    before = content(data)
+    found = contents(data)
+    assert found.held == {1: 2}
+    assert [(row.kind, row.key) for row in found.topology] == [(1, "q")]
+    assert content(data) == before
+
+
+def test_what_a_gateway_uses_is_not_read(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    store(data, killed=False)
+    lock = os.open(data / LOCK_NAME, os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with pytest.raises(StoreError, match="a gateway is using"):
+        contents(data)
+    os.close(lock)

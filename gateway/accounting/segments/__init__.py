@@ -2,5 +2,6 @@
 
 source, columns    segments as a Spark data source, each as columns
 chain              is the log whole
+let_go             what of it was let go on purpose
 sealed             what its seals are worth
 """

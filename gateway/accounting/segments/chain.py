@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -11,6 +13,7 @@ from gateway.accounting.steps.breaks import BreakClass, as_breaks
 from gateway.audit.schema import NO_LIFE, Kind
 
 DRIFT_LIMIT_MS: Final = 1_000
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def with_previous(segments: DataFrame) -> DataFrame:
@@ -93,8 +96,12 @@ def _numbers(expected: Column, found: Column) -> Column:
     )
 
 
-def gaps_between(paired: DataFrame) -> DataFrame:
-    """Segments missing, changed or out of place; `paired` by `with_previous`."""
+def gaps_between(paired: DataFrame, excused: Mapping[str, str] = NOTHING) -> DataFrame:
+    """Segments missing, changed or out of place; `paired` by `with_previous`.
+
+    `excused`: by segment, what is wrong in front of it for all that what is missing there was let
+    go; as a rule "".
+    """
     number = F.coalesce("before_number", F.lit(0)) + 1
     first = F.coalesce("before_last_sequence", F.lit(0)) + 1
     # What is missing with a damaged block, on either side, is told with that.
@@ -146,6 +153,10 @@ def gaps_between(paired: DataFrame) -> DataFrame:
         )
     )
     found = paired.withColumn("detail", detail).where("detail is not null")
+    for segment, flaw in excused.items():
+        here = F.col("segment") == segment
+        found = found.withColumn("detail", F.when(here, flaw).otherwise(F.col("detail")))
+    found = found.where("detail <> ''")
     placed = found.withColumn("block", F.lit(0)).withColumn("offset", F.lit(0))
     return as_breaks(placed.withColumn("sequence", first), BreakClass.LOG_GAP, F.col("detail"))
 

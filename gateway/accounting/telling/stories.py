@@ -15,11 +15,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.ledger import kind_is
 from gateway.audit.reader import shown
-from gateway.audit.schema import FIELD_NAMES, NAME_FIELDS, Kind
+from gateway.audit.schema import ALIASES, FIELD_NAMES, NAME_FIELDS, Kind
 from gateway.audit.story import Record, Story, command
 
 STORIES: Final = 100
 STEPS: Final = 40
+# In which a message's field means something else.
+_OTHERS: Final = tuple(kind for kind, names in ALIASES.items() if "message" in names)
 NAMED_MAX: Final = 20_000  # records of links and connections that steps are of
 
 Row = dict[str, Any]  # Any: a cell of a result
@@ -97,12 +99,6 @@ def _steps(records: DataFrame, breaks: list[Row]) -> dict[tuple[int, int], list[
         story = Story(messages={message})
         told[message, at] = [line.text for line in story.lines(_as_records(ordered))]
     return told
-
-
-_OTHERS: Final = (  # where a message's field means something else
-    *(Kind.INCARNATION_STARTED, Kind.INCARNATION_STOPPED, Kind.FEATURE_USED),
-    *(Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
-)
 
 
 def _of_whom(records: DataFrame, steps: list[Row], columns: list[str]) -> list[Row]:

@@ -21,6 +21,7 @@ _CLOCK: Final[octet] = int(Kind.CLOCK)
 _RULES_CHANGED: Final[octet] = int(Kind.RULES_CHANGED)
 _STORE_ACCEPTED: Final[octet] = int(Kind.STORE_ACCEPTED)
 _LOG_DIFFERS: Final[octet] = int(Kind.LOG_DIFFERS)
+_LET_GO: Final[octet] = int(Kind.LET_GO)
 _QUEUE_CHECKPOINT: Final[octet] = int(Kind.QUEUE_CHECKPOINT)
 _OUTLET_CHECKPOINT: Final[octet] = int(Kind.OUTLET_CHECKPOINT)
 _ROUTE_CHECKPOINT: Final[octet] = int(Kind.ROUTE_CHECKPOINT)
@@ -69,6 +70,36 @@ class IncarnationRecords(RecordPacker):
         Names of the segment and of the problem; `expected`: the sequence number that was not found.
         """
         self._record(_LOG_DIFFERS, now_ms, node=segment, peer=problem, position=expected)
+
+    def let_go(
+        self,
+        now_ms: int64,
+        *,
+        first_segment: int64,
+        last_segment: int64,
+        first_sequence: int64,
+        last_sequence: int64,
+        sha256: int32,
+        book: int32,
+        archive: int32,
+    ) -> None:
+        """Segments of this log are removed once this record is sealed, as the policy has it.
+
+        Names of the SHA-256 of the last of them in hex digits (0: that one was missing), and of
+        where they are kept (0: nowhere); `book`: the number of the closed book that covers the
+        last, 0: none does.
+        """
+        self._record(
+            _LET_GO,
+            now_ms,
+            message=first_segment,
+            position=last_segment,
+            link=first_sequence,
+            size=last_sequence,
+            node=sha256,
+            copies=book,
+            peer=archive,
+        )
 
     def rules_changed(
         self,

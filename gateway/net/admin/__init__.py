@@ -13,6 +13,7 @@ subscriptions   durable subscriptions, and whose they are
 measures   a reader for every row of `gateway.metrics`
 scrape     metrics as they are asked for
 census     what all queues hold, in sums
+keeping    what is kept of the audit log
 disk       how much of the data directory there is
 pieces     requests, and what answers are made of, a piece a pass of the event loop
 answers    long answers while they are read

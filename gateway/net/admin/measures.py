@@ -17,6 +17,7 @@ from gateway.message import Condition, Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
 from gateway.net.admin.census import Census, named_queues
 from gateway.net.admin.disk import Disk
+from gateway.net.admin.keeping import Kept, keeping
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.listening.authenticate import Authentication
@@ -87,6 +88,7 @@ class Sources:
     started_ms: int
     upstreams: Upstreams
     census: Census
+    kept: Kept
     head: Callable[[], Head | None] = lambda: None
     head_failures: Callable[[], int] = lambda: 0
     certificate_expires_s: Callable[[], float] = lambda: 0.0
@@ -107,6 +109,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         **_messages(sources.bridge, sources.census),
         **upstream_readers(sources.upstreams, sources.census, sources.clock),
         **_disk(sources),
+        **keeping(sources.kept),
     }
 
 
@@ -144,6 +147,7 @@ def _entrance(sources: Sources) -> dict[str, Reader]:
         "gateway_connections_accepted_total": lambda: _one(net.accepted),
         "gateway_connections_refused_total": lambda: _labelled(net.refused),
         "gateway_waiting_connections": lambda: _one(net.waiting),
+        "gateway_ending_connections": lambda: _one(net.ending),
         "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
         "gateway_authentications_total": lambda: _authentications(sources.authentication),
         "gateway_admin_connections": lambda: _one(sources.admin.open),

@@ -55,7 +55,7 @@ class Callers:
 
     def __init__(self, strangers: TurnShares, users: TurnShares) -> None:
         self.turn_share = TurnShare(strangers)
-        self.nameless_share = TurnShare(users)
+        self.nameless_share = TurnShare(users, self.turn_share)
         self.connections = 0
         self.ending = 0
         self.entering: set[int] = set()

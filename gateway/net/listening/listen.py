@@ -159,6 +159,7 @@ class Door:
         if number in self._vacated:
             return
         self._vacated.add(number)
+        self.counts.ending += 1
         if number not in self._passed_on:
             self._admission.vacate(pump.address, number)
         if self.on_vacated is not None:
@@ -169,6 +170,7 @@ class Door:
         number = pump.connection_id
         del self.pumps[number]
         self._vacated.remove(number)
+        self.counts.ending -= 1
         self.logins.pop(number, None)
         self.counts.lost += 1
         if number in self._passed_on:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, cast, final
 
+from twisted.internet import tcp
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IListeningPort, IReactorTCP
@@ -12,8 +14,26 @@ from twisted.internet.protocol import ServerFactory
 
 from gateway.config import Address
 from gateway.errors import StartupError
+from gateway.wire.work import BEGUN, STRANGERS
 
 BACKLOG: Final = 512
+AT_ONCE: Final = STRANGERS // BEGUN  # connections that a port accepts in one pass
+
+
+def accept_few(port: tcp.Port) -> None:
+    """From now on it accepts no more in one pass than an address may have done in a turn.
+
+    Whose share a connection takes is not known before it has been accepted, and Twisted accepts a
+    hundred, and 20 more in each pass than in the one before. Those beyond wait in the system's
+    backlog for the next pass.
+    """
+    accept: Callable[[], None] = port.doRead
+
+    def accept_at_most() -> None:
+        port.numberAccepts = min(port.numberAccepts, AT_ONCE)
+        accept()
+
+    port.doRead = accept_at_most  # type: ignore[method-assign]  # listenTCP takes no other class
 
 
 @final
@@ -40,6 +60,8 @@ class Ports:
         except CannotListenError as error:
             reason = getattr(error.socketError, "strerror", None) or error.socketError
             raise StartupError(f"cannot listen on {address}: {reason}") from None
+        if isinstance(port, tcp.Port):  # no port in memory
+            accept_few(port)
         self.open[name] = port
         host = port.getHost()
         assert isinstance(host, IPv4Address | IPv6Address)

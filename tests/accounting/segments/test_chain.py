@@ -281,3 +281,10 @@ def test_drift_is_told_by_its_worst_beyond_the_limit(frames):
     (row,) = chain.clock_drifting(records).collect()
     assert (row["class"], row["sequence"], row["count"]) == ("CLOCK_SKEW", 2, 2)
     assert row["detail"] == "the clock is -4000 ms away from the wall clock"
+
+
+def test_what_is_excused_is_no_gap_and_what_is_wrong_all_the_same_is_told(paired):
+    frame = paired(SECOND)
+    assert details(chain.gaps_between(frame, {"two": ""})) == []
+    assert len(details(chain.gaps_between(frame, {"three": ""}))) == 1
+    assert details(chain.gaps_between(frame, {"two": "another one"})) == [("two", "another one")]

@@ -163,6 +163,16 @@ def every_verb(log: AuditLog) -> None:
     log.rules_changed(1, rules=name, sha256=name, file=name, actor=name, reason=Reason.OPERATOR)
     log.store_accepted(1, store=name, last_sequence=5)
     log.log_differs(1, segment=name, problem=name, expected=5)
+    log.let_go(
+        1,
+        first_segment=1,
+        last_segment=2,
+        first_sequence=1,
+        last_sequence=9,
+        sha256=name,
+        book=3,
+        archive=name,
+    )
 
 
 def test_there_is_a_verb_for_every_kind_and_each_writes_one_record():

@@ -298,6 +298,7 @@ def test_a_full_house_that_was_lost_comes_back_while_its_ends_wait(
         for pump in come():
             pump.connectionLost()
     assert [face.log for face in net.faces] == [[]] * 2 * FULL
+    assert net.counts.ending == 2 * FULL
     assert net.counts.refused[reason] == 2
     assert net.door.admit("192.0.2.1", tls_first=False) is None  # so many wait for their end
     emptied = []
@@ -306,6 +307,7 @@ def test_a_full_house_that_was_lost_comes_back_while_its_ends_wait(
         net.turn()
     assert [face.log for face in net.faces] == [["eof"]] * 2 * FULL
     assert emptied == [2 * FULL]
+    assert net.counts.ending == 0
     come()
     assert net.counts.refused[reason] == 4
 

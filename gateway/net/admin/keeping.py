@@ -1,0 +1,38 @@
+"""What is kept of the audit log, and by which closed books it may go: for the metrics."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from gateway.audit.retention import Standing
+from gateway.metrics import Reader, Sample
+
+
+class Kept(Protocol):
+    """Who lets segments go (`service.letting_go`)."""
+
+    standing: Standing
+    segments: int
+    octets: int
+    archive_failures: int
+
+
+def keeping(kept: Kept) -> dict[str, Reader]:
+    """Segments, and closed books."""
+    return {
+        "gateway_audit_segments": lambda: _one(kept.standing.segments),
+        "gateway_audit_oldest_timestamp_seconds": lambda: _one(kept.standing.oldest_ms / 1000),
+        "gateway_audit_uncovered_bytes": lambda: _one(kept.standing.uncovered_octets),
+        "gateway_audit_overdue_segments": lambda: _one(kept.standing.overdue),
+        "gateway_audit_let_go_segments_total": lambda: _one(kept.segments),
+        "gateway_audit_let_go_bytes_total": lambda: _one(kept.octets),
+        "gateway_audit_archive_failures_total": lambda: _one(kept.archive_failures),
+        "gateway_audit_book_number": lambda: _one(kept.standing.book),
+        "gateway_audit_book_balanced": lambda: _one(kept.standing.balanced),
+        "gateway_audit_book_timestamp_seconds": lambda: _one(kept.standing.book_ms / 1000),
+        "gateway_audit_books_wrong": lambda: _one(bool(kept.standing.books_problem)),
+    }
+
+
+def _one(value: float) -> list[Sample]:
+    return [((), value)]

@@ -1,0 +1,334 @@
+"""What a closed book covers is archived, recorded and removed; a kill is in no step's way."""
+
+import errno
+import os
+import pathlib
+import shutil
+
+import pytest
+from support.closed_books import close_log
+from support.faulty_disk import BROKEN, FULL, FaultyDisk
+from support.lives import run, told
+from support.whole_gateway import WholeGateway
+from twisted.logger import capturedLogs, formatEvent
+
+from gateway.audit.reader import segment_paths
+from gateway.audit.retention import Policy, Retention, Standing
+from gateway.audit.schema import segment_numbers
+from gateway.errors import GatewayError
+from gateway.service import letting_go as letting_go_module
+from gateway.service.letting_go import LettingGo
+
+CLOSED = 6
+
+
+class Keeper:
+    """A gateway that lets its log go, of which a book covers the first segments."""
+
+    def __init__(self, directory: pathlib.Path, *changes: str) -> None:
+        self.data = directory / "data"
+        self.archive = directory / "archive"
+        self.archive.mkdir(exist_ok=True)
+        self.changes = (
+            *("audit.segment_age=1s", "audit.checkpoint_interval=1s", "audit.keep_age=1s"),
+            f"audit.books={directory / 'books'}",
+            *changes,
+        )
+        self.books = directory / "books"
+        self.gateway = WholeGateway(self.data, *self.changes).start()
+
+    @property
+    def letting_go(self) -> LettingGo:
+        return self.gateway.service.letting_go
+
+    def age(self, seconds: int = 1) -> None:
+        """Time passes, in which segments become full."""
+        for _ in range(seconds):
+            self.gateway.pass_time(1)
+            self.gateway.wait_until(lambda: not self.letting_go._busy)
+
+    def close(self) -> None:
+        while len(self.numbers()) < CLOSED + 3:
+            self.age()
+        close_log(self.books, self.data / "audit", 1, CLOSED)
+
+    def let_go(self, seconds: int = 200) -> None:
+        """Until what the book covers is removed."""
+        for _ in range(seconds):
+            if self.numbers()[0] > CLOSED:
+                return
+            self.age()
+        raise AssertionError(f"they stay: {self.letting_go.standing}")
+
+    def numbers(self) -> list[int]:
+        return [segment_numbers(path.name)[0] for path in segment_paths(self.data / "audit")]
+
+
+def archived(keeper: Keeper) -> list[int]:
+    (folder,) = keeper.archive.iterdir()
+    assert run("audit", "verify", folder).exit_code == 0
+    return [segment_numbers(path.name)[0] for path in segment_paths(folder)]
+
+
+def test_what_a_book_covers_is_recorded_and_then_removed(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path)
+    keeper.close()
+    with capturedLogs() as events:
+        keeper.let_go()
+    (record,) = told(keeper.data, "let-go")
+    assert (record["first_segment"], record["last_segment"], record["book"]) == (1, CLOSED, 1)
+    assert record["first_sequence"] == 1
+    assert "archive" not in record
+    lines = [formatEvent(event) for event in events]
+    how = f"to record {record['last_sequence']}, are let go: by book 1, deleted"
+    assert f"segments 1 to {CLOSED} of the audit log, {how}" in lines
+    keeper.age()
+    assert (keeper.letting_go.segments, keeper.letting_go.standing.book) == (CLOSED, 1)
+    keeper.gateway.stop()
+    verified = run("audit", "verify", keeper.data)
+    assert verified.exit_code == 0
+    assert f"segments to number {CLOSED}, records to " in verified.output
+    again = WholeGateway(keeper.data)
+    assert again.service.store.counts.log_differences == 0
+
+
+def test_without_a_word_nothing_is_let_go(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path, "audit.keep_age=0s")
+    keeper.close()
+    keeper.age(70)
+    assert keeper.numbers()[0] == 1
+    keeper.gateway.stop()
+
+
+def test_what_goes_is_archived_and_is_a_log_there(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path, f"audit.archive_directory={tmp_path / 'archive'}")
+    keeper.close()
+    keeper.let_go()
+    assert archived(keeper) == list(range(1, CLOSED + 1))
+    assert told(keeper.data, "let-go")[0]["archive"] == str(tmp_path / "archive")
+    keeper.gateway.stop()
+
+
+def test_segments_that_were_not_let_go_are_missed_as_ever(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path)
+    keeper.close()
+    keeper.let_go()
+    keeper.gateway.stop()
+    segment_paths(keeper.data / "audit")[0].unlink()
+    verified = run("audit", "verify", keeper.data)
+    assert verified.exit_code == 1
+    assert f"segments from number {CLOSED + 1} on are missing" in verified.output
+    again = WholeGateway(keeper.data)
+    assert again.service.store.counts.log_differences == 1
+
+
+@pytest.mark.parametrize("fault", [FULL, BROKEN])
+def test_an_archive_that_refuses_is_told_and_tried_again(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    keeper = Keeper(tmp_path, f"audit.archive_directory={tmp_path / 'archive'}")
+    keeper.close()
+    disk = FaultyDisk(monkeypatch, keeper.archive)
+    disk.fail(fault, times=1000)
+    with capturedLogs() as events:
+        for _ in range(200):
+            keeper.age()
+            if keeper.letting_go.archive_failures:
+                break
+    assert keeper.numbers()[0] == 1
+    assert told(keeper.data, "let-go") == []
+    lines = [formatEvent(event) or "" for event in events]
+    assert sum("and stay: cannot write " in line for line in lines) == 1
+    disk.heal()
+    keeper.let_go()
+    assert archived(keeper) == list(range(1, CLOSED + 1))
+    keeper.gateway.stop()
+
+
+STEPS = ("archived", "recorded", "remembered", "one removed", "all removed")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_after_a_kill_at_any_step_the_next_life_goes_on(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    (tmp_path / "one").mkdir()
+    keeper = Keeper(tmp_path / "one", f"audit.archive_directory={tmp_path / 'archive'}")
+    (tmp_path / "archive").mkdir(exist_ok=True)
+    killed = tmp_path / "two" / "data"
+
+    def kill() -> None:
+        """What a kill at this moment would leave."""
+        if not killed.exists():
+            shutil.copytree(keeper.data, killed)
+
+    remove, unlink = letting_go_module.remove, pathlib.Path.unlink
+    record = LettingGo._record
+
+    def recording(letting_go: LettingGo, departing: object) -> None:
+        if step == "archived":
+            kill()
+        record(letting_go, departing)  # type: ignore[arg-type]
+
+    def removing(paths: tuple[pathlib.Path, ...]) -> int:
+        if step == "remembered":
+            kill()
+        octets = remove(paths)
+        if step == "all removed":
+            kill()
+        return octets
+
+    def unlinking(path: pathlib.Path, missing_ok: bool = False) -> None:
+        there = path.exists()
+        unlink(path, missing_ok)
+        if step == "one removed" and there and path.parent == keeper.data / "audit":
+            kill()
+
+    monkeypatch.setattr(LettingGo, "_record", recording)
+    monkeypatch.setattr(letting_go_module, "remove", removing)
+    monkeypatch.setattr(pathlib.Path, "unlink", unlinking)
+    keeper.close()
+    for _ in range(200):
+        keeper.age()
+        if step == "recorded" and told(keeper.data, "let-go"):
+            kill()
+        if killed.exists():
+            break
+    monkeypatch.undo()
+    keeper.gateway.stop()
+    shutil.copytree(keeper.books, tmp_path / "two" / "books")
+
+    verified = run("audit", "verify", killed)
+    assert verified.exit_code == 0, verified.output
+    second = Keeper(tmp_path / "two", f"audit.archive_directory={tmp_path / 'archive'}")
+    assert second.gateway.service.store.counts.log_differences == 0
+    second.let_go()
+    second.gateway.stop()
+    verified = run("audit", "verify", killed)
+    assert verified.exit_code == 0, verified.output
+    assert f"segments to number {CLOSED}, records to " in verified.output
+    (folder,) = (tmp_path / "archive").iterdir()
+    assert len(os.listdir(folder)) == CLOSED
+
+
+class Copies:
+    """Whether a backup is made is what a test says."""
+
+    def __init__(self) -> None:
+        self.making = True
+        self.removing = False
+
+
+def test_no_segment_is_removed_while_a_backup_is_made(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path)
+    copies = Copies()
+    keeper.letting_go._copies = copies
+    keeper.close()
+    for _ in range(200):
+        keeper.age()
+        if keeper.letting_go.standing.leftovers:
+            break
+    keeper.age(10)
+    assert keeper.numbers()[0] == 1
+    copies.making = False
+    keeper.let_go()
+    keeper.age()
+    assert not copies.removing
+    keeper.gateway.stop()
+
+
+def test_no_backup_is_begun_while_segments_are_removed(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path)
+    backup = keeper.gateway.service.backup
+    backup.removing = True
+    with pytest.raises(GatewayError, match="segments of the audit log are being removed"):
+        backup.make(tmp_path / "backup")
+    backup.removing = False
+    keeper.gateway.result(backup.make(tmp_path / "backup"))
+    assert not backup.making
+    keeper.gateway.stop()
+
+
+def test_a_backup_of_a_log_that_was_let_go_is_whole_and_begins_as_late(
+    tmp_path: pathlib.Path,
+) -> None:
+    keeper = Keeper(tmp_path)
+    keeper.close()
+    keeper.let_go()
+    keeper.age(5)
+    keeper.gateway.result(keeper.gateway.service.backup.make(tmp_path / "backup"))
+    keeper.gateway.stop()
+    assert run("audit", "verify", tmp_path / "backup").exit_code == 0
+    again = WholeGateway(tmp_path / "backup")
+    assert again.service.store.counts.log_differences == 0
+
+
+def test_what_cannot_be_removed_is_told_and_tried_again(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(paths: tuple[pathlib.Path, ...]) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(paths[0]))
+
+    keeper = Keeper(tmp_path)
+    keeper.close()
+    with monkeypatch.context() as patched, capturedLogs() as events:
+        patched.setattr(letting_go_module, "remove", refused)
+        for _ in range(200):
+            keeper.age()
+            if keeper.letting_go.standing.leftovers:
+                break
+        keeper.age(10)
+    lines = [formatEvent(event) or "" for event in events]
+    assert sum(line.endswith("Read-only file system") for line in lines) == 1
+    assert not keeper.gateway.service.backup.removing
+    keeper.let_go()
+    keeper.gateway.stop()
+
+
+def test_a_defect_is_told_and_what_goes_is_looked_at_again(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_retention: Retention, _policy: Policy, **_more: object) -> Standing:
+        raise RuntimeError("a defect")
+
+    keeper = Keeper(tmp_path)
+    keeper.close()
+    with monkeypatch.context() as patched, capturedLogs() as events:
+        patched.setattr(Retention, "look", broken)
+        keeper.age(70)
+    lines = [formatEvent(event) or "" for event in events]
+    assert any("letting segments of the audit log go broke off" in line for line in lines)
+    keeper.let_go()
+    keeper.gateway.stop()
+
+
+def test_books_that_are_wrong_are_told_once_and_when_they_are_not_any_more(
+    tmp_path: pathlib.Path,
+) -> None:
+    keeper = Keeper(tmp_path, "audit.keep_age=0s")
+    keeper.close()
+    book = keeper.books / "0000000001.book" / "book.json"
+    text = book.read_text()
+    book.write_text("{}")
+    problem = "closed books: 0000000001.book: it is no book; none behind that counts"
+    with capturedLogs() as events:
+        keeper.age(200)
+        book.write_text(text)
+        keeper.age(70)
+    lines = [formatEvent(event) for event in events]
+    assert lines.count(problem) == 1
+    assert any("all closed books count" in (line or "") for line in lines)
+    keeper.gateway.stop()
+
+
+def test_a_reload_may_say_otherwise_how_long_the_log_is_kept(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path, "audit.keep_age=0s")
+    keeper.close()
+    keeper.age(70)
+    service = keeper.gateway.service
+    audit = service.settings.audit.model_copy(update={"keep_age": 1000})
+    service.read_again = lambda: service.settings.model_copy(update={"audit": audit})
+    service.reload()
+    keeper.gateway.run()
+    keeper.let_go()
+    keeper.gateway.stop()
