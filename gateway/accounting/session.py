@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from gateway.accounting.segments.source import AuditDataSource
 
 # The root's level is the one at which Spark would not announce that it changes it.
+# The scheduler has traces of measurements that came too late; of a job that fails the driver hears.
 _QUIET: Final = """rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -25,6 +26,8 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %p %c{1}: %m%n%ex
 logger.heartbeat.name = org.apache.spark.executor.Executor
 logger.heartbeat.level = fatal
+logger.scheduler.name = org.apache.spark.scheduler.DAGScheduler
+logger.scheduler.level = fatal
 """
 _JAVA_OPTIONS: Final = "-Dlog4j2.configurationFile=file:{} -Djava.net.preferIPv4Stack=true"
 _SMALL_LOG_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

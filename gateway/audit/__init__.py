@@ -13,6 +13,7 @@ whereabouts        whether a file that is written is still where it was
 reader             reads them
 salvage            and what stands behind damage
 printable          names, as a terminal may have them
+story              where a message went, for people
 verify             is a whole log as it was written
 books, shelf       what stretches of the log came to, so that they may go; all of them
 let_go              what of it is gone on purpose

@@ -7,7 +7,7 @@ ctl, ctl_status, ctl_connections     `ctl`; what is shown of upstreams; of clien
 backup                               `backup`
 messages, letter_options, demo       `send` and `receive`, and what is wrong with them; `demo`
 audit, trace, features, verify       `audit` and `reconcile`
-logs                                 the log that these are given
+logs, reading                        the log that these are given, and its records
 users                                `user`
 
 Exit codes: 0 done; 1 it cannot be done, or the answer is "no" (a broken log, an unbalanced ledger,

@@ -6,44 +6,19 @@ import json
 import pathlib
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any, Final, final
+from typing import Final
 
 import click
 
-from gateway.audit.printable import printable, printable_json
-from gateway.audit.reader import Damage, Segment, records
-from gateway.audit.salvage import Salvage
+from gateway.audit.printable import printable_json
 from gateway.cli.features import HEAD, table, uses_in
 from gateway.cli.logs import ANCHORS, BOOKS, TRUSTED, default_log, elsewhere, segments_of
-from gateway.cli.options import FILE, MOMENT, check_text
-from gateway.cli.trace import Trace, digests_of, messages_at
+from gateway.cli.options import FILE
+from gateway.cli.reading import Reading
+from gateway.cli.trace import trace
 from gateway.cli.verify import verify_log
-from gateway.errors import GatewayError
-from gateway.files.whole import read_segment
 
 NOT_RUN: Final = 3  # of `reconcile`
-
-
-@final
-class Reading:
-    """The records of segments, behind damage too; `broken`: there was some, and was told of."""
-
-    def __init__(self, files: list[pathlib.Path]) -> None:
-        self.broken = False
-        self._files = files
-        self._told: list[Damage] = []
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """In their order. Any: as `reader.records`."""
-        for file in self._files:
-            salvage = Salvage(_read(file))
-            yield from records(salvage.segment, salvage.blocks())
-            for damage in salvage.damages:
-                self.broken = True
-                if damage not in self._told:  # it may all be read once more
-                    self._told.append(damage)
-                    click.echo(f"amqp-gateway: {printable(str(damage))}", err=True)
 
 
 @click.group()
@@ -68,72 +43,6 @@ def cat(paths: tuple[pathlib.Path, ...]) -> None:
     reading = Reading([file for path in paths or (default_log(),) for file in segments_of(path)])
     for record in reading.records():
         click.echo(printable_json(json.dumps(record, ensure_ascii=False)))
-    click.get_current_context().exit(1 if reading.broken else 0)
-
-
-@audit.command(
-    epilog="""
-\b
-Examples:
-  amqp-gateway audit trace ID:8c79d4bf-09b3-350a-9cd3-127a4be2ac36
-  amqp-gateway audit trace order-17 /var/lib/amqp-gateway/audit
-  amqp-gateway audit trace --message 4711 /var/lib/amqp-gateway/audit
-  amqp-gateway audit trace --queue orders --since 2026-11-23T09:00 --until 2026-11-23T09:05
-"""
-)
-@click.argument("given", nargs=-1, metavar="[MESSAGE_ID] [LOG]")
-@click.option(
-    "--message",
-    type=click.IntRange(1),
-    multiple=True,
-    metavar="NUMBER",
-    help="The gateway's own number of a message, as `reconcile` names it; may be repeated.",
-)
-@click.option("--queue", help="All messages that had to do with a queue or node, by its name.")
-@click.option("--since", type=MOMENT, help="With --queue: from then on, UTC where no zone is said.")
-@click.option("--until", type=MOMENT, help="With --queue: until then.")
-def trace(
-    given: tuple[str, ...],
-    message: tuple[int, ...],
-    queue: str | None,
-    since: int | None,
-    until: int | None,
-) -> None:
-    """Tell where the messages with a message-id went, step by step.
-
-    Or others, by --message or --queue: then there is no MESSAGE_ID.
-
-    A message that an upstream's broker took and gave back is two messages of the gateway, with two
-    numbers. "settled ... by ADDRESS at UPSTREAM, accepted": the broker has it. One that ends with
-    "entered" waits in the gateway, or did when the log ends; with "sent", nobody has answered yet;
-    with "gone", the gateway was ended while it had it in memory alone. Exit code 1: there is no
-    such message, or something of the log cannot be read, and is told of.
-    """
-    by_id = not message and queue is None
-    if message and queue is not None:
-        raise click.UsageError("--message and --queue: one of them")
-    if queue is None and (since, until) != (None, None):
-        raise click.UsageError("--since and --until go with --queue")
-    if len(given) != 1 and len(given) != (2 if by_id else 0):
-        wanted = "a MESSAGE_ID, and a LOG" if by_id else "a LOG at most, with --message or --queue"
-        raise click.UsageError(f"it takes {wanted}")
-    check_text("MESSAGE_ID" if by_id else "--queue", given[0] if by_id else queue or "")
-    log = pathlib.Path(given[-1]) if len(given) == (2 if by_id else 1) else default_log()
-    reading = Reading(segments_of(log))
-    if by_id:
-        tracing, nothing = Trace(digests_of(given[0])), f"has the message-id {given[0]!r}"
-    elif queue is None:
-        numbers = " or ".join(str(number) for number in message)
-        tracing, nothing = Trace(messages=set(message)), f"has the number {numbers}"
-    else:
-        there = messages_at(reading.records(), queue, since, until)
-        tracing, nothing = Trace(messages=there), f"had to do with {queue!r} then"
-    found = False
-    for line in tracing.lines(reading.records()):
-        found = True
-        click.echo(line)
-    if not found:
-        raise GatewayError(f"no message {nothing}")
     click.get_current_context().exit(1 if reading.broken else 0)
 
 
@@ -172,6 +81,7 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
     click.get_current_context().exit(1 if reading.broken else 0)
 
 
+audit.add_command(trace)
 audit.add_command(verify_log)
 
 
@@ -275,10 +185,3 @@ def run_reconciliation(
         click.echo(f"reconcile: it was ended by signal {-done.returncode}", err=True)
         return NOT_RUN
     return done.returncode
-
-
-def _read(file: pathlib.Path) -> Segment:
-    try:
-        return Segment(file.name, read_segment(file))
-    except OSError as error:
-        raise GatewayError(f"cannot read {file}: {error.strerror}") from None

@@ -26,7 +26,7 @@ def test_a_balanced_log_is_balanced_and_the_results_are_written(spark, tmp_path)
     assert "gone with the process: 1 as that stopped in order." in html_page(result)
     assert result.sums["queues"]["depth"] == 16
     written = {path.name for path in (tmp_path / "out").iterdir()}
-    assert written == {"breaks", "ledger", "outlets", "queues", "routes", "segments"}
+    assert written == {"breaks", "figures", "ledger", "outlets", "queues", "routes", "segments"}
     assert summary(result, "report.html").startswith("balanced: ")
     assert "Every copy of every message" in html_page(result)
 
@@ -78,7 +78,10 @@ def classes_of(result: Result, message: int) -> set[str]:
 def test_a_message_that_never_left_is_lost_and_named(result, broken):
     assert classes_of(result, broken.lost) == {"LOST"}
     assert f"LOST: message {broken.lost}, lost: " in summary(result, "report.html")
-    assert f"audit trace --message NUMBER {result.log}" in summary(result, "report.html")
+    (line,) = [each for each in summary(result, "r").splitlines() if "audit trace" in each]
+    assert f" --message {broken.lost} " in line
+    assert line.endswith(result.log)
+    assert f"{broken.lost}  entered       lost, durable" in html_page(result)
 
 
 def test_a_message_that_left_twice_is_a_duplicate_and_named(result, broken):

@@ -18,6 +18,8 @@ COLUMNS = {
     "exchange": "string",
     "peer": "string",
     "link": "bigint",
+    "connection": "int",
+    "actor": "string",
     "copies": "int",
     "reason": "smallint",
     "size": "bigint",
@@ -28,7 +30,7 @@ COLUMNS = {
     "bends": "boolean",
 }
 DEFAULTS = dict.fromkeys(COLUMNS, 0) | {"incarnation": 1}
-DEFAULTS |= dict.fromkeys(("node", "exchange", "peer")) | {"bends": False}
+DEFAULTS |= dict.fromkeys(("node", "exchange", "peer", "actor")) | {"bends": False}
 SCHEMA = ", ".join(f"`{name}` {type_}" for name, type_ in COLUMNS.items())
 
 

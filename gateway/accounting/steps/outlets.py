@@ -14,7 +14,7 @@ def outlet_breaks(failed: DataFrame) -> DataFrame:
     """Outlets whose unsettled deliveries are not what their checkpoint says."""
     stuck = F.when(F.col("excess") > 0, str(BreakClass.STUCK))
     return as_breaks(
-        failed.withColumn("count", F.abs("excess")),
+        failed.withColumns({"count": F.abs("excess"), "node": F.col("of_node")}),
         stuck.otherwise(str(BreakClass.ORPHAN_SETTLEMENT)),
         F.format_string(
             "outlet %d: %d unsettled by the log, %d by its checkpoint", "link", "computed", "stated"
