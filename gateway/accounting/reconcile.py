@@ -6,7 +6,8 @@ results as Parquet and gives back what the report shows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.segments import chain, sealed
+from gateway.accounting.segments.columns import RECORDS_SCHEMA
 from gateway.accounting.segments.source import FORMAT
 from gateway.accounting.steps import (
     ages,
@@ -25,6 +27,7 @@ from gateway.accounting.steps import (
     messages,
     order,
     outlets,
+    strays,
     transactions,
 )
 from gateway.accounting.steps.balance import balances, queue_results, sums_over_all
@@ -40,6 +43,9 @@ STATED_KINDS: Final = (  # what the gateway says of itself and of the log
 )
 NESTED: Final = ("findings", "unfinished", "hashes")  # of segments; told otherwise
 UNUSED: Final = ("delivery_count", "connection")
+USED: Final = (*(name for name in RECORDS_SCHEMA.names if name not in UNUSED), "part")
+KEPT: Final = StorageLevel.MEMORY_AND_DISK
+STRAYS_MAX: Final = 100_000  # above, nothing is folded
 BOUNDS: Final = ages.Bounds()
 SHOWN: Final = 500  # rows of a table that the report shows; the Parquet files have them all
 
@@ -106,39 +112,76 @@ def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
     return spark.read.format(FORMAT).options(**options).load(str(log))
 
 
+@dataclass(frozen=True)
+class Reading:
+    """One log, and how it is to be read."""
+
+    spark: SparkSession
+    log: Path
+    provenance: Provenance
+    bounds: ages.Bounds
+    fold: bool
+
+    def parts(self) -> DataFrame:
+        """The whole log in one pass: sums of everything, and the records that are in doubt."""
+        return self._read(offsets=sealed.asked(self.provenance)).persist(KEPT)
+
+    def records(self, parts: DataFrame) -> DataFrame:
+        """The records in doubt, and those of messages that only seem not to be, by message."""
+        records = _by_message(parts)
+        if not self.fold:
+            return records
+        found = strays.strays(records, strays.words(parts)).limit(STRAYS_MAX + 1).collect()
+        if not found:
+            return records
+        if len(found) > STRAYS_MAX:
+            return _by_message(replace(self, fold=False)._read())
+        only: dict[int, list[int]] = {}
+        for row in found:
+            only.setdefault(row["ordinal"], []).append(row["message"])
+        return _by_message(parts.unionByName(self._read(only=json.dumps(only))))
+
+    def _read(self, **asked: str) -> DataFrame:
+        asked |= {"late_ms": str(self.bounds.late_ms), "fold": str(self.fold).lower()}
+        return read(self.spark, self.log, view="parts", **asked)
+
+
 def reconcile(
     spark: SparkSession,
     log: Path,
     out: Path,
     provenance: Provenance | None = None,
     bounds: ages.Bounds = BOUNDS,
+    *,
+    fold: bool = True,
 ) -> Result:
     """Read, account, write, and say what was found; nothing stays in the session's cache.
 
-    `provenance`: what is known of the log that is not in it. `bounds`: what took too long.
+    `provenance`: what is known of the log that is not in it. `bounds`: what took too long. `fold`:
+    whether messages that are complete within a part of the log are left to its sums.
     """
-    provenance = provenance or Provenance()
+    reading = Reading(spark, log, provenance or Provenance(), bounds, fold=fold)
     try:
-        return _reconcile(spark, log, out, provenance, bounds)
+        return _reconcile(reading, out)
     finally:
         spark.catalog.clearCache()
 
 
-def _reconcile(
-    spark: SparkSession, log: Path, out: Path, provenance: Provenance, bounds: ages.Bounds
-) -> Result:
-    segments = read(spark, log, view="segments", offsets=sealed.asked(provenance)).coalesce(1)
+def _reconcile(reading: Reading, out: Path) -> Result:
+    spark, bounds, provenance = reading.spark, reading.bounds, reading.provenance
+    parts = reading.parts()
+    segments = parts.where("about is not null").select("about.*").coalesce(1)
     paired = kept(chain.with_previous(segments))
     facts = _rows(log_facts(paired))[0]
     sealed.note(provenance, facts["sealed"])
-    records = _by_message(read(spark, log))
-    summed = _written(ledger.ledger(records), out / "ledger").coalesce(1)
+    records = reading.records(parts)
+    summed = _written(ledger.ledger(parts), out / "ledger").coalesce(1)
     stated = kept(records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1))
     runs = kept(ledger.incarnations(summed))
     balance = balances(summed, stated, runs)
     steps = copies.copy_steps(records.where(ledger.kind_is(*copies.KINDS)))
     states = copies.copy_states(steps).where(f"({copies.STILL_THERE}) or {bounds.late}")
-    states = copies.with_fate(states, runs).persist(StorageLevel.MEMORY_AND_DISK)
+    states = copies.with_fate(states, runs).persist(KEPT)
     open_copies = copies.still_there(states)
     failures = balance["queues"].failures
     missed = kept(copies.candidates(failures, open_copies))
@@ -167,10 +210,11 @@ def _reconcile(
     results = {name: _written(frame, out / name) for name, frame in worked_out.items()}
     plain = [name for name in segments.columns if name not in NESTED]
     _written(paired.select(*plain), out / "segments")
+    published = parts.where("published is not null").select(F.inline("published"))
     ends = (facts["first_run"] or 0, facts["last_run"] or 0)
     counted = breaks.groupBy("class", "proven").agg(F.sum("count").alias("count")).collect()
     return Result(
-        log=str(log),
+        log=str(reading.log),
         breaks=_rows(breaks.orderBy(*map(F.expr, IN_ORDER))),
         classes={row["class"]: row["count"] for row in counted if row["proven"]},
         unproven={row["class"]: row["count"] for row in counted if not row["proven"]},
@@ -179,7 +223,7 @@ def _reconcile(
         routes=_rows(results["routes"].orderBy("incarnation", "route")),
         sums={of.name: _rows(sums_over_all(results[of.name], of, *ends))[0] for of in IDENTITIES},
         losses=_rows(ledger.losses(summed).orderBy("row")),
-        published_again=_rows(messages.published_again(records))[0],
+        published_again=_rows(messages.published_again(published))[0],
         log_facts=facts,
         incarnations=_rows(runs.orderBy(F.desc("incarnation")))[::-1],
         provenance=provenance,
@@ -200,7 +244,7 @@ def copy_breaks(
 def message_breaks(records: DataFrame, runs: DataFrame, failures: DataFrame) -> list[DataFrame]:
     """What is wrong with messages; `failures` of the routes' identity."""
     states = messages.message_states(records.where(ledger.kind_is(*copies.KINDS)))
-    doubtful = states.where(messages.DOUBTFUL).persist(StorageLevel.MEMORY_AND_DISK)
+    doubtful = states.where(messages.DOUBTFUL).persist(KEPT)
     return [
         messages.mutated(doubtful),
         messages.routed_twice(doubtful),
@@ -238,9 +282,10 @@ def log_facts(segments: DataFrame) -> DataFrame:
     )
 
 
-def _by_message(records: DataFrame) -> DataFrame:
-    """All records, read once and brought together by message once, for all steps."""
-    return records.drop(*UNUSED).repartition("message").persist(StorageLevel.MEMORY_AND_DISK)
+def _by_message(parts: DataFrame) -> DataFrame:
+    """The records of parts, brought together by message once, for all steps."""
+    records = parts.where("sequence is not null").select(*USED)
+    return records.repartition("message").persist(KEPT)
 
 
 def _written(frame: DataFrame, path: Path) -> DataFrame:

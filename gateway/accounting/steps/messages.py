@@ -12,6 +12,7 @@ from gateway.accounting.steps.ledger import ends_route, flag, kind_is, reason_is
 from gateway.audit.schema import Flag, Kind, Reason
 
 # With which something may be wrong; what is on its way is among them.
+FROM_UPSTREAM: Final = "upstream "  # with which the exchange of what one gives back begins
 DOUBTFUL: Final = "least <> greatest or ended <> routed or onward > followed"
 
 
@@ -120,15 +121,12 @@ def route_breaks(failures: DataFrame, messages: DataFrame) -> DataFrame:
     )
 
 
-def published_again(records: DataFrame) -> DataFrame:
+def published_again(published: DataFrame) -> DataFrame:
     """One row: how many ids of applications came more than once, with how many messages too many.
 
-    `first` and `again` are two messages with one such id. What an upstream gives back is not
-    published again.
+    `published`: each message that has an id, with its digest. `first` and `again` are two messages
+    with one such id. What an upstream gives back is not published again.
     """
-    published = records.where(kind_is(Kind.RECEIVED)).where(
-        "id_digest <> 0 and coalesce(exchange, '') not like 'upstream %'"
-    )
     by_id = published.groupBy("id_digest").agg(
         F.count("*").alias("times"),
         F.min("message").alias("first"),
