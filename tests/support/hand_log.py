@@ -105,7 +105,7 @@ class HandLog:
         """The run is over, in order or not; the directory."""
         if stopped:
             self.add("INCARNATION_STOPPED", incarnation=self.run)
-        header = {"schema": 3, "incarnation": self.run, "number": self.run, "log": "by hand"}
+        header = {"schema": 4, "incarnation": self.run, "number": self.run, "log": "by hand"}
         text = json.dumps(header | {"previous_sha256": self.before}).encode()
         octets = struct.pack("<8sII", b"AMQPAUDT", crc32(text), len(text)) + text
         named = [name.encode() for name in self.names]
@@ -118,5 +118,5 @@ class HandLog:
 
 def block(kind: int, content: bytes, *, starts: bool = False) -> bytes:
     """One block with its header."""
-    rest = struct.pack("<IBBH", len(content), kind, int(starts), 3)
+    rest = struct.pack("<IBBH", len(content), kind, int(starts), 4)
     return struct.pack("<I", crc32(content, crc32(rest))) + rest + content

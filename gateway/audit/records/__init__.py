@@ -70,6 +70,13 @@ Outlets (bridge)
     `sent` without COPY.
     A settlement of a delivery that had ended before is no record.
 
+Ids
+    `id_digest` is of the message-id that the message's first publisher gave it, as a value of 1.0,
+    whichever protocol it came or leaves by: of a 0-10 uuid with escrow, of what the escrow has. It
+    is read of what came (`received`) and of what was made to be sent (`sent`), so that the `sent`
+    of one gateway and the `received` of the next have one digest. The two of one gateway differ
+    where the id is a declared loss: with escrow off or full, a uuid stands for it from there on.
+
 Bodies
     `body_digest` is of the body's content, in a form that both protocols share: of a 0-10 body or
     the joined content of 1.0 data sections, and of the encoded sections of any other 1.0 body;

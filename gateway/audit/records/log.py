@@ -272,6 +272,7 @@ class AuditLog(ConnectionRecords):
         delivery_count: int64,
         flags: int16,
         exchange: int32 = 0,
+        id_digest: int64 = 0,
     ) -> None:
         """An outlet has taken a delivery (`exchange`: of an unqueued copy, as in `received`)."""
         self._record(
@@ -281,6 +282,7 @@ class AuditLog(ConnectionRecords):
             position=position,
             node=node,
             link=link,
+            id_digest=id_digest,
             body_digest=body_digest,
             size=size,
             delivery_count=_clamped(delivery_count),
