@@ -129,6 +129,7 @@ class Kind(IntEnum):
     UNROUTABLE = 12
     REFUSED = 13
     ROLLED_BACK = 14
+    CONFIRMED = 15
     ENTERED = 20
     RECOVERED = 21
     EXPIRED = 22
@@ -260,6 +261,7 @@ ALIASES: Final[dict[Kind, dict[str, str]]] = {
     },
     Kind.INCARNATION_STOPPED: {"message": "incarnation"},
     Kind.CLOCK: {"position": "drift_ms"},
+    Kind.CONFIRMED: {"message": "first", "position": "last", "copies": "messages"},
     Kind.TRANSLATED_WITH_LOSS: {"exchange": "row"},
     Kind.CONNECTION_OPENED: {"exchange": "protocol", "node": "mechanism"},
     Kind.CONNECTION_REFUSED: {"exchange": "protocol", "node": "mechanism"},

@@ -25,6 +25,12 @@ Publishing (bridge)
     All of them name the same `exchange`. A message from an upstream has the node
     "upstream NAME" for its exchange, and one copy; a link that brings messages has a number of its
     own, as publishers have.
+    `confirmed` once a turn for each range of a publisher's messages that it is told of: all that
+    came by its link from the first to the last, and how it is told that they ended. Of what is to
+    be safe before that, it stands in the turn that makes it so, behind the records of the copies,
+    and its publisher is told when that is on disk; else in the turn at the end of which it is told,
+    which may be before that is on disk. What was sent settled, what is part of a transaction, and
+    what came from an upstream has none: nobody waits, `transaction` says it, `settled` does.
     Alternate exchange of an exchange: `unroutable(ALTERNATE_EXCHANGE)` ends the copy, then
     `routed` names the alternate exchange and its copies, which end as above (REROUTED).
 
