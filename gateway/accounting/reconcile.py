@@ -21,6 +21,7 @@ from gateway.accounting.segments.columns import RECORDS_SCHEMA
 from gateway.accounting.segments.source import FORMAT
 from gateway.accounting.steps import (
     ages,
+    confirmed,
     copies,
     counters,
     ledger,
@@ -69,6 +70,7 @@ class Result:
         unproven: the others, which may be there for want of records that cannot be read.
         sums: by identity, its terms over everything.
         log_facts: how much log there is, from when to when, and how it ends.
+        told: of how many messages publishers were told what.
         published_again: what came more than once by its application's id, which is no break.
         provenance: how far it is sealed, and by whom.
     """
@@ -82,6 +84,7 @@ class Result:
     routes: list[Row]
     sums: dict[str, Row]
     losses: list[Row]
+    told: Row
     published_again: Row
     log_facts: Row
     incarnations: list[Row]
@@ -223,6 +226,7 @@ def _reconcile(reading: Reading, out: Path) -> Result:
         routes=_rows(results["routes"].orderBy("incarnation", "route")),
         sums={of.name: _rows(sums_over_all(results[of.name], of, *ends))[0] for of in IDENTITIES},
         losses=_rows(ledger.losses(summed).orderBy("row")),
+        told=_rows(confirmed.told_of(records, summed))[0],
         published_again=_rows(messages.published_again(published))[0],
         log_facts=facts,
         incarnations=_rows(runs.orderBy(F.desc("incarnation")))[::-1],
@@ -245,11 +249,14 @@ def message_breaks(records: DataFrame, runs: DataFrame, failures: DataFrame) -> 
     """What is wrong with messages; `failures` of the routes' identity."""
     states = messages.message_states(records.where(ledger.kind_is(*copies.KINDS)))
     doubtful = states.where(messages.DOUBTFUL).persist(KEPT)
+    short = confirmed.with_told(doubtful.where(confirmed.SHORT), records)
     return [
         messages.mutated(doubtful),
         messages.routed_twice(doubtful),
         messages.led_nowhere(doubtful, runs),
-        messages.route_breaks(failures, doubtful),
+        messages.route_breaks(failures, short),
+        confirmed.lost(short, failures),
+        confirmed.not_durable(records),
     ]
 
 

@@ -111,7 +111,7 @@ class HandLog:
     def cut(self) -> Path:
         """What follows is in the next segment; the directory."""
         self.number += 1
-        header = {"schema": 3, "incarnation": self.run, "number": self.number, "log": "by hand"}
+        header = {"schema": 4, "incarnation": self.run, "number": self.number, "log": "by hand"}
         text = json.dumps(header | {"previous_sha256": self.before}).encode()
         octets = struct.pack("<8sII", b"AMQPAUDT", crc32(text), len(text)) + text
         named = [name.encode() for name in self.names]
@@ -125,5 +125,5 @@ class HandLog:
 
 def block(kind: int, content: bytes, *, starts: bool = False) -> bytes:
     """One block with its header."""
-    rest = struct.pack("<IBBH", len(content), kind, int(starts), 3)
+    rest = struct.pack("<IBBH", len(content), kind, int(starts), 4)
     return struct.pack("<I", crc32(content, crc32(rest))) + rest + content

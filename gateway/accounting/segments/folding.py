@@ -6,7 +6,7 @@ in its records: they are *folded*, and only those of the others go on. That is s
 unit has a record of it: so `folded_words` says which messages these are, and what another unit has
 of one of them (`strays`) brings its records back.
 
-What is legal here is what the steps in `copies`, `messages` and `order` take for legal, and what is
+What is in order here is so for the steps in `copies`, `messages`, `confirmed` and `order`; what is
 in doubt, or is not known here, goes on.
 """
 
@@ -26,7 +26,7 @@ OF_NO_MESSAGE: Final = (
     *(Kind.INCARNATION_STARTED, Kind.INCARNATION_STOPPED, Kind.CLOCK),
     *(Kind.CONNECTION_OPENED, Kind.CONNECTION_CLOSED, Kind.CONNECTION_REFUSED),
     *(Kind.SESSION_ATTACHED, Kind.SESSION_DETACHED, Kind.LINK_ATTACHED, Kind.LINK_DETACHED),
-    *(Kind.TRANSACTION, Kind.TOPOLOGY, Kind.FEATURE_USED, Kind.ACCESS_REFUSED),
+    *(Kind.CONFIRMED, Kind.TRANSACTION, Kind.TOPOLOGY, Kind.FEATURE_USED, Kind.ACCESS_REFUSED),
     *(Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
     *(Kind.RULES_CHANGED, Kind.STORE_ACCEPTED, Kind.LOG_DIFFERS),
 )
@@ -154,7 +154,7 @@ def folded(unit: Unit, late_ms: int = 0) -> Columns:
         return result
     good = ~messages.any(_doubts(messages))
     good &= messages.sum(messages.kind == Kind.RECEIVED) == 1
-    good &= _routes_agree(messages) & _bodies_agree(messages)
+    good &= _routes_agree(messages) & _bodies_agree(messages) & ~_stored_in_part(messages)
     good &= ~messages.any(_illegal(messages))
     if late_ms:
         good &= _waited_ms(messages) <= late_ms
@@ -193,6 +193,13 @@ def _bodies_agree(messages: _Messages) -> Columns:
     greatest = np.where(compared, body, np.iinfo(np.int64).min)
     least = np.minimum.reduceat(least, messages.starts)
     return least >= np.maximum.reduceat(greatest, messages.starts)
+
+
+def _stored_in_part(messages: _Messages) -> Columns:
+    """Of each message, whether it is durable, and is in a queue without being stored there."""
+    durable, transit = messages.has(Flag.DURABLE), messages.has(Flag.TRANSIT)
+    stays = (messages.kind == Kind.ENTERED) & ~durable & ~transit
+    return messages.any((messages.kind == Kind.RECEIVED) & durable) & messages.any(stays)
 
 
 def _illegal(messages: _Messages) -> Columns:

@@ -100,6 +100,8 @@ def summary(result: Result, page: str) -> str:
     ]
     lost = sum(row["count"] for row in result.losses)
     lines.append(f"  losses   {number(lost)} declared by translation")
+    if result.told["received"]:
+        lines.append(f"  told     {_told_in_words(result.told)}")
     if result.published_again["ids"]:
         lines.append(f"  ids      {_again_in_words(result.published_again)}")
     lines += [f"  seals    {line}" for line in result.provenance.lines()]
@@ -110,6 +112,18 @@ def summary(result: Result, page: str) -> str:
         lines.append(f"  stories  amqp-gateway audit trace --message NUMBER {result.log}")
     lines.append(f"  report   {page}")
     return "\n".join([printable(line) for line in lines])
+
+
+def _told_in_words(told: Row) -> str:
+    """What publishers know of their messages."""
+    parts = [
+        f"{number(told['received'])} messages published",
+        f"{number(told['accepted'])} accepted",
+        f"{number(told['otherwise'])} told otherwise" if told["otherwise"] else "",
+        f"{number(told['in_transactions'])} in transactions" if told["in_transactions"] else "",
+        f"{number(told['never'])} never told of" if told["never"] else "",
+    ]
+    return ", ".join([part for part in parts if part])
 
 
 def _again_in_words(again: Row) -> str:
@@ -186,7 +200,7 @@ def html_page(result: Result) -> str:
         breaks=_break_table(result),
         identities="".join(_identity_table(result, identity) for identity in IDENTITIES),
         losses=_loss_table(result),
-        again=_again(result.published_again),
+        again=_told(result.told) + _again(result.published_again),
         seals=_seals(result.provenance),
     )
 
@@ -324,6 +338,13 @@ def _loss_table(result: Result) -> str:
         "<table><thead><tr><th>mapping row</th><th>policy</th>"
         f'<th class="n">values</th></tr></thead><tbody>{body}</tbody></table>'
     )
+
+
+def _told(told: Row) -> str:
+    """What publishers were told, where the log says it."""
+    if not told["received"]:
+        return ""
+    return f"<h2>Publishers</h2><p>{_told_in_words(told)}.</p>"
 
 
 def _again(again: Row) -> str:
