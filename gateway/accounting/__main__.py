@@ -159,6 +159,13 @@ def bounds_of(options: argparse.Namespace) -> Bounds:
     return Bounds(stuck_ms=int(stuck_ms), late_ms=int(late_ms))
 
 
+def bounds_in_words(options: argparse.Namespace) -> str:
+    """What takes too long, for people."""
+    days, seconds = options.stuck_after, options.late_after
+    stuck = f"stuck after {days:g} days" if days else "nothing is stuck by its age"
+    return f"{stuck}, {f'late after {seconds:g} s' if seconds else 'nothing is late'}"
+
+
 def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     from gateway.accounting import java
 
@@ -175,7 +182,7 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
 
     from gateway.accounting import session
     from gateway.accounting.reconcile import reconcile
-    from gateway.accounting.telling import report
+    from gateway.accounting.telling import ran, report
 
     log, out = options.log.resolve(), options.out.resolve()
     try:
@@ -190,10 +197,12 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
             result = reconcile(spark, log, out, options.provenance, bounds_of(options))
     except PySparkRuntimeError as error:
         return _not_run(f"Spark does not start: {error}")
+    by_whom = ran.here(began_s, time.time(), bounds_in_words(options))
     page = out / "report.html"
-    page.write_text(report.html_page(result), encoding="utf-8")
+    verdicts.replace(page, report.html_page(result, by_whom))
     print(report.summary(result, str(page)))
-    _tell_others(options, verdicts.Told(result, time.time(), time.time() - began_s), out)
+    took_s = by_whom.ended_s - began_s
+    _tell_others(options, verdicts.Told(result, by_whom.ended_s, took_s, by_whom), out)
     return exit_code(result, require_final=options.require_final)
 
 

@@ -18,7 +18,7 @@ ROOT: Final = Path(__file__).parent.parent.parent
 MODULES: Final = (
     *("__init__.py", "audit/__init__.py", "audit/schema.py", "audit/reader.py", "audit/salvage.py"),
     *("audit/printable.py", "audit/seals.py", "audit/seen.py", "audit/provenance.py"),
-    *("audit/ends.py", "audit/elsewhere.py"),
+    *("audit/ends.py", "audit/elsewhere.py", "audit/story.py"),
     "audit/signing.py",  # for the driver, with trusted keys only
     *("files/__init__.py", "files/own.py", "files/whole.py"),
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.segments import chain, sealed
@@ -33,8 +33,9 @@ from gateway.accounting.steps import (
 )
 from gateway.accounting.steps.balance import balances, queue_results, sums_over_all
 from gateway.accounting.steps.breaks import BreakClass, with_proof
-from gateway.accounting.steps.identities import IDENTITIES
+from gateway.accounting.steps.identities import IDENTITIES, OUTLET, QUEUE, ROUTE, Identity
 from gateway.accounting.steps.kept import kept
+from gateway.accounting.telling import figures, stories
 from gateway.audit.provenance import Provenance
 from gateway.audit.schema import Kind
 
@@ -43,8 +44,7 @@ STATED_KINDS: Final = (  # what the gateway says of itself and of the log
     *(Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
 )
 NESTED: Final = ("findings", "unfinished", "hashes")  # of segments; told otherwise
-UNUSED: Final = ("delivery_count", "connection")
-USED: Final = (*(name for name in RECORDS_SCHEMA.names if name not in UNUSED), "part")
+USED: Final = (*RECORDS_SCHEMA.names, "part")
 KEPT: Final = StorageLevel.MEMORY_AND_DISK
 STRAYS_MAX: Final = 100_000  # above, nothing is folded
 BOUNDS: Final = ages.Bounds()
@@ -73,6 +73,11 @@ class Result:
         told: of how many messages publishers were told what.
         published_again: what came more than once by its application's id, which is no break.
         provenance: how far it is sealed, and by whom.
+        stories: of the breaks, in their order.
+        figures: what charts are drawn from (`telling.figures`).
+        losses_by_client: the losses, by queue and client.
+        over_runs: each queue over all runs, where there are several; `of` so many.
+        break_rows: how many rows there are of `breaks`.
     """
 
     log: str
@@ -89,6 +94,11 @@ class Result:
     log_facts: Row
     incarnations: list[Row]
     provenance: Provenance
+    stories: list[stories.Told]
+    figures: list[Row]
+    losses_by_client: list[Row]
+    over_runs: list[Row]
+    break_rows: int
 
     @property
     def balanced(self) -> bool:
@@ -215,23 +225,53 @@ def _reconcile(reading: Reading, out: Path) -> Result:
     _written(paired.select(*plain), out / "segments")
     published = parts.where("published is not null").select(F.inline("published"))
     ends = (facts["first_run"] or 0, facts["last_run"] or 0)
-    counted = breaks.groupBy("class", "proven").agg(F.sum("count").alias("count")).collect()
+    first_ms, last_ms = facts["first_time_ms"] or 0, facts["last_time_ms"] or 0
+    drawn = figures.figures(records, figures.span_ms(first_ms, last_ms))
+    listed = _rows(breaks.orderBy(*map(F.expr, IN_ORDER)))
+    losses = _rows(ledger.losses(summed).orderBy("row"))
+    lost_by = _rows(figures.losses_by_client(records, summed)) if losses else []
+    counted = (
+        breaks.groupBy("class", "proven")
+        .agg(F.sum("count").alias("count"), F.count("*").alias("rows"))
+        .collect()
+    )
     return Result(
         log=str(reading.log),
-        breaks=_rows(breaks.orderBy(*map(F.expr, IN_ORDER))),
+        breaks=listed,
         classes={row["class"]: row["count"] for row in counted if row["proven"]},
         unproven={row["class"]: row["count"] for row in counted if not row["proven"]},
-        queues=_rows(results["queues"].orderBy("incarnation", "node")),
-        outlets=_rows(results["outlets"].orderBy("incarnation", "link")),
-        routes=_rows(results["routes"].orderBy("incarnation", "route")),
+        queues=_of_most(results["queues"], QUEUE),
+        outlets=_of_most(results["outlets"], OUTLET),
+        routes=_of_most(results["routes"], ROUTE),
         sums={of.name: _rows(sums_over_all(results[of.name], of, *ends))[0] for of in IDENTITIES},
-        losses=_rows(ledger.losses(summed).orderBy("row")),
+        losses=losses,
         told=_rows(confirmed.told_of(records, summed))[0],
         published_again=_rows(messages.published_again(published))[0],
         log_facts=facts,
         incarnations=_rows(runs.orderBy(F.desc("incarnation")))[::-1],
         provenance=provenance,
+        stories=stories.stories(records, listed, str(reading.log)),
+        figures=[row.asDict() for row in _written(drawn, out / "figures").collect()],
+        losses_by_client=lost_by,
+        over_runs=_over_runs(results["queues"], ends) if facts["runs"] > 1 else [],
+        break_rows=sum(row["rows"] for row in counted),
     )
+
+
+def _of_most(results: DataFrame, identity: Identity) -> list[Row]:
+    """What disagrees, and then where most happened; in an order that people find things in."""
+    most = F.desc(F.expr(" + ".join(identity.term_names[: identity.incoming])))
+    rows = _rows(results.orderBy("balanced", most, "incarnation", identity.key))
+    return sorted(rows, key=lambda row: (row["balanced"], row["incarnation"], row[identity.key]))
+
+
+def _over_runs(queues: DataFrame, ends: tuple[int, int]) -> list[Row]:
+    """Each queue over all runs: those where most happened."""
+    summed = sums_over_all(queues, QUEUE, *ends, "node")
+    most = F.desc(F.expr(" + ".join(QUEUE.term_names)))
+    of = F.count("*").over(Window.partitionBy())
+    rows = _rows(summed.withColumn("of", of).orderBy(most, "node"))
+    return sorted(rows, key=lambda row: str(row["node"]))
 
 
 def copy_breaks(

@@ -13,6 +13,7 @@ whereabouts        whether a file that is written is still where it was
 reader             reads them
 salvage            and what stands behind damage
 printable          names, as a terminal may have them
+story              where a message went, for people
 verify             is a whole log as it was written
 seen, provenance   what the seals are worth, and who has signed them
 elsewhere          what is known of a log that is not in it

@@ -6,7 +6,7 @@ check_connect, check_may             what is shown of upstreams; of access rules
 ctl, ctl_status, ctl_connections     `ctl`; what is shown of upstreams; of clients
 backup                               `backup`
 messages, letter_options, demo       `send` and `receive`, and what is wrong with them; `demo`
-audit, trace, features               `audit` and `reconcile`
+audit, trace, features, reading      `audit` and `reconcile`; how logs are read for them
 users                                `user`
 
 Exit codes: 0 done; 1 it cannot be done, or the answer is "no" (a broken log, an unbalanced ledger,

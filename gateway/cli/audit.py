@@ -7,8 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any, Final, final
+from typing import Final
 
 import click
 
@@ -17,53 +16,20 @@ from gateway.audit.elsewhere import known_elsewhere
 from gateway.audit.ends import Difference, differences
 from gateway.audit.printable import printable, printable_json
 from gateway.audit.provenance import Provenance
-from gateway.audit.reader import (
-    Damage,
-    Segment,
-    other_files,
-    records,
-    segment_paths,
-)
-from gateway.audit.salvage import Salvage
+from gateway.audit.reader import Damage, other_files, segment_paths
 from gateway.audit.verify import verify, verify_segment
 from gateway.cli.features import HEAD, table, uses_in
-from gateway.cli.options import FILE, MOMENT, check_text
-from gateway.cli.trace import Trace, digests_of, messages_at
-from gateway.config.settings import default_data_directory
+from gateway.cli.options import FILE
+from gateway.cli.reading import Reading, default_log, segments
+from gateway.cli.trace import trace
 from gateway.errors import GatewayError, StoreError
-from gateway.files.whole import is_file, read_segment, segment_size
+from gateway.files.whole import segment_size
 from gateway.net.data_directory import AUDIT_FOLDER, UNFINISHED_FILE
 from gateway.store import outside
 from gateway.store.sqlite import FILE_NAME
 
 NOT_COMPARED: Final = 3
 NOT_RUN: Final = 3  # of `reconcile`
-
-
-@final
-class Reading:
-    """The records of segments, behind damage too; `broken`: there was some, and was told of."""
-
-    def __init__(self, files: list[pathlib.Path]) -> None:
-        self.broken = False
-        self._files = files
-        self._told: list[Damage] = []
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """In their order. Any: as `reader.records`."""
-        for file in self._files:
-            salvage = Salvage(_read(file))
-            yield from records(salvage.segment, salvage.blocks())
-            for damage in salvage.damages:
-                self.broken = True
-                if damage not in self._told:  # it may all be read once more
-                    self._told.append(damage)
-                    click.echo(f"amqp-gateway: {printable(str(damage))}", err=True)
-
-
-def default_log() -> pathlib.Path:
-    """Where the log of a gateway without configuration is."""
-    return default_data_directory() / "audit"
 
 
 @click.group()
@@ -85,76 +51,13 @@ def cat(paths: tuple[pathlib.Path, ...]) -> None:
 
     Exit code 1: something cannot be read, and is told of.
     """
-    reading = Reading([file for path in paths or (default_log(),) for file in _segments(path)])
+    reading = Reading([file for path in paths or (default_log(),) for file in segments(path)])
     for record in reading.records():
         click.echo(printable_json(json.dumps(record, ensure_ascii=False)))
     click.get_current_context().exit(1 if reading.broken else 0)
 
 
-@audit.command(
-    epilog="""
-\b
-Examples:
-  amqp-gateway audit trace ID:8c79d4bf-09b3-350a-9cd3-127a4be2ac36
-  amqp-gateway audit trace order-17 /var/lib/amqp-gateway/audit
-  amqp-gateway audit trace --message 4711 /var/lib/amqp-gateway/audit
-  amqp-gateway audit trace --queue orders --since 2026-11-23T09:00 --until 2026-11-23T09:05
-"""
-)
-@click.argument("given", nargs=-1, metavar="[MESSAGE_ID] [LOG]")
-@click.option(
-    "--message",
-    type=click.IntRange(1),
-    multiple=True,
-    metavar="NUMBER",
-    help="The gateway's own number of a message, as `reconcile` names it; may be repeated.",
-)
-@click.option("--queue", help="All messages that had to do with a queue or node, by its name.")
-@click.option("--since", type=MOMENT, help="With --queue: from then on, UTC where no zone is said.")
-@click.option("--until", type=MOMENT, help="With --queue: until then.")
-def trace(
-    given: tuple[str, ...],
-    message: tuple[int, ...],
-    queue: str | None,
-    since: int | None,
-    until: int | None,
-) -> None:
-    """Tell where the messages with a message-id went, step by step.
-
-    Or others, by --message or --queue: then there is no MESSAGE_ID.
-
-    A message that an upstream's broker took and gave back is two messages of the gateway, with two
-    numbers. "settled ... by ADDRESS at UPSTREAM, accepted": the broker has it. One that ends with
-    "entered" waits in the gateway, or did when the log ends; with "sent", nobody has answered yet;
-    with "gone", the gateway was ended while it had it in memory alone. Exit code 1: there is no
-    such message, or something of the log cannot be read, and is told of.
-    """
-    by_id = not message and queue is None
-    if message and queue is not None:
-        raise click.UsageError("--message and --queue: one of them")
-    if queue is None and (since, until) != (None, None):
-        raise click.UsageError("--since and --until go with --queue")
-    if len(given) != 1 and len(given) != (2 if by_id else 0):
-        wanted = "a MESSAGE_ID, and a LOG" if by_id else "a LOG at most, with --message or --queue"
-        raise click.UsageError(f"it takes {wanted}")
-    check_text("MESSAGE_ID" if by_id else "--queue", given[0] if by_id else queue or "")
-    log = pathlib.Path(given[-1]) if len(given) == (2 if by_id else 1) else default_log()
-    reading = Reading(_segments(log))
-    if by_id:
-        tracing, nothing = Trace(digests_of(given[0])), f"has the message-id {given[0]!r}"
-    elif queue is None:
-        numbers = " or ".join(str(number) for number in message)
-        tracing, nothing = Trace(messages=set(message)), f"has the number {numbers}"
-    else:
-        there = messages_at(reading.records(), queue, since, until)
-        tracing, nothing = Trace(messages=there), f"had to do with {queue!r} then"
-    found = False
-    for line in tracing.lines(reading.records()):
-        found = True
-        click.echo(line)
-    if not found:
-        raise GatewayError(f"no message {nothing}")
-    click.get_current_context().exit(1 if reading.broken else 0)
+audit.add_command(trace)
 
 
 @audit.command(
@@ -178,7 +81,7 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
     Uses are written to the log when a client leaves, and at checkpoints (checkpoint_interval).
     Exit code 0, also when nobody does; 1: something of the log cannot be read, and is told of.
     """
-    reading = Reading(_segments(log or default_log()))
+    reading = Reading(segments(log or default_log()))
     found = uses_in(reading.records())
     if as_json:
         for line in found:
@@ -236,7 +139,7 @@ def verify_log(
     log = data / AUDIT_FOLDER if inside else data
     known, untold = _known(data) if inside else (KNOWS_NOTHING, "")
     broken = _damage(data) if inside else []
-    files = segment_paths(log) if known.ends.last is not None else _segments(log)
+    files = segment_paths(log) if known.ends.last is not None else segments(log)
     try:
         octets = sum(segment_size(file) for file in files)
         different = differences(log, known.ends)
@@ -392,22 +295,3 @@ def _damage(data: pathlib.Path) -> list[str]:
         return told + [f"{data / FILE_NAME}: {line}" for line in outside.damage(data)]
     except StoreError:
         return told  # as it is told of what the log is compared with
-
-
-def _segments(path: pathlib.Path) -> list[pathlib.Path]:
-    if is_file(path):
-        return [path]
-    try:
-        found = segment_paths(path)
-    except OSError as error:  # of a name that none can have
-        raise GatewayError(f"cannot read {path}: {error.strerror}") from None
-    if not found:
-        raise GatewayError(f"there is no audit log in {path}")
-    return found
-
-
-def _read(file: pathlib.Path) -> Segment:
-    try:
-        return Segment(file.name, read_segment(file))
-    except OSError as error:
-        raise GatewayError(f"cannot read {file}: {error.strerror}") from None

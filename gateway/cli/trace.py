@@ -1,4 +1,4 @@
-"""`audit trace`: where one message went, told from the records of an audit log.
+"""`audit trace`: which messages are asked for, in which logs; `audit.story` tells where they went.
 
 The log has a digest of the message-id that an application gave, as a value of 1.0: what each of its
 types would make of the given text is looked for. So a message can be followed from gateway to
@@ -9,25 +9,30 @@ over its restarts.
 
 from __future__ import annotations
 
+import heapq
+import pathlib
 from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
-from datetime import UTC, datetime
-from typing import Any, Final
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
 from uuid import UUID
+
+import click
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.audit.digests import digest
 from gateway.audit.printable import printable
+from gateway.audit.story import Line, Record, Story, missing_in_words
+from gateway.cli.options import MOMENT, check_text
+from gateway.cli.reading import Reading, default_log, segments
+from gateway.errors import GatewayError
 from gateway.wire.tagged import Tagged
 
-Record = dict[str, Any]  # Any: what JSON holds
 ULONG_MAX: Final = (1 << 64) - 1
 ULONG_DIGITS: Final = 20  # Python reads no more than 4300
-UNKNOWN: Final = "a connection that the log does not show"
 FOR_EVER: Final = 1 << 63
-# Of a record, after what it is about.
-FACTS: Final = ("outcome", "reason", "delivery_count", "flags")
+HOLES_TOLD: Final = 5
 
 
 def digests_of(message_id: str) -> set[str]:
@@ -63,94 +68,145 @@ def messages_at(
     }
 
 
-class Trace:
-    """Goes through records in their order, and tells those of the messages that are looked for.
+@dataclass(frozen=True)
+class Question:
+    """Which messages are asked for: by message-id, or by number, or by node and time."""
 
-    Args:
-        digests: of message-ids, as `digests_of` gives them.
-        messages: numbers of the gateway.
+    message_id: str | None
+    numbers: tuple[int, ...]
+    node: str | None
+    since_ms: int | None
+    until_ms: int | None
+
+    def story(self, reading: Reading) -> Story:
+        """What is to tell of them, in one log."""
+        if self.message_id is not None:
+            return Story(digests_of(self.message_id))
+        if self.node is None:
+            return Story(messages=set(self.numbers))
+        found = messages_at(reading.records(), self.node, self.since_ms, self.until_ms)
+        return Story(messages=found)
+
+    def __str__(self) -> str:
+        """What no message has, where there is none."""
+        if self.message_id is not None:
+            return f"has the message-id {self.message_id!r}"
+        if self.node is None:
+            return f"has the number {' or '.join(map(str, self.numbers))}"
+        return f"had to do with {self.node!r} then"
+
+
+def _told(logs: list[pathlib.Path], readings: list[Reading], stories: list[Story]) -> Iterator[str]:
+    """The lines of all logs in the order of time; of several logs each with its own."""
+
+    def of_log(log: pathlib.Path, reading: Reading, story: Story) -> Iterator[Line]:
+        label = printable(f"{log}  ") if len(logs) > 1 else ""
+        for line in story.lines(reading.records()):
+            yield line._replace(text=label + line.text)
+
+    told = map(of_log, logs, readings, stories)
+    for line in heapq.merge(*told, key=attrgetter("time_ms")):
+        yield line.text
+
+
+@click.command(
+    epilog="""
+\b
+Examples:
+  amqp-gateway audit trace ID:8c79d4bf-09b3-350a-9cd3-127a4be2ac36
+  amqp-gateway audit trace order-17 /var/lib/amqp-gateway/audit
+  amqp-gateway audit trace --message 4711 /var/lib/amqp-gateway/audit
+  amqp-gateway audit trace --queue orders --since 2026-11-23T09:00 --until 2026-11-23T09:05
+  amqp-gateway audit trace order-17 /logs/gateway-a/audit /logs/gateway-b/audit
+"""
+)
+@click.argument("given", nargs=-1, metavar="[MESSAGE_ID] [LOG]...")
+@click.option(
+    "--message",
+    type=click.IntRange(1),
+    multiple=True,
+    metavar="NUMBER",
+    help="The gateway's own number of a message, as `reconcile` names it; may be repeated.",
+)
+@click.option("--queue", help="All messages that had to do with a queue or node, by its name.")
+@click.option("--since", type=MOMENT, help="With --queue: from then on, UTC where no zone is said.")
+@click.option("--until", type=MOMENT, help="With --queue: until then.")
+@click.option(
+    "--correlation-id",
+    metavar="ID",
+    help="The request with this message-id. The log has no correlation-ids: its reply is not told.",
+)
+def trace(
+    given: tuple[str, ...],
+    message: tuple[int, ...],
+    queue: str | None,
+    since: int | None,
+    until: int | None,
+    correlation_id: str | None,
+) -> None:
+    """Tell where the messages with a message-id went, step by step.
+
+    Or others, by --message, --queue or --correlation-id: then there is no MESSAGE_ID. Of several
+    gateways give all logs: each line has its own in front.
+
+    A message that an upstream's broker took and gave back is two messages of the gateway, with two
+    numbers. "settled ... by ADDRESS at UPSTREAM, accepted": the broker has it. One that ends with
+    "entered" waits in the gateway, or did when the log ends; with "sent", nobody has answered yet;
+    with "gone", the gateway was ended while it had it in memory alone. Where records are missing in
+    the log that may be steps of it, a line says which.
+
+    Exit code 1: there is no such message, or something of the log that may be of it is missing or
+    cannot be read, and is told of.
     """
+    question, paths = _asked(given, message, queue, since, until, correlation_id)
+    logs = [pathlib.Path(path) for path in paths] or [default_log()]
+    if correlation_id is not None:
+        click.echo(
+            "the log has no correlation-ids: this is of the message with that message-id, which a "
+            "reply to it has as its correlation-id; look for replies by --queue and time",
+            err=True,
+        )
+    readings = [Reading(segments(log)) for log in logs]
+    stories = [question.story(reading) for reading in readings]
+    found = False
+    for line in _told(logs, readings, stories):
+        found = True
+        click.echo(line)
+    if not found:
+        raise GatewayError(f"no message {question}{_holes(stories)}")
+    missing = any(reading.broken for reading in readings) or any(each.gaps for each in stories)
+    click.get_current_context().exit(1 if missing else 0)
 
-    def __init__(
-        self, digests: AbstractSet[str] = frozenset(), messages: AbstractSet[int] = frozenset()
-    ) -> None:
-        self._wanted = digests
-        self._messages = set(messages)
-        self._connections: dict[int, str] = {}
-        self._links: dict[int, str] = {}
-        self._unstored: dict[tuple[int, str], str] = {}  # copies in memory alone: their last step
 
-    def lines(self, records: Iterable[Record]) -> Iterator[str]:
-        """One line for each step."""
-        for record in records:
-            if record["kind"] == "incarnation-started":
-                yield from self._gone(record)
-            self._note(record)
-            message = record.get("message")
-            if record.get("id_digest") in self._wanted and message is not None:
-                self._messages.add(message)
-            if message in self._messages:
-                self._follow(record)
-                yield self._line(record)
+def _asked(
+    given: tuple[str, ...],
+    numbers: tuple[int, ...],
+    node: str | None,
+    since: int | None,
+    until: int | None,
+    correlation_id: str | None,
+) -> tuple[Question, tuple[str, ...]]:
+    """The question, and in which logs it is asked."""
+    options = {"--message": numbers, "--queue": node, "--correlation-id": correlation_id}
+    asked = [name for name, value in options.items() if value not in (None, ())]
+    if len(asked) > 1:
+        raise click.UsageError(f"{' and '.join(asked)}: one of them")
+    if node is None and (since, until) != (None, None):
+        raise click.UsageError("--since and --until go with --queue")
+    if not asked and not given:
+        raise click.UsageError("it takes a MESSAGE_ID, and then LOGs")
+    message_id, logs = correlation_id, given
+    if not asked:
+        message_id, logs = given[0], given[1:]
+    check_text(asked[0] if asked else "MESSAGE_ID", message_id or node or "")
+    return Question(message_id, numbers, node, since, until), logs
 
-    def _follow(self, record: Record) -> None:
-        copy = (record["message"], record.get("node", ""))
-        kind = record["kind"]
-        entered = kind == "entered" and "durable" not in record.get("flags", [])
-        if entered or (kind == "sent" and copy in self._unstored):
-            self._unstored[copy] = kind
-        elif kind != "received":
-            self._unstored.pop(copy, None)
 
-    def _gone(self, started: Record) -> Iterator[str]:
-        """What the run before had not stored, and of which it did not say how it ended."""
-        for (message, node), last in self._unstored.items():
-            reason = "not in the gateway's store when it ended"
-            if last == "sent":
-                reason += ", the peer may have it"
-            yield self._line(started | {"kind": "gone", "message": message, "node": node}, reason)
-        self._unstored.clear()
-
-    def _note(self, record: Record) -> None:
-        """Numbers of links and connections begin anew in each run of the gateway."""
-        kind = record["kind"]
-        if kind == "incarnation-started":
-            self._connections.clear()
-            self._links.clear()
-        elif kind == "connection-opened":
-            user = record.get("actor") or record.get("peer", "somebody")
-            who = f"{user} ({record.get('protocol', '?')})"
-            self._connections[record["connection"]] = who
-        elif kind == "link-attached":
-            peer = self._connections.get(record.get("connection", 0), UNKNOWN)
-            where = record.get("peer", "").partition(": ")[2]
-            self._links[record.get("link", 0)] = where or peer
-
-    def _line(self, record: Record, comment: str = "") -> str:
-        at = datetime.fromtimestamp(record["time_ms"] / 1000, UTC)
-        time = at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03}Z"
-        about = [record["node"]] if "node" in record else []
-        if record["kind"] == "received":
-            about = [f"for {record.get('exchange', '?')}", f"from {self._whose(record)}"]
-        elif "link" in record:
-            way = "to" if record["kind"] == "sent" else "by"
-            about.append(f"{way} {self._whose(record)}")
-        elif "peer" in record:  # it did not get to the peer
-            about.append(f"for {record['peer']}")
-        for name in FACTS:
-            value = record.get(name)
-            if value:
-                told = ", ".join(value) if isinstance(value, list) else str(value)
-                about.append(told if name != "delivery_count" else f"failed {told} times")
-        if comment:
-            about.append(comment)
-        told = printable(", ".join(about))
-        return f"{time}  {record['message']}  {record['kind']:<13} {told}"
-
-    def _whose(self, record: Record) -> str:
-        link = record.get("link", 0)
-        if link in self._links:
-            return self._links[link]
-        if "connection" in record:
-            return self._connections.get(record["connection"], UNKNOWN)
-        return f"link {link}"
+def _holes(stories: list[Story]) -> str:
+    """In which records it may have been, where there is nothing of it."""
+    holes = [hole for story in stories for hole in story.holes]
+    if not holes:
+        return ""
+    told = ", ".join(missing_in_words(*hole) for hole in holes[:HOLES_TOLD])
+    more = f", and {len(holes) - HOLES_TOLD} more gaps" if len(holes) > HOLES_TOLD else ""
+    return f"; but in the log {told}{more}"

@@ -69,10 +69,9 @@ def test_audit_trace_finds_messages_by_number_and_by_queue_and_time(tmp_path: pa
     "wrong",
     [
         [],
-        ["a", "b", "c"],
-        ["--message", "1", "id", "log"],
         ["--message", "0"],
         ["--message", "1", "--queue", "q"],
+        ["--correlation-id", "a", "--queue", "q"],
         ["--queue", "q", "--since", "yesterday"],
         ["id", "--until", "2020-01-01"],
         ["--queue", "\udcff"],

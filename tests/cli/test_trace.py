@@ -1,13 +1,19 @@
 """Where one message went, from the records of an audit log."""
 
+from pathlib import Path
 from uuid import UUID
 
 import pytest
+from support.audit_logs import ScriptedGateway
+from support.lives import lived
+from support.verbs import amqp_gateway
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.audit.digests import digest
-from gateway.cli.trace import Record, Trace, digests_of, messages_at
+from gateway.audit.reader import segment_paths
+from gateway.audit.story import Record
+from gateway.cli.trace import digests_of, messages_at
 from gateway.wire.tagged import Tagged
 
 ID = "8c79d4bf-09b3-350a-9cd3-127a4be2ac36"
@@ -45,77 +51,6 @@ def record(kind: str, **fields: object) -> Record:
     return {"time_ms": 1_700_000_000_123, "kind": kind, **fields}
 
 
-def test_its_steps_are_told_with_the_names_of_both_sides() -> None:
-    ours = {"message": 7, "node": "orders"}
-    lines = Trace(digests_of(ID)).lines(
-        [
-            record("incarnation-started", incarnation=1),
-            record("connection-opened", connection=1, peer="main", protocol="AMQP 1.0"),
-            record("connection-opened", connection=2, peer="alice", protocol="AMQP 0-10"),
-            record("link-attached", link=1, connection=1, peer="link 1: orders at main"),
-            record("received", message=6, connection=2, exchange="amq.topic"),
-            record(
-                "received", message=7, connection=2, exchange="amq.topic", id_digest=spelled(OCTETS)
-            ),
-            record("sent", link=1, **ours),
-            record("sent", link=1, message=6, node="orders"),
-            record("requeued", link=1, reason="upstream-lost", delivery_count=1, **ours),
-            record("incarnation-started", incarnation=2),
-            record("link-attached", link=1, connection=9),
-            record("settled", link=1, outcome="accepted", flags=["removed", "durable"], **ours),
-            record("sent", link=5, **ours),
-        ]
-    )
-    assert [line.split("  ", 1)[1] for line in lines] == [
-        "7  received      for amq.topic, from alice (AMQP 0-10)",
-        "7  sent          orders, to orders at main",
-        "7  requeued      orders, by orders at main, upstream-lost, failed 1 times",
-        "7  settled       orders, by a connection that the log does not show, accepted, removed,"
-        " durable",
-        "7  sent          orders, to link 5",
-    ]
-
-
-def test_what_an_upstream_refused_is_told_with_its_name() -> None:
-    lines = Trace(digests_of(ID)).lines(
-        [
-            record("received", message=7, exchange="", id_digest=spelled(OCTETS)),
-            record("returned", message=7, node="orders", peer="main", reason="upstream-refused"),
-        ]
-    )
-    assert list(lines)[-1].endswith("7  returned      orders, for main, upstream-refused")
-
-
-@pytest.mark.parametrize(
-    ("flags", "steps", "told"),
-    [
-        (["transit"], [], "not in the gateway's store when it ended"),
-        (["transit"], ["sent"], "not in the gateway's store when it ended, the peer may have it"),
-        (["transit"], ["sent", "settled"], ""),
-        (["durable"], [], ""),
-    ],
-)
-def test_what_a_killed_gateway_had_in_memory_alone_is_gone(
-    flags: list[str], steps: list[str], told: str
-) -> None:
-    ours = {"message": 7, "node": "orders"}
-    records = [
-        record("received", message=7, exchange="", id_digest=spelled(OCTETS)),
-        record("entered", flags=flags, **ours),
-        *(record(step, **ours) for step in steps),
-        record("incarnation-started", incarnation=2),
-    ]
-    last = list(Trace(digests_of(ID)).lines(records))[-1]
-    assert last.endswith(f"7  gone          orders, {told}") if told else "gone" not in last
-
-
-def test_messages_are_found_by_the_gateways_own_number() -> None:
-    lines = Trace(messages={8}).lines(
-        [record("received", message=number, exchange="x") for number in (7, 8, 9)]
-    )
-    assert [line.split("  ")[1] for line in lines] == ["8"]
-
-
 def test_messages_are_found_by_what_they_had_to_do_with_and_when() -> None:
     steps = [
         record("received", message=7, exchange="x"),
@@ -129,6 +64,50 @@ def test_messages_are_found_by_what_they_had_to_do_with_and_when() -> None:
     assert messages_at(steps, "orders", None, 1_700_000_000_123) == {7}
 
 
-def test_a_name_does_not_forge_a_line() -> None:
-    (line,) = Trace(messages={7}).lines([record("entered", message=7, node="q\n\x1b[1A")])
-    assert line.endswith(r"entered       q\n\x1b[1A")
+def test_of_several_gateways_the_steps_are_told_in_the_order_of_time(tmp_path: Path) -> None:
+    logs = []
+    for name, later in (("a", 0), ("b", 1)):
+        gateway = ScriptedGateway(tmp_path / name)
+        gateway.now_ms += later
+        message = gateway.publish("orders")
+        gateway.turn()
+        gateway.now_ms += 5
+        gateway.consume("orders", message)
+        gateway.stop()
+        logs.append(str(gateway.close()))
+    done = amqp_gateway("audit", "trace", "--message", "1", *logs)
+    assert done.exit_code == 0
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [(Path(line[0]).name, line[3]) for line in lines] == [
+        *(("a", "received"), ("a", "entered"), ("b", "received"), ("b", "entered")),
+        *(("a", "sent"), ("a", "settled"), ("b", "sent"), ("b", "settled")),
+    ]
+
+
+def test_what_is_missing_where_the_story_goes_on_is_told_and_makes_it_exit_1(
+    tmp_path: Path,
+) -> None:
+    gateway = ScriptedGateway(tmp_path / "log", segment_octets=2000)
+    message = gateway.publish("orders")
+    for _ in range(30):
+        gateway.publish("other")
+        gateway.turn()
+    gateway.consume("orders", message)
+    gateway.stop()
+    segment_paths(gateway.close())[1].unlink()
+    done = amqp_gateway("audit", "trace", "--message", str(message), str(tmp_path / "log"))
+    assert done.exit_code == 1
+    steps = [line.split()[1:] for line in done.stdout.splitlines()]
+    assert steps[2][:2] == ["--", "records"]
+    none = amqp_gateway("audit", "trace", "--message", "999", str(tmp_path / "log"))
+    assert none.exit_code == 1
+    assert "no message has the number 999; but in the log records " in none.stderr
+
+
+def test_a_correlation_id_is_that_of_the_request(tmp_path: Path) -> None:
+    lived(tmp_path, messages=1)
+    log = str(tmp_path / "audit")
+    done = amqp_gateway("audit", "trace", "--correlation-id", "none", log)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("the log has no correlation-ids: ")
+    assert "no message has the message-id 'none'" in done.stderr

@@ -105,12 +105,15 @@ def queue_results(results: DataFrame, open_copies: DataFrame) -> DataFrame:
     )
 
 
-def sums_over_all(results: DataFrame, identity: Identity, first: int, last: int) -> DataFrame:
-    """One row: each term over everything, so that it adds up over all runs as it does in each.
+def sums_over_all(
+    results: DataFrame, identity: Identity, first: int, last: int, *by: str
+) -> DataFrame:
+    """Each term over everything, so that it adds up over all runs as it does in each.
 
     `first`, `last`: the runs that the log begins and ends with. What is left is counted where it
     still is, at the end, and what a run before that had left has lapsed: of a queue it is gone, or
-    was recovered, which is the same copy still.
+    was recovered, which is the same copy still. `by`: one row for each of these; `rows`: of how
+    many results each is made.
     """
     in_last, rest = F.col("incarnation") == last, F.col(identity.rest)
     terms = {name: F.col(name) for name in identity.term_names}
@@ -122,6 +125,7 @@ def sums_over_all(results: DataFrame, identity: Identity, first: int, last: int)
     else:
         terms["cut_off"] = F.when(~in_last, rest)
     terms[identity.rest] = F.when(in_last, rest)
-    return results.agg(
-        *(F.coalesce(F.sum(term), F.lit(0)).alias(name) for name, term in terms.items())
+    return results.groupBy(*by).agg(
+        F.count("*").alias("rows"),
+        *(F.coalesce(F.sum(term), F.lit(0)).alias(name) for name, term in terms.items()),
     )

@@ -1,5 +1,9 @@
 """What a reconciliation tells.
 
-report, page    people
-verdicts        other programs
+figures, stories        what charts and stories are made of: a bounded number of rows
+report, page            people: a few lines, one page
+tables, drawn, charts   the parts of the page
+words                   numbers, times and terms, as people read them
+ran                     who says so
+verdicts                other programs
 """

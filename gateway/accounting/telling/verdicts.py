@@ -11,6 +11,7 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import asdict
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -19,11 +20,16 @@ from gateway.audit.provenance import Provenance
 
 if TYPE_CHECKING:  # it needs Spark, which says nothing of how a result is told
     from gateway.accounting.reconcile import Result
+    from gateway.accounting.telling.ran import Ran
 
 PUSH_PATH: Final = "/metrics/job/amqp-gateway-reconcile"
 PATIENCE_S: Final = 10
 SCHEMES: Final = ("http://", "https://")
 
+TABLES: Final = (
+    *("breaks", "queues", "outlets", "routes", "over_runs", "losses", "losses_by_client"),
+    *("figures", "incarnations"),
+)
 HELP: Final = {
     "gateway_reconcile_timestamp_seconds": "When the last reconciliation ended, since 1970.",
     "gateway_reconcile_duration_seconds": "How long it took.",
@@ -38,11 +44,12 @@ HELP: Final = {
 
 
 class Told(NamedTuple):
-    """A verdict and when it was found: seconds since 1970, and how long that took."""
+    """A verdict and when it was found: seconds since 1970, and how long that took; by whom."""
 
     result: Result
     ended_s: float
     duration_s: float
+    ran: Ran | None = None
 
 
 def as_json(told: Told, verdict: str) -> dict[str, Any]:
@@ -57,16 +64,26 @@ def as_json(told: Told, verdict: str) -> dict[str, Any]:
         "final": result.final,
         "ended_s": round(told.ended_s, 3),
         "duration_s": round(told.duration_s, 3),
+        "ran": None if told.ran is None else asdict(told.ran),
         "log": {"path": result.log, **facts, "half_block": result.half},
         "seals": _seals(result.provenance),
         "classes": result.classes,
         "unproven": result.unproven,
-        "breaks": result.breaks,
+        "breaks": [
+            row | {"steps": story.lines, "trace": story.command}
+            for row, story in zip(result.breaks, result.stories, strict=True)
+        ],
         "sums": result.sums,
         "queues": result.queues,
         "outlets": result.outlets,
         "routes": result.routes,
+        "over_runs": result.over_runs,
         "losses": result.losses,
+        "losses_by_client": result.losses_by_client,
+        "figures": [
+            {name: value for name, value in row.items() if value is not None}
+            for row in result.figures
+        ],
         "published_again": result.published_again,
         "incarnations": result.incarnations,
     }
@@ -131,8 +148,7 @@ def push(gateway: str, text: str) -> None:
 
 def call(url: str, told: dict[str, Any]) -> None:  # Any: as in `as_json`
     """Post a verdict without its tables. Raises OSError."""
-    tables = ("breaks", "queues", "outlets", "routes", "losses", "incarnations")
-    short = {name: value for name, value in told.items() if name not in tables}
+    short = {name: value for name, value in told.items() if name not in TABLES}
     octets = json.dumps(short).encode()
     _send(urllib.request.Request(url, octets, {"Content-Type": "application/json"}))
 

@@ -13,9 +13,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.accounting import __main__ as program
 from gateway.accounting.steps.breaks import LATER, BreakClass
 from gateway.accounting.telling import verdicts
+from gateway.accounting.telling.stories import Told
 from gateway.audit.provenance import Provenance
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent.parent.parent
 CLASSES = tuple(str(each) for each in BreakClass)
 FACTS = {"records": 7, "octets": 900, "last_sequence": 7, "newest": "s", "unfinished": [object()]}
 
@@ -33,8 +34,8 @@ def found(**changed: object) -> verdicts.Told:
         "provenance": Provenance(),
         "published_again": {"ids": 0, "messages": 0, "first": None, "again": None},
     }
-    tables = ("breaks", "queues", "outlets", "routes", "losses", "incarnations")
-    rows = {name: [{"name": name}] for name in tables}
+    rows = {name: [{"name": name}] for name in verdicts.TABLES}
+    values["stories"] = [Told(["a step"], "audit trace")]
     return verdicts.Told(SimpleNamespace(**(values | rows | changed)), 1_700_000_000.5, 12.25)
 
 
@@ -70,7 +71,9 @@ def test_json_has_all_that_the_page_says() -> None:
         False,
         {"LOST": 2},
     )
-    assert told["breaks"] == [{"name": "breaks"}]
+    assert told["breaks"] == [{"name": "breaks", "steps": ["a step"], "trace": "audit trace"}]
+    assert told["figures"] == [{"name": "figures"}]
+    assert told["ran"] is None
     assert told["log"] == {
         "path": "/log",
         "records": 7,
