@@ -1,9 +1,11 @@
 """What it costs to reconcile: CPU seconds for a million records, memory, and how that grows.
 
-    python tests/bench/accounting.py --records 1 4 16     # in millions
+    python tests/bench/accounting.py --records 1 4 16            # in millions
+    python tests/bench/accounting.py --records 0.5 --hours 24
 
 Writes the log of an honest gateway, four records a message, with checkpoints, and runs the job as
-people do.
+people do. With `--hours` the log grows by as many records before each of so many runs, which go on
+from each other's state.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import struct
 import subprocess
 import sys
@@ -189,32 +190,44 @@ def run(command: list[str]) -> Cost:
     )
 
 
+def reconcile(log: Log, scratch: Path, master: str, *flags: str) -> Cost:
+    """As people do it; what it says is shown where it does not say that all is well."""
+    job = [sys.executable, "-m", "gateway.accounting", "reconcile", str(log.directory)]
+    cost = run([*job, "--out", str(scratch / "out"), "--master", master, *flags])
+    if cost.code:
+        print(cost.said)
+    return cost
+
+
+def shown(cost: Cost, millions: float) -> str:
+    """One line's worth."""
+    return (
+        f"{cost.seconds:6.1f} s, {cost.cpu_s:6.1f} CPU s ({cost.cpu_s / millions:.1f} a million), "
+        f"{cost.peak_mib:.0f} MiB, exit code {cost.code}"
+    )
+
+
 def main() -> None:
     """See the module."""
+    assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=float, nargs="+", default=[1], help="in millions")
+    parser.add_argument("--hours", type=int, default=0, help="runs with one state")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--directory", type=Path, help="for the logs (default: a temporary one)")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.directory) as scratch:
-        for millions in options.records:
-            log = Log(Path(scratch, "log"))
-            log.grow(int(millions * 1_000_000))
-            out = Path(scratch, "out")
-            command = [sys.executable, "-m", "gateway.accounting", "reconcile"]
-            cost = run(
-                [*command, str(log.directory), "--out", str(out), "--master", options.master]
-            )
-            if cost.code:
-                print(cost.said)
-            print(
-                f"{millions:6g} million records: {cost.seconds:6.1f} s, {cost.cpu_s:6.1f} CPU s "
-                f"({cost.cpu_s / millions:.1f} a million), {cost.peak_mib:.0f} MiB, "
-                f"exit code {cost.code}",
-                flush=True,
-            )
-            shutil.rmtree(log.directory)
-            shutil.rmtree(out, ignore_errors=True)
+    for millions in options.records:
+        with tempfile.TemporaryDirectory(dir=options.directory) as name:
+            scratch = Path(name)
+            log = Log(scratch / "log")
+            for hour in range(1, options.hours + 1):
+                log.grow(int(millions * 1_000_000))
+                cost = reconcile(log, scratch, options.master, f"--state={scratch / 'state'}")
+                print(f"run {hour:3}: {shown(cost, millions)}", flush=True)
+            if not options.hours:
+                log.grow(int(millions * 1_000_000))
+                cost = reconcile(log, scratch, options.master)
+                print(f"{millions:6g} million records: {shown(cost, millions)}", flush=True)
 
 
 if __name__ == "__main__":
