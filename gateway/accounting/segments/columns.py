@@ -81,13 +81,14 @@ class Unit(NamedTuple):
     """Records of one segment that follow each other: columns of the same length.
 
     Attributes:
+        incarnation: which run they are of; of several runs, each of them.
         rows: the records, by the fields that their version has.
         windows: of each, the `window`.
         marks: of each, whether it `bends`.
         texts: what the numbers of names mean.
     """
 
-    incarnation: int
+    incarnation: int | Columns
     rows: Columns
     windows: Columns
     marks: Columns

@@ -12,7 +12,7 @@ in doubt, or is not known here, goes on.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,8 @@ OF_NO_MESSAGE: Final = (
 )
 KNOWN: Final = (
     *(Kind.RECEIVED, Kind.ROUTED, Kind.UNROUTABLE, Kind.REFUSED, Kind.ROLLED_BACK),
-    *(Kind.ENTERED, Kind.SENT, Kind.SETTLED, Kind.REQUEUED, Kind.TRANSLATED_WITH_LOSS),
+    *(Kind.ENTERED, Kind.RECOVERED, Kind.SENT, Kind.SETTLED, Kind.REQUEUED),
+    Kind.TRANSLATED_WITH_LOSS,
     *sorted(REMOVALS),
 )
 # The fields that it is known of that no step looks for more in them than is looked for here.
@@ -46,11 +47,11 @@ FIELDS_KNOWN: Final = frozenset(
 
 # Steps of a copy, as `copies.copy_steps` has them, told apart as far as what may be before differs.
 _NO_STEP, _IN, _IN_AGAIN, _OUT, _OUT_REMOTE, _SENT_OFF, _SENT_OFF_REMOTE = range(7)
-_ENDED, _REMOVED, _BACK = range(7, 10)
-_STEPS: Final = 10
+_ENDED, _REMOVED, _BACK, _RECOVERED = range(7, 11)
+_STEPS: Final = 11
 _EXITS: Final = (_SENT_OFF, _SENT_OFF_REMOTE, _ENDED, _REMOVED)
 _NEVER: Final = _NO_STEP  # as the step before the first
-_HELD: Final = (_IN, _IN_AGAIN, _BACK)
+_HELD: Final = (_IN, _IN_AGAIN, _BACK, _RECOVERED)
 _AWAY: Final = (_OUT, _OUT_REMOTE)
 
 
@@ -65,7 +66,7 @@ def _legal() -> Columns:
         legal[step, [_NEVER, *_HELD]] = True
     for step in (_ENDED, _BACK):
         legal[step, list(_AWAY)] = True
-    legal[_REMOVED, [*_HELD, *_AWAY]] = True
+    legal[[[_REMOVED], [_RECOVERED]], [*_HELD, *_AWAY]] = True
     return legal
 
 
@@ -127,6 +128,7 @@ class _Messages:
         late = settled & (self.outcome == Outcome.SETTLED_TOO_LATE)
         steps = np.zeros(len(kind), dtype=np.int8)
         steps[kind == Kind.ENTERED] = _IN
+        steps[kind == Kind.RECOVERED] = _RECOVERED
         steps[(kind == Kind.ENTERED) & self.has(Flag.REROUTED)] = _IN_AGAIN
         steps[settled | (kind == Kind.REQUEUED)] = _BACK
         steps[late] = _NO_STEP
@@ -140,26 +142,47 @@ class _Messages:
         return steps
 
 
-def folded(unit: Unit, late_ms: int = 0) -> Columns:
-    """Of each record of the unit, whether its message is folded.
+class Folding(NamedTuple):
+    """What is folded of a unit.
+
+    Attributes:
+        alone: of each record, whether its message is.
+        first: where the first step of each copy of these messages stands.
+        last: and its last.
+    """
+
+    alone: Columns
+    first: Columns
+    last: Columns
+
+
+def nothing(unit: Unit) -> Folding:
+    """Nothing is folded."""
+    none = np.zeros(0, dtype=np.int64)
+    return Folding(np.zeros(len(unit.rows), dtype=bool), none, none)
+
+
+def folded(unit: Unit, late_ms: int = 0) -> Folding:
+    """Which messages of the unit are folded.
 
     `late_ms`: what is settled later than that is not; 0: it may be as late as it likes.
     """
-    result = np.zeros(len(unit.rows), dtype=bool)
     sequences = unit.column("sequence")
     if not len(sequences) or np.any(sequences[1:] <= sequences[:-1]):
-        return result
+        return nothing(unit)
     messages = _Messages(unit)
     if not len(messages.places):
-        return result
-    good = ~messages.any(_doubts(messages))
+        return nothing(unit)
+    copies = _Copies(messages)
+    good = ~messages.any(_doubts(messages) | copies.illegal)
     good &= messages.sum(messages.kind == Kind.RECEIVED) == 1
     good &= _routes_agree(messages) & _bodies_agree(messages) & ~_stored_in_part(messages)
-    good &= ~messages.any(_illegal(messages))
     if late_ms:
         good &= _waited_ms(messages) <= late_ms
-    result[messages.places] = good[messages.groups]
-    return result
+    alone = np.zeros(len(unit.rows), dtype=bool)
+    alone[messages.places] = good[messages.groups]
+    first, last = messages.places[copies.first], messages.places[copies.last]
+    return Folding(alone, first[alone[first]], last[alone[last]])
 
 
 def _doubts(messages: _Messages) -> Columns:
@@ -202,35 +225,52 @@ def _stored_in_part(messages: _Messages) -> Columns:
     return messages.any((messages.kind == Kind.RECEIVED) & durable) & messages.any(stays)
 
 
-def _illegal(messages: _Messages) -> Columns:
-    """Of each record, whether it is a step that cannot follow, or the last one and no way out."""
-    steps = messages.steps()
-    places = np.flatnonzero(steps)
-    result = np.zeros(len(steps), dtype=bool)
-    if not len(places):
-        return result
-    groups = messages.groups[places]
-    nodes = _same_names(messages.unit)[messages.column("node")[places]]
-    positions = messages.column("position")[places]
-    # Of several copies of one message, one behind the other.
-    order = np.arange(len(places))
+class _Copies:
+    """The steps of copies, one copy behind the other, each in the order of the log.
+
+    Attributes:
+        illegal: of each record, whether it cannot follow, or is the last step and no way out.
+        first: where the first step of each copy is, among the records of messages.
+        last: and its last.
+    """
+
+    def __init__(self, messages: _Messages) -> None:
+        steps = messages.steps()
+        places = np.flatnonzero(steps)
+        names = _same_names(messages.unit)
+        keys = (
+            messages.column("position")[places],
+            names[messages.column("node")[places]],
+            messages.groups[places],
+        )
+        order = _by_copy(*keys)
+        places = places[order]
+        begins = np.ones(len(places) + 1, dtype=bool)  # and, one further, behind the last
+        begins[1:-1] = np.logical_or.reduce([key[order][1:] != key[order][:-1] for key in keys])
+        ordered = steps[places]
+        before = np.where(begins[:-1], _NEVER, np.roll(ordered, 1))
+        bad = ~_LEGAL[ordered, before] | (begins[1:] & ~np.isin(ordered, _EXITS))
+        # Between two steps is a restart, if the second one says so.
+        runs = np.broadcast_to(messages.unit.incarnation, len(messages.unit.rows))
+        runs = runs[messages.places[places]]
+        restarted = ~begins[:-1] & (runs != np.roll(runs, 1))
+        bad |= restarted != (ordered == _RECOVERED)
+        self.illegal = np.zeros(len(steps), dtype=bool)
+        self.illegal[places] = bad
+        self.first, self.last = places[begins[:-1]], places[begins[1:]]
+
+
+def _by_copy(positions: Columns, nodes: Columns, groups: Columns) -> Columns:
+    """The order in which steps stand by message, which they do, and within each by copy."""
+    order = np.arange(len(groups))
     same = (groups[1:] == groups[:-1]) & (
         (nodes[1:] != nodes[:-1]) | (positions[1:] != positions[:-1])
     )
-    several = np.isin(groups, groups[1:][same])
-    mixed = np.flatnonzero(several)
+    several = np.zeros(int(groups.max(initial=0)) + 1, dtype=bool)
+    several[groups[1:][same]] = True
+    mixed = np.flatnonzero(several[groups])
     order[mixed] = mixed[np.lexsort((positions[mixed], nodes[mixed], groups[mixed]))]
-    places, groups, nodes = places[order], groups[order], nodes[order]
-    positions, ordered = positions[order], steps[places]
-    first = np.ones(len(places), dtype=bool)
-    first[1:] = (
-        (groups[1:] != groups[:-1]) | (nodes[1:] != nodes[:-1]) | (positions[1:] != positions[:-1])
-    )
-    before = np.where(first, _NEVER, np.roll(ordered, 1))
-    last = np.append(first[1:], True)
-    bad = ~_LEGAL[ordered, before] | (last & ~np.isin(ordered, _EXITS))
-    result[places] = bad
-    return result
+    return order
 
 
 def _same_names(unit: Unit) -> Columns:

@@ -1,14 +1,14 @@
 """All that the job takes from one segment, in one pass over its octets.
 
-A *part* is a unit of a segment: of each there is a row with its sums, its folded messages and the
-ids of those that were published; and rows with the records that are not folded. The last part of a
-segment has the row about the segment, too.
+A *part* is a unit of a segment: of each there is a row with its sums, its folded messages, the ids
+of those that were published and what charts are drawn from; and rows with the records that are not
+folded. Behind the last part of a segment is the row about the segment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,8 @@ from gateway.accounting.segments.columns import (
     text_of,
     units,
 )
-from gateway.accounting.segments.folding import folded, folded_words
+from gateway.accounting.segments.drawing import MOVES, WAITS, moves, waits
+from gateway.accounting.segments.folding import Folding, folded, folded_words, nothing
 from gateway.accounting.segments.summing import SUMS, sums
 from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, SegmentSurvey
 from gateway.accounting.steps.messages import FROM_UPSTREAM
@@ -40,6 +41,8 @@ PARTS_SCHEMA: Final = pa.schema(
         ("sums", pa.list_(SUMS)),
         ("folded", pa.list_(WORD)),
         ("published", pa.list_(PUBLISHED)),
+        ("moves", pa.list_(MOVES)),
+        ("waits", pa.list_(WAITS)),
         ("about", pa.struct(list(SEGMENTS_SCHEMA))),
     ]
 )
@@ -70,15 +73,28 @@ def part_batches(
     """The rows of a segment."""
     survey = SegmentSurvey(name, octets)
     for unit in units(survey.segment, survey.blocks(), PART_RECORDS):
-        alone = folded(unit, asked.late_ms) if asked.fold else np.zeros(len(unit.rows), dtype=bool)
+        folding = folded(unit, asked.late_ms) if asked.fold else nothing(unit)
         place = (ordinal, int(unit.rows["sequence"][0]))
         if asked.only is None:
-            yield from _records(unit, ~alone, place)
-            yield _row(place, sums=sums(unit), folded=_words(unit, alone), ids=_published(unit))
+            yield from _records(unit, ~folding.alone, place)
+            yield row_about(place, _lists(unit, folding))
         else:
-            yield from _records(unit, alone & np.isin(unit.column("message"), asked.only), place)
+            wanted = folding.alone & np.isin(unit.column("message"), asked.only)
+            yield from _records(unit, wanted, place)
     if asked.only is None:
-        yield _row((ordinal, 0), about=survey.row(ordinal, asked.offsets))
+        about = pa.array([survey.row(ordinal, asked.offsets)], PARTS_SCHEMA.field("about").type)
+        yield _batch({"about": about}, (ordinal, 0), 1)
+
+
+def _lists(unit: Unit, folding: Folding) -> dict[str, pa.Array]:
+    """What is said of a unit, besides its records."""
+    return {
+        "sums": sums(unit),
+        "folded": words_of(unit, folding.alone),
+        "published": _published(unit),
+        "moves": moves(unit),
+        "waits": waits(unit, folding),
+    }
 
 
 def _records(unit: Unit, which: Columns, place: tuple[int, int]) -> Iterator[pa.RecordBatch]:
@@ -89,20 +105,12 @@ def _records(unit: Unit, which: Columns, place: tuple[int, int]) -> Iterator[pa.
         yield _batch(columns, place, len(keep))
 
 
-def _row(
-    place: tuple[int, int],
-    sums: pa.Array | None = None,
-    folded: pa.Array | None = None,
-    ids: pa.Array | None = None,
-    about: dict[str, Any] | None = None,  # Any: as pyarrow takes it
-) -> pa.RecordBatch:
-    """One row about a part, or, with `about`, about the segment."""
-    columns: dict[str, pa.Array] = {}
-    for name, values in (("sums", sums), ("folded", folded), ("published", ids)):
-        if values is not None:
-            columns[name] = pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
-    if about is not None:
-        columns["about"] = pa.array([about], PARTS_SCHEMA.field("about").type)
+def row_about(place: tuple[int, int], lists: dict[str, pa.Array]) -> pa.RecordBatch:
+    """The row about a part."""
+    columns = {
+        name: pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
+        for name, values in lists.items()
+    }
     return _batch(columns, place, 1)
 
 
@@ -119,7 +127,8 @@ def _batch(columns: Mapping[str, pa.Array], place: tuple[int, int], length: int)
     )
 
 
-def _words(unit: Unit, these: Columns) -> pa.Array:
+def words_of(unit: Unit, these: Columns) -> pa.Array:
+    """Values of `WORD`: which messages these records are of."""
     words, bits = folded_words(unit, these)
     return pa.StructArray.from_arrays([pa.array(words), pa.array(bits)], fields=list(WORD))
 

@@ -43,7 +43,7 @@ def sums(unit: Unit) -> pa.Array:
     }
     keys["flags"] = unit.column("flags") & TOLD_APART
     keys["window"] = unit.windows
-    groups = _groups(list(keys.values()))
+    groups = groups_of(list(keys.values()))
     small = groups.astype(np.uint16) if groups.max(initial=0) < 1 << 16 else groups
     order = np.argsort(small, kind="stable")
     ordered = groups[order]
@@ -73,7 +73,7 @@ def sums(unit: Unit) -> pa.Array:
     return pa.StructArray.from_arrays(arrays, fields=list(SUMS))
 
 
-def _groups(keys: list[Columns]) -> Columns:
+def groups_of(keys: list[Columns]) -> Columns:
     """For each record a number, the same where all keys are the same."""
     groups = np.zeros(len(keys[0]), dtype=np.int64)
     for key in keys:
