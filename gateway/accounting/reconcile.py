@@ -6,19 +6,17 @@ results as Parquet and gives back what the report shows.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from gateway.accounting.reading import KEPT, Reading
 from gateway.accounting.segments import chain, sealed
-from gateway.accounting.segments.columns import RECORDS_SCHEMA
-from gateway.accounting.segments.source import FORMAT
+from gateway.accounting.state.folder import Folder
 from gateway.accounting.steps import (
     ages,
     confirmed,
@@ -28,7 +26,6 @@ from gateway.accounting.steps import (
     messages,
     order,
     outlets,
-    strays,
     transactions,
 )
 from gateway.accounting.steps.balance import balances, queue_results, sums_over_all
@@ -44,9 +41,6 @@ STATED_KINDS: Final = (  # what the gateway says of itself and of the log
     *(Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT),
 )
 NESTED: Final = ("findings", "unfinished", "hashes")  # of segments; told otherwise
-USED: Final = (*RECORDS_SCHEMA.names, "part")
-KEPT: Final = StorageLevel.MEMORY_AND_DISK
-STRAYS_MAX: Final = 100_000  # above, nothing is folded
 BOUNDS: Final = ages.Bounds()
 SHOWN: Final = 500  # rows of a table that the report shows; the Parquet files have them all
 
@@ -120,45 +114,6 @@ class Result:
         return bool(self.incarnations and self.incarnations[-1]["stopped"]) and not self.half
 
 
-def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
-    """A view of the log."""
-    return spark.read.format(FORMAT).options(**options).load(str(log))
-
-
-@dataclass(frozen=True)
-class Reading:
-    """One log, and how it is to be read."""
-
-    spark: SparkSession
-    log: Path
-    provenance: Provenance
-    bounds: ages.Bounds
-    fold: bool
-
-    def parts(self) -> DataFrame:
-        """The whole log in one pass: sums of everything, and the records that are in doubt."""
-        return self._read(offsets=sealed.asked(self.provenance)).persist(KEPT)
-
-    def records(self, parts: DataFrame) -> DataFrame:
-        """The records in doubt, and those of messages that only seem not to be, by message."""
-        records = _by_message(parts)
-        if not self.fold:
-            return records
-        found = strays.strays(records, strays.words(parts)).limit(STRAYS_MAX + 1).collect()
-        if not found:
-            return records
-        if len(found) > STRAYS_MAX:
-            return _by_message(replace(self, fold=False)._read())
-        only: dict[int, list[int]] = {}
-        for row in found:
-            only.setdefault(row["ordinal"], []).append(row["message"])
-        return _by_message(parts.unionByName(self._read(only=json.dumps(only))))
-
-    def _read(self, **asked: str) -> DataFrame:
-        asked |= {"late_ms": str(self.bounds.late_ms), "fold": str(self.fold).lower()}
-        return read(self.spark, self.log, view="parts", **asked)
-
-
 def reconcile(
     spark: SparkSession,
     log: Path,
@@ -167,13 +122,19 @@ def reconcile(
     bounds: ages.Bounds = BOUNDS,
     *,
     fold: bool = True,
+    state: Folder | None = None,
 ) -> Result:
     """Read, account, write, and say what was found; nothing stays in the session's cache.
 
     `provenance`: what is known of the log that is not in it. `bounds`: what took too long. `fold`:
-    whether messages that are complete within a part of the log are left to its sums.
+    whether messages that are complete within a part of the log are left to its sums. `state`: what
+    earlier runs have left, from which this one goes on; it leaves the same to the next.
+
+    Raises:
+        StateError: there is something else in `state`.
     """
-    reading = Reading(spark, log, provenance or Provenance(), bounds, fold=fold)
+    provenance = provenance or Provenance()
+    reading = Reading(spark, log, provenance, bounds, fold=fold, folder=state)
     try:
         return _reconcile(reading, out)
     finally:
@@ -183,7 +144,7 @@ def reconcile(
 def _reconcile(reading: Reading, out: Path) -> Result:
     spark, bounds, provenance = reading.spark, reading.bounds, reading.provenance
     parts = reading.parts()
-    segments = parts.where("about is not null").select("about.*").coalesce(1)
+    segments = reading.segments(parts)
     paired = kept(chain.with_previous(segments))
     facts = _rows(log_facts(paired))[0]
     sealed.note(provenance, facts["sealed"])
@@ -203,6 +164,7 @@ def _reconcile(reading: Reading, out: Path) -> Result:
     found = [
         *log_breaks(paired, stated),
         *sealed.breaks(spark, provenance),
+        *reading.breaks(),
         *copy_breaks(steps, open_copies, failures, missed),
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
         ages.late(timed, bounds),
@@ -226,7 +188,7 @@ def _reconcile(reading: Reading, out: Path) -> Result:
     published = parts.where("published is not null").select(F.inline("published"))
     ends = (facts["first_run"] or 0, facts["last_run"] or 0)
     first_ms, last_ms = facts["first_time_ms"] or 0, facts["last_time_ms"] or 0
-    drawn = figures.figures(records, figures.span_ms(first_ms, last_ms))
+    drawn = figures.figures(records, figures.span_ms(first_ms, last_ms), parts)
     listed = _rows(breaks.orderBy(*map(F.expr, IN_ORDER)))
     losses = _rows(ledger.losses(summed).orderBy("row"))
     lost_by = _rows(figures.losses_by_client(records, summed)) if losses else []
@@ -235,7 +197,7 @@ def _reconcile(reading: Reading, out: Path) -> Result:
         .agg(F.sum("count").alias("count"), F.count("*").alias("rows"))
         .collect()
     )
-    return Result(
+    result = Result(
         log=str(reading.log),
         breaks=listed,
         classes={row["class"]: row["count"] for row in counted if row["proven"]},
@@ -256,6 +218,8 @@ def _reconcile(reading: Reading, out: Path) -> Result:
         over_runs=_over_runs(results["queues"], ends) if facts["runs"] > 1 else [],
         break_rows=sum(row["rows"] for row in counted),
     )
+    reading.carry(parts, records)
+    return result
 
 
 def _of_most(results: DataFrame, identity: Identity) -> list[Row]:
@@ -327,12 +291,6 @@ def log_facts(segments: DataFrame) -> DataFrame:
         F.max_by("unfinished", "ordinal").alias("unfinished"),
         sealed.collected().alias("sealed"),
     )
-
-
-def _by_message(parts: DataFrame) -> DataFrame:
-    """The records of parts, brought together by message once, for all steps."""
-    records = parts.where("sequence is not null").select(*USED)
-    return records.repartition("message").persist(KEPT)
 
 
 def _written(frame: DataFrame, path: Path) -> DataFrame:

@@ -3,14 +3,17 @@
 One partition a segment. Options: `view` is `records` (default), `segments` (one row a segment, with
 what is wrong inside it) or `parts` (all that the job takes, in one pass); `kinds` keeps only
 records of these kinds, as numbers with commas; `offsets` is a JSON object of segments' numbers,
-each with the places up to which it is hashed. Of parts: `late_ms` and `fold` as in `parts.Asked`;
-`only` is a JSON object of segments' ordinals, each with messages whose records alone are wanted.
+each with the places up to which it is hashed. `after` is the name of a segment, in front of those
+that are read, `first` the ordinal of the first of these, and `carried` a folder with what an
+earlier run has left of those before (`state.carried`). `only` is a JSON object of the names
+of segments that alone are read, each with its ordinal and, of parts, the messages that are wanted
+of what is folded. Of parts: `late_ms` and `fold` as in `parts.Asked`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +26,7 @@ from pyspark.sql.types import StructType
 from gateway.accounting.segments.columns import RECORDS_SCHEMA, record_batches
 from gateway.accounting.segments.parts import PARTS_SCHEMA, Asked, part_batches
 from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, segment_row
+from gateway.accounting.state.carried import ALL, carried_batches
 from gateway.audit.reader import segment_paths
 from gateway.audit.schema import segment_numbers
 from gateway.files.whole import read_segment
@@ -64,19 +68,12 @@ class AuditDataSource(DataSource):
                 late_ms=int(self.options.get("late_ms", "0")),
                 fold=self.options.get("fold", "true") == "true",
             ),
-            {
-                name: {int(number): values for number, values in json.loads(text).items()}
-                for name in ("offsets", "only")
-                if (text := self.options.get(name))
-            },
+            self.options,
         )
 
 
 class AuditReader(DataSourceReader):
-    """Reads whole segments, behind damage too.
-
-    `by_number`: the option `offsets`, and `only`, by the numbers of segments.
-    """
+    """Reads whole segments, behind damage too; `options`: those that say which, as JSON mostly."""
 
     def __init__(
         self,
@@ -84,28 +81,40 @@ class AuditReader(DataSourceReader):
         view: str,
         kinds: frozenset[int],
         asked: Asked,
-        by_number: dict[str, dict[int, list[int]]],
+        options: Mapping[str, str],
     ) -> None:
         self.directory = directory
         self.view = view
         self.kinds = kinds
         self.asked = asked
-        self.offsets = by_number.get("offsets", {})
-        self.only = by_number.get("only")
+        offsets: dict[str, list[int]] = json.loads(options.get("offsets", "{}"))
+        self.offsets = {int(number): places for number, places in offsets.items()}
+        only = options.get("only")
+        self.only: dict[str, tuple[int, list[int]]] | None = json.loads(only) if only else None
+        self.after = options.get("after", "")
+        self.first = int(options.get("first", "0"))
+        self.carried = options.get("carried", "")
 
     def partitions(self) -> list[InputPartition]:
-        """One for each segment there is now."""
-        parts: list[InputPartition] = [
-            SegmentPartition(str(path), ordinal)
-            for ordinal, path in enumerate(segment_paths(self.directory))
-            if self.only is None or ordinal in self.only
+        """One for each segment there is now, or of those that are asked for."""
+        paths = [path for path in segment_paths(self.directory) if path.name > self.after]
+        only = self.only
+        if only is None:
+            left = sorted(Path(self.carried).glob("*.parquet")) if self.carried else []
+            carried = [SegmentPartition(str(path), ALL) for path in left]
+            new = [SegmentPartition(str(path), at) for at, path in enumerate(paths, self.first)]
+            return [*carried, *new]
+        return [
+            SegmentPartition(str(path), only[path.name][0]) for path in paths if path.name in only
         ]
-        return parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one segment."""
         assert isinstance(partition, SegmentPartition)
         path, ordinal = Path(partition.path), partition.ordinal
+        if ordinal == ALL:
+            yield from carried_batches(path, self.asked.late_ms, fold=self.asked.fold)
+            return
         octets = read_segment(path)
         offsets = self.offsets.get(segment_numbers(path.name)[0], [])
         if self.view == "segments":
@@ -113,7 +122,7 @@ class AuditReader(DataSourceReader):
         elif self.view == "parts":
             asked = self.asked._replace(offsets=tuple(offsets))
             if self.only is not None:
-                asked = asked._replace(only=np.array(self.only.get(ordinal, []), dtype=np.int64))
+                asked = asked._replace(only=np.array(self.only[path.name][1], dtype=np.int64))
             yield from part_batches(path.name, ordinal, octets, asked)
         else:
             yield from record_batches(path.name, octets, self.kinds)
