@@ -207,8 +207,8 @@ class Message:
         delivery_count: failed deliveries before it came to the gateway.
         flags: `Flag` bits.
         publisher: number of the connection it came by; 0 after a restart.
-        id_digest, body_digest: xxh3-64 of the application's message-id (0 if none), and of the
-            body's content as the audit log has it.
+        id_digest, body_digest: xxh3-64 of the application's message-id, in the form of
+            `translate.original_ids` (0 if none), and of the body's content as the audit log has it.
         reader: looks inside; set by the face, and again by recovery.
     """
 
@@ -345,6 +345,7 @@ class Delivery:
         body_digest: set by the outlet that takes it: the digest of the body as it left, in the form
             of `Message.body_digest`; 0 if it was not computed.
         body_changed: set with it: the translation made a body of another form.
+        id_digest: set with it: of the message-id as it left, as `Message.id_digest`.
         transaction: at an upstream, that it is to be sent in; only relays are given such.
     """
 
@@ -358,6 +359,7 @@ class Delivery:
     annotations: bytes
     body_digest: int
     body_changed: bool
+    id_digest: int
     transaction: UpstreamTransaction | None
 
     def __init__(
@@ -379,4 +381,5 @@ class Delivery:
         self.annotations = b""
         self.body_digest = 0
         self.body_changed = False
+        self.id_digest = 0
         self.transaction = None

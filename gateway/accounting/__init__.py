@@ -1,6 +1,7 @@
 """Spark jobs that prove from the audit log that every message is accounted for.
 
 reconcile, __main__     the job, and how it is run
+reading, state          one log as it is read; what a run leaves for the next
 segments                the log as a data source; is it whole
 steps                   what must be equal, and what is wrong where it is not
 telling                 what people and other programs are told

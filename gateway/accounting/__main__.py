@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gateway.accounting.state.folder import Folder, StateError
 from gateway.accounting.telling import verdicts
 from gateway.audit.elsewhere import known_elsewhere, take_books
 from gateway.audit.ends import log_id_in
@@ -108,6 +110,18 @@ def parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="what is settled later after it came in is LATE; 0: nothing is (default: %(default)s)",
     )
+    job.add_argument(
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="go on from what the run before left there, and leave the same: only what is new "
+        "is read",
+    )
+    job.add_argument(
+        "--rebuild",
+        action="store_true",
+        help="with --state: begin anew, from the whole log",
+    )
     return top
 
 
@@ -129,7 +143,10 @@ def _url(text: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a job; its exit code."""
-    options = parser().parse_args(arguments)
+    top = parser()
+    options = top.parse_args(arguments)
+    if options.rebuild and options.state is None:
+        top.error("--rebuild goes with --state")
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
         return _not_run(f"{missing[0]} is not installed: pip install 'amqp-gateway[accounting]'")
@@ -200,14 +217,17 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         return _not_run(f"{out}: {error.strerror}")
-    small = octets < session.SMALL_LOG_OCTETS
     began_s = time.time()
     try:
-        started = session.spark_session("reconcile", options.master, scratch, small=small)
-        with started as spark:
-            result = reconcile(spark, log, out, options.provenance, bounds_of(options))
+        with _state(options) as state:
+            new = octets if state is None else _new_octets(log, state)
+            with session.spark_session("reconcile", options.master, scratch, new) as spark:
+                bounds = bounds_of(options)
+                result = reconcile(spark, log, out, options.provenance, bounds, state=state)
     except PySparkRuntimeError as error:
         return _not_run(f"Spark does not start: {error}")
+    except StateError as error:
+        return _not_run(str(error))
     by_whom = ran.here(began_s, time.time(), bounds_in_words(options))
     page = out / "report.html"
     verdicts.replace(page, report.html_page(result, by_whom))
@@ -215,6 +235,26 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     took_s = by_whom.ended_s - began_s
     _tell_others(options, verdicts.Told(result, by_whom.ended_s, took_s, by_whom), out)
     return exit_code(result, require_final=options.require_final)
+
+
+@contextlib.contextmanager
+def _state(options: argparse.Namespace) -> Iterator[Folder | None]:
+    """What earlier runs have left, for this run alone; `None`: it is not asked for."""
+    if options.state is None:
+        yield None
+        return
+    folder = Folder(options.state.resolve())
+    with folder.held():
+        if options.rebuild:
+            folder.clear()
+        folder.read()  # whether it can be gone on from, before Spark is started
+        yield folder
+
+
+def _new_octets(log: Path, folder: Folder) -> int:
+    """How much of the log was not read by an earlier run."""
+    last = folder.read().last
+    return sum(segment_size(path) for path in segment_paths(log) if path.name > last)
 
 
 def _tell_others(options: argparse.Namespace, told: verdicts.Told, out: Path) -> None:

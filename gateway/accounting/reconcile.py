@@ -12,14 +12,15 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from gateway.accounting.reading import KEPT, Reading
 from gateway.accounting.segments import chain, let_go, sealed
-from gateway.accounting.segments.source import FORMAT
+from gateway.accounting.state.folder import Folder
 from gateway.accounting.steps import (
     ages,
+    confirmed,
     copies,
     counters,
     ledger,
@@ -64,6 +65,7 @@ class Result:
         unproven: the others, which may be there for want of records that cannot be read.
         sums: by identity, its terms over everything.
         log_facts: how much log there is, from when to when, and how it ends.
+        told: of how many messages publishers were told what.
         published_again: what came more than once by its application's id, which is no break.
         provenance: how far it is sealed, and by whom.
         stories: of the breaks, in their order.
@@ -82,6 +84,7 @@ class Result:
     routes: list[Row]
     sums: dict[str, Row]
     losses: list[Row]
+    told: Row
     published_again: Row
     log_facts: Row
     incarnations: list[Row]
@@ -112,44 +115,48 @@ class Result:
         return bool(self.incarnations and self.incarnations[-1]["stopped"]) and not self.half
 
 
-def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
-    """A view of the log."""
-    return spark.read.format(FORMAT).options(**options).load(str(log))
-
-
 def reconcile(
     spark: SparkSession,
     log: Path,
     out: Path,
     provenance: Provenance | None = None,
     bounds: ages.Bounds = BOUNDS,
+    *,
+    fold: bool = True,
+    state: Folder | None = None,
 ) -> Result:
     """Read, account, write, and say what was found; nothing stays in the session's cache.
 
-    `provenance`: what is known of the log that is not in it. `bounds`: what took too long.
+    `provenance`: what is known of the log that is not in it. `bounds`: what took too long. `fold`:
+    whether messages that are complete within a part of the log are left to its sums. `state`: what
+    earlier runs have left, from which this one goes on; it leaves the same to the next.
+
+    Raises:
+        StateError: there is something else in `state`.
     """
     provenance = provenance or Provenance()
+    reading = Reading(spark, log, provenance, bounds, fold=fold, folder=state)
     try:
-        return _reconcile(spark, log, out, provenance, bounds)
+        return _reconcile(reading, out)
     finally:
         spark.catalog.clearCache()
 
 
-def _reconcile(
-    spark: SparkSession, log: Path, out: Path, provenance: Provenance, bounds: ages.Bounds
-) -> Result:
-    segments = read(spark, log, view="segments", offsets=sealed.asked(provenance)).coalesce(1)
+def _reconcile(reading: Reading, out: Path) -> Result:
+    spark, bounds, provenance = reading.spark, reading.bounds, reading.provenance
+    parts = reading.parts()
+    segments = reading.segments(parts)
     paired = kept(chain.with_previous(segments))
     facts = _rows(log_facts(paired))[0]
     sealed.note(provenance, facts["sealed"])
-    records = _by_message(read(spark, log))
-    summed = _written(ledger.ledger(records), out / "ledger").coalesce(1)
+    records = reading.records(parts)
+    summed = _written(ledger.ledger(parts), out / "ledger").coalesce(1)
     stated = kept(records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1))
     runs = kept(ledger.incarnations(summed))
     balance = balances(summed, stated, runs)
     steps = copies.copy_steps(records.where(ledger.kind_is(*copies.KINDS)))
     states = copies.copy_states(steps).where(f"({copies.STILL_THERE}) or {bounds.late}")
-    states = copies.with_fate(states, runs).persist(StorageLevel.MEMORY_AND_DISK)
+    states = copies.with_fate(states, runs).persist(KEPT)
     open_copies = copies.still_there(states)
     failures = balance["queues"].failures
     missed = kept(copies.candidates(failures, open_copies))
@@ -158,6 +165,7 @@ def _reconcile(
     found = [
         *log_breaks(paired, stated, let_go.excused(stated, provenance)),
         *sealed.breaks(spark, provenance),
+        *reading.breaks(),
         *copy_breaks(steps, open_copies, failures, missed),
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
         ages.late(timed, bounds),
@@ -178,9 +186,10 @@ def _reconcile(
     results = {name: _written(frame, out / name) for name, frame in worked_out.items()}
     plain = [name for name in segments.columns if name not in NESTED]
     _written(paired.select(*plain), out / "segments")
+    published = parts.where("published is not null").select(F.inline("published"))
     ends = (facts["first_run"] or 0, facts["last_run"] or 0)
     first_ms, last_ms = facts["first_time_ms"] or 0, facts["last_time_ms"] or 0
-    drawn = figures.figures(records, figures.span_ms(first_ms, last_ms))
+    drawn = figures.figures(records, figures.span_ms(first_ms, last_ms), parts)
     listed = _rows(breaks.orderBy(*map(F.expr, IN_ORDER)))
     losses = _rows(ledger.losses(summed).orderBy("row"))
     lost_by = _rows(figures.losses_by_client(records, summed)) if losses else []
@@ -189,8 +198,8 @@ def _reconcile(
         .agg(F.sum("count").alias("count"), F.count("*").alias("rows"))
         .collect()
     )
-    return Result(
-        log=str(log),
+    result = Result(
+        log=str(reading.log),
         breaks=listed,
         classes={row["class"]: row["count"] for row in counted if row["proven"]},
         unproven={row["class"]: row["count"] for row in counted if not row["proven"]},
@@ -199,16 +208,19 @@ def _reconcile(
         routes=_of_most(results["routes"], ROUTE),
         sums={of.name: _rows(sums_over_all(results[of.name], of, *ends))[0] for of in IDENTITIES},
         losses=losses,
-        published_again=_rows(messages.published_again(records))[0],
+        told=_rows(confirmed.told_of(records, summed))[0],
+        published_again=_rows(messages.published_again(published))[0],
         log_facts=facts,
         incarnations=_rows(runs.orderBy(F.desc("incarnation")))[::-1],
         provenance=provenance,
-        stories=stories.stories(records, listed, str(log)),
+        stories=stories.stories(records, listed, str(reading.log)),
         figures=[row.asDict() for row in _written(drawn, out / "figures").collect()],
         losses_by_client=lost_by,
         over_runs=_over_runs(results["queues"], ends) if facts["runs"] > 1 else [],
         break_rows=sum(row["rows"] for row in counted),
     )
+    reading.carry(parts, records)
+    return result
 
 
 def _of_most(results: DataFrame, identity: Identity) -> list[Row]:
@@ -241,12 +253,15 @@ def copy_breaks(
 def message_breaks(records: DataFrame, runs: DataFrame, failures: DataFrame) -> list[DataFrame]:
     """What is wrong with messages; `failures` of the routes' identity."""
     states = messages.message_states(records.where(ledger.kind_is(*copies.KINDS)))
-    doubtful = states.where(messages.DOUBTFUL).persist(StorageLevel.MEMORY_AND_DISK)
+    doubtful = states.where(messages.DOUBTFUL).persist(KEPT)
+    short = confirmed.with_told(doubtful.where(confirmed.SHORT), records)
     return [
         messages.mutated(doubtful),
         messages.routed_twice(doubtful),
         messages.led_nowhere(doubtful, runs),
-        messages.route_breaks(failures, doubtful),
+        messages.route_breaks(failures, short),
+        confirmed.lost(short, failures),
+        confirmed.not_durable(records),
     ]
 
 
@@ -282,11 +297,6 @@ def log_facts(segments: DataFrame) -> DataFrame:
         F.max_by("unfinished", "ordinal").alias("unfinished"),
         sealed.collected().alias("sealed"),
     )
-
-
-def _by_message(records: DataFrame) -> DataFrame:
-    """All records, read once and brought together by message once, for all steps."""
-    return records.repartition("message").persist(StorageLevel.MEMORY_AND_DISK)
 
 
 def _written(frame: DataFrame, path: Path) -> DataFrame:

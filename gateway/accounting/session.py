@@ -37,11 +37,15 @@ _SMALL_LOG_SETTINGS: Final = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
 }
-SMALL_LOG_OCTETS: Final = 64 * 1024 * 1024  # below, most of the time would go into the compiler
+# Below, most of the time would go into the compiler: as a rule little of a log is not folded.
+SMALL_LOG_OCTETS: Final = 512 * 1024 * 1024
+PARTITION_OCTETS: Final = 128 * 1024 * 1024  # of the log; what is in doubt of it is far less
 
 
-def local_settings(scratch: Path, *, small: bool = False) -> dict[str, str]:
-    """Settings of a session on this machine: loopback only, no pages, few partitions."""
+def local_settings(scratch: Path, octets: int) -> dict[str, str]:
+    """Settings of a session on this machine: loopback only, no pages, partitions by size."""
+    small = octets < SMALL_LOG_OCTETS
+    partitions = max(2 * (os.cpu_count() or 1), octets // PARTITION_OCTETS)
     log_settings = scratch / "log4j2.properties"
     log_settings.write_text(_QUIET)
     java_options = _JAVA_OPTIONS.format(log_settings)
@@ -56,18 +60,16 @@ def local_settings(scratch: Path, *, small: bool = False) -> dict[str, str]:
         "spark.driver.extraJavaOptions": java_options,
         "spark.local.dir": str(scratch / "spark"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.sql.shuffle.partitions": str(max(2, min(16, 2 * (os.cpu_count() or 1)))),
+        "spark.sql.shuffle.partitions": str(partitions),
         **(_SMALL_LOG_SETTINGS if small else {}),
     }
 
 
 @contextmanager
-def spark_session(
-    name: str, master: str, scratch: Path, *, small: bool = False
-) -> Iterator[SparkSession]:
+def spark_session(name: str, master: str, scratch: Path, octets: int = 0) -> Iterator[SparkSession]:
     """A session with the audit data source registered; stopped at the end.
 
-    Without a `master` it is the one that the program was submitted to. `small`: a small log.
+    Without a `master` it is the one that the program was submitted to. `octets`: so many are read.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
@@ -77,7 +79,7 @@ def spark_session(
         # Otherwise Java looks up the machine's name, which need not have an address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
-        for key, value in local_settings(scratch, small=small).items():
+        for key, value in local_settings(scratch, octets).items():
             builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")

@@ -22,7 +22,7 @@ from enum import IntEnum, IntFlag
 from struct import Struct
 from typing import Final, NamedTuple
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 SEALED_SINCE: Final = 3  # version: seals, the log's id, and which life was before
 
 SEGMENT_MAGIC: Final = b"AMQPAUDT"
@@ -65,7 +65,9 @@ FIELDS: Final = (
     Field("message", "i64", 16),  # gateway message id
     Field("position", "i64", 24),  # place in the queue: with message and node it names a copy
     Field("link", "i64", 32),  # outlet (subscription) number; of RECEIVED: the publisher's
-    Field("id_digest", "i64", 40),  # xxh3-64 of the application's message-id; 0 if it has none
+    # xxh3-64 of the application's message-id as its first publisher gave it, encoded as a value of
+    # 1.0; 0 if it has none. Before schema version 4, of 0-10: of the 16 octets alone.
+    Field("id_digest", "i64", 40),
     Field("body_digest", "i64", 48),  # xxh3-64 of the body's content; 0 if not computed
     Field("size", "i64", 56),  # octets of the payload
     Field("node", "i32", 64),  # name number: queue, or remote node; 0 is none
@@ -107,7 +109,12 @@ def _layout(last: str) -> Layout:
     return Layout(fields, record, record.size)
 
 
-LAYOUTS: Final = {1: _layout("outcome"), 2: _layout("address"), 3: _layout("address")}
+LAYOUTS: Final = {
+    1: _layout("outcome"),
+    2: _layout("address"),
+    3: _layout("address"),
+    4: _layout("address"),
+}
 RECORD: Final = LAYOUTS[SCHEMA_VERSION].record
 
 
@@ -122,6 +129,7 @@ class Kind(IntEnum):
     UNROUTABLE = 12
     REFUSED = 13
     ROLLED_BACK = 14
+    CONFIRMED = 15
     ENTERED = 20
     RECOVERED = 21
     EXPIRED = 22
@@ -254,6 +262,7 @@ ALIASES: Final[dict[Kind, dict[str, str]]] = {
     },
     Kind.INCARNATION_STOPPED: {"message": "incarnation"},
     Kind.CLOCK: {"position": "drift_ms"},
+    Kind.CONFIRMED: {"message": "first", "position": "last", "copies": "messages"},
     Kind.TRANSLATED_WITH_LOSS: {"exchange": "row"},
     Kind.CONNECTION_OPENED: {"exchange": "protocol", "node": "mechanism"},
     Kind.CONNECTION_REFUSED: {"exchange": "protocol", "node": "mechanism"},

@@ -6,6 +6,7 @@
     unwritten                  what waits for the store's thread, and whose it is
     topology, owners, refusals, node_names, numbers   names, who owns them, and their numbers
     senders                    links that send to a queue or exchange, until that is deleted
+    confirming                 what publishers are told of their messages
     transaction, tickets       work done as one; who hears of the end of a copy
     ledger                     every step of every copy: one record, one count
     pressure, quotas, limits   what all together hold, what one user or host does, and may hold
@@ -27,6 +28,7 @@ Faces import these of it, and nothing else (held by a contract in `.importlinter
     exchanges.bindings, remote.reaching   their parts, to hold what is called
     queues.queue, exchanges.exchange   what names stand for: to read, not to change
     queues.subscription, transaction   what subscribe and begin answer
+    confirming                 to say what publishers are told
     unwritten                  to say for whom something is done
     exchanges.filters          filters that the bridge knows, to be given to subscribe
     durable.debts              what is still to be removed at an upstream

@@ -11,6 +11,7 @@ from typing import Final, final
 
 from gateway.audit.records.log import AuditLog
 from gateway.bridge.awaited import awaited
+from gateway.bridge.confirming import Confirming
 from gateway.bridge.durable.absent import AbsentQueue
 from gateway.bridge.durable.checkpoint import Checkpoint
 from gateway.bridge.durable.debts import Debts
@@ -56,6 +57,7 @@ class Bridge:
         placements, remotes: which nodes are at which upstream (see `place`).
 
     Attributes:
+        confirming: what publishers are told, for the audit log.
         counts: what it has counted so far.
         numbers: for messages, owners and links.
         pressure: what all queues hold now.
@@ -80,6 +82,7 @@ class Bridge:
         "_reader",
         "asked",
         "audit",
+        "confirming",
         "copies",
         "counts",
         "debts",
@@ -116,6 +119,7 @@ class Bridge:
         self.pressure = Pressure(limits)
         self.turns = TurnBook(store)
         self.unwritten = Unwritten(audit, self.turns)
+        self.confirming = Confirming(audit)
         self.debts = Debts(self.turns)
         self.store_error: StoreError | None = None
         self.swamped = False
@@ -217,12 +221,15 @@ class Bridge:
         for notebook in self._notebooks.values():
             notebook.collect(self.turns.writes, now_ms)
         turns = self.turns
+        self._tell()
+        self.confirming.record(now_ms)
         turns.end(self.audit.take_block(now_ms, turns.writes.any()))
         self.unwritten.end_turn()
         self.swamped = turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()
         # Else with the next commit.
         goes_on = turns.open or ((spread.has_work or self._entering.has_work) and not much)
+        goes_on = goes_on or len(self.confirming.open) > 0
         return (goes_on or self._dispatcher.has_work) and not self.swamped
 
     def who(self) -> str:
@@ -285,10 +292,14 @@ class Bridge:
 
     def _on_safe(self) -> None:
         self._dispatcher.on_safe()
-        self.pressure.release(self.turns.safe)
-        self.copies.tickets.tell(self.turns.safe)
+        self._tell()
         for host in self.hosts.values():
             host.nodes.feeds.tend()
+
+    def _tell(self) -> None:
+        """Tell publishers what is safe, and need not be held back any more."""
+        self.pressure.release(self.turns.safe)
+        self.copies.tickets.tell(self.turns.safe)
 
     def on_store_failed(self, error: StoreError) -> None:
         """The disk refuses, or is full: no publish is confirmed until `on_store_eased`.
@@ -356,6 +367,7 @@ class Bridge:
         for notebook in self._notebooks.values():
             notebook.trim(self.turns.writes, now_ms)
         if last:
+            self.confirming.record(now_ms)
             self._new_checkpoint().write()
         elif self._checkpoint is None or self._checkpoint.done:
             self._checkpoint = self._new_checkpoint()

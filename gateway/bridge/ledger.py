@@ -275,6 +275,7 @@ class Ledger:
             entry.position,
             node=queue.node,
             link=delivery.subscription,
+            id_digest=delivery.id_digest,
             body_digest=delivery.body_digest,
             size=size,
             delivery_count=entry.delivery_count,

@@ -92,6 +92,7 @@ Examples:
   amqp-gateway reconcile
   amqp-gateway reconcile /var/lib/amqp-gateway/audit --out report
   amqp-gateway reconcile /backups/monday/audit --require-final
+  amqp-gateway reconcile --state /var/lib/amqp-gateway/reconciled
   amqp-gateway reconcile --textfile /var/lib/node-exporter/amqp-gateway.prom
 """
 )
@@ -128,6 +129,13 @@ Examples:
     metavar="SECONDS",
     help="What is settled later after it came in is LATE; by default nothing is.",
 )
+@click.option(
+    "--state",
+    type=FILE,
+    metavar="DIR",
+    help="Go on from what the run before left there, and leave the same: it reads what is new.",
+)
+@click.option("--rebuild", is_flag=True, help="With --state: begin anew, from the whole log.")
 @ANCHORS
 @TRUSTED
 @BOOKS
@@ -141,6 +149,8 @@ def reconcile(
     require_final: bool,
     stuck_after: float | None,
     late_after: float | None,
+    state: pathlib.Path | None,
+    rebuild: bool,
     anchors: tuple[pathlib.Path, ...],
     trusted: tuple[pathlib.Path, ...],
     books: pathlib.Path | None,
@@ -153,6 +163,8 @@ def reconcile(
     Exit code 0: balanced; 1: not; 2: wrong arguments; 3: it could not be run; 4: balanced so far,
     with --require-final.
     """
+    if rebuild and state is None:
+        raise click.UsageError("--rebuild goes with --state")
     elsewhere(anchors, trusted)  # what is wrong with them is told before Spark starts
     told = {
         "--textfile": textfile,
@@ -160,12 +172,14 @@ def reconcile(
         "--webhook": webhook or None,
         "--stuck-after": stuck_after,
         "--late-after": late_after,
+        "--state": state,
     }
     options = [f"{name}={value}" for name, value in told.items() if value is not None]
     options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
     options += [f"--trust={each}" for each in trusted]
     options += [] if books is None else [f"--books={books}"]
     options += ["--require-final"] if require_final else []
+    options += ["--rebuild"] if rebuild else []
     ended = run_reconciliation(log or default_log(), out, master, *options)
     click.get_current_context().exit(ended)
 

@@ -1,9 +1,10 @@
 """`audit trace`: which messages are asked for, in which logs; `audit.story` tells where they went.
 
-The log has a digest of the application's message-id, of its octets as they came: what 0-10 and the
-types of 1.0 would make of the given text is looked for. A message that left for an upstream and was
-fetched again is two messages of the gateway with one message-id. The numbers that the gateway gives
-its messages go on over its restarts.
+The log has a digest of the message-id that an application gave, as a value of 1.0: what each of its
+types would make of the given text is looked for. So a message can be followed from gateway to
+gateway, each by its own log. A message that left for an upstream and was fetched again is two
+messages of the gateway with one message-id. The numbers that the gateway gives its messages go on
+over its restarts.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def digests_of(message_id: str) -> set[str]:
         pass
     else:
         values.append(Tagged(types.UUID, uuid.bytes))
-        octets.append(uuid.bytes)  # 0-10
+        octets.append(uuid.bytes)  # 0-10, before schema version 4
     octets += [to_bytes(value) for value in values]
     return {f"{digest(each) % (1 << 64):016x}" for each in octets}
 

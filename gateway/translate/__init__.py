@@ -10,7 +10,8 @@ plain and quotes the rows' ids. Nothing of it performs I/O or knows a connection
     context, mapping_rows what a translation is given; the rows
     outcomes, conditions  how deliveries end; errors
     addresses, reply_to, replies, routing_key   where messages go, and answers to them
-    values, typed_bytes, content, times, ids, names, segment, application_headers   parts
+    values, typed_bytes, content, times, names, segment, application_headers   parts
+    ids, original_ids     message-ids; what each was when it first came
     view, selectable      what routing, selectors and keys see of a message
     profiles/             what there is to know of brokers
 """

@@ -146,6 +146,7 @@ class Translated10:
         priority: of the header section that `towards_1_0.hop` writes.
         losses: every value that did not cross, in no order.
         refusal: why the message cannot be sent at all; then the rest is empty.
+        id_digest: of the message-id, as `Message.id_digest` of whoever gets it.
     """
 
     head: bytes
@@ -157,6 +158,7 @@ class Translated10:
     priority: int
     losses: list[Loss]
     refusal: Refusal | None
+    id_digest: int
 
     def __init__(
         self,
@@ -170,6 +172,7 @@ class Translated10:
         body_changed: bool = False,
         body_at: int = 0,
         data_head: bytes = b"",
+        id_digest: int = 0,
     ) -> None:
         self.head = head
         self.body = body
@@ -180,6 +183,7 @@ class Translated10:
         self.priority = priority
         self.losses = losses
         self.refusal = refusal
+        self.id_digest = id_digest
 
 
 @final
@@ -195,6 +199,7 @@ class Translated010:
         body_changed: as in `Translated10`.
         losses: every value that did not cross, in no order.
         refusal: why the message cannot be sent at all; then the rest is empty.
+        id_digest: as in `Translated10`.
     """
 
     header: bytes
@@ -203,6 +208,7 @@ class Translated010:
     body_changed: bool
     losses: list[Loss]
     refusal: Refusal | None
+    id_digest: int
 
     def __init__(
         self,
@@ -213,6 +219,7 @@ class Translated010:
         *,
         body_changed: bool = False,
         empty_body: bool = False,
+        id_digest: int = 0,
     ) -> None:
         self.header = header
         self.body = body
@@ -220,3 +227,4 @@ class Translated010:
         self.body_changed = body_changed
         self.losses = losses
         self.refusal = refusal
+        self.id_digest = id_digest

@@ -35,12 +35,14 @@ class Crossing:
     Attributes:
         has_escrow: the message brought an escrow. Most bring none: nothing is asked of it then, and
             no digest is made of what is visible.
+        id_digest: of the message-id that leaves, its escrow included.
     """
 
     __slots__ = (
         "context",
         "deposit",
         "has_escrow",
+        "id_digest",
         "losses",
         "message",
         "text_max",
@@ -55,6 +57,7 @@ class Crossing:
         self.deposit = Deposit(self.text_max if context.escrow else 0)
         self.withdrawal = NOTHING_BROUGHT
         self.has_escrow = False
+        self.id_digest = 0
 
     def open(self, value: object) -> None:
         """Take what stood under the escrow's name as this message's escrow, if it is one."""

@@ -18,7 +18,6 @@ from gateway.amqp_1_0 import sections
 from gateway.amqp_1_0._spec import DATA, PROPERTIES, SYMBOLS, Header, Properties
 from gateway.amqp_1_0.primitives.codes import LIST
 from gateway.amqp_1_0.primitives.decoding import decode, skip
-from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.amqp_1_0.primitives.fields import read_binary, read_descriptor
 from gateway.audit.digests import digest, digest_part
 from gateway.errors import DecodeError, LimitError
@@ -34,6 +33,7 @@ from gateway.message import (
     Refusal,
 )
 from gateway.translate import segment
+from gateway.translate.original_ids import digest_in, digest_of, digest_of_uuid
 from gateway.wire.buffers import Reader
 from gateway.wire.tagged import Tagged
 
@@ -169,8 +169,7 @@ def _read_message_properties(arrival: Arrival, struct: Reader) -> None:
     flags = struct.u16()
     if flags & segment.CONTENT_LENGTH:
         struct.skip(8)
-    if flags & segment.MESSAGE_ID:
-        arrival.id_digest = digest(struct.take(16))
+    uuid = struct.take(16) if flags & segment.MESSAGE_ID else None
     if flags & segment.CORRELATION_ID:
         struct.skip(struct.u16())
     if flags & segment.REPLY_TO:
@@ -184,7 +183,12 @@ def _read_message_properties(arrival: Arrival, struct: Reader) -> None:
     if flags & segment.APP_ID:
         struct.skip(struct.u16())
     if flags & segment.APPLICATION_HEADERS:
+        start: size_t = struct.pos
         struct.skip(struct.u32())
+        headers = Reader(struct.buf, start, struct.pos)
+        arrival.id_digest = digest_in(headers, uuid)
+    else:
+        arrival.id_digest = digest_of_uuid(uuid)
     if flags & 0x00FE or struct.remaining():
         raise DecodeError("message-properties do not end where they should")
 
@@ -236,7 +240,7 @@ def _read_header(arrival: Arrival, header: Header) -> None:
 
 def _read_properties(arrival: Arrival, properties: Properties) -> None:
     if properties.message_id is not None:
-        arrival.id_digest = digest(to_bytes(properties.message_id))
+        arrival.id_digest = digest_of(properties.message_id)
     expiry = properties.absolute_expiry_time
     if expiry is not None and expiry > 0:
         arrival.absolute_expiry_ms = expiry
@@ -386,7 +390,7 @@ def in_part(payload: bytes) -> Arrival:
             if read_descriptor(reader, SYMBOLS) == PROPERTIES:
                 message_id = Properties.decode(reader).message_id
                 if message_id is not None:
-                    arrival.id_digest = digest(to_bytes(message_id))
+                    arrival.id_digest = digest_of(message_id)
                 break
             skip(reader)
     except DecodeError:

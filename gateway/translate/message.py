@@ -96,6 +96,7 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
             crossing.losses,
             body_at=message.body_at,
             data_head=sections.data_head(len(octets)),
+            id_digest=crossing.id_digest,
         )
     if body.plain:
         body.octets = sections.data_head(len(octets)) + octets
@@ -106,6 +107,7 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
         priority,
         crossing.losses,
         body_changed=body.changed,
+        id_digest=crossing.id_digest,
     )
 
 
@@ -205,6 +207,7 @@ def to_0_10(
         crossing.losses,
         body_changed=body.changed,
         empty_body=body.empty,
+        id_digest=crossing.id_digest,
     )
 
 

@@ -39,7 +39,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator:
     if home is None:
         pytest.skip(MISSING)
     os.environ["JAVA_HOME"] = str(home)
-    with spark_session("tests", "local[1]", scratch, small=True) as session:
+    with spark_session("tests", "local[1]", scratch) as session:
         yield session
 
 

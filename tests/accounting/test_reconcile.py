@@ -9,7 +9,8 @@ from zlib import crc32
 import pytest
 from support.audit_logs import ScriptedGateway, balanced_log, busy_log
 
-from gateway.accounting.reconcile import Result, log_breaks, read, reconcile
+from gateway.accounting.reading import read
+from gateway.accounting.reconcile import Result, log_breaks, reconcile
 from gateway.accounting.segments.chain import with_previous
 from gateway.accounting.telling.report import html_page, summary
 from gateway.audit.reader import Block, Segment, segment_paths

@@ -73,7 +73,7 @@ def test_a_segment_of_another_schema_version_is_refused_by_name():
     text = json.dumps({"schema": 99}).encode()
     segment = Segment("s", struct.pack("<8sII", b"AMQPAUDT", crc32(text), len(text)) + text)
     assert segment.damage is not None
-    assert segment.damage.problem == "schema version 99 is not 1 or 2 or 3"
+    assert segment.damage.problem == "schema version 99 is not 1 or 2 or 3 or 4"
 
 
 def test_damage_reads_as_one_line():

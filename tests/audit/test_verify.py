@@ -172,7 +172,8 @@ def test_names_at_the_end_of_a_segment_that_are_damaged_cost_no_record(tmp_path:
     writer.append(log.take_block(2))
     writer.close()
     first, second = segment_paths(tmp_path)
-    first.write_bytes(first.read_bytes() + BLOCK_HEADER.pack(7, 2, BlockKind.NAMES, 0, 3) + b"xx")
+    half = BLOCK_HEADER.pack(7, 2, BlockKind.NAMES, 0, SCHEMA_VERSION)
+    first.write_bytes(first.read_bytes() + half + b"xx")
     (damage,) = verify(tmp_path).damages
     assert str(damage).endswith("block checksum differs")
     assert (damage.segment, damage.found) == (first.name, damage.expected)

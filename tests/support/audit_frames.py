@@ -69,3 +69,20 @@ def found(breaks) -> list[tuple]:
 def spans(breaks) -> list[tuple]:
     """Between which records something shows that a missing one may explain."""
     return [(row["since"], row["sequence"]) for row in breaks.collect()]
+
+
+def ledger_of(records):
+    """The ledger of these records, by the words of `steps.ledger`; parts come with such sums."""
+    import pyspark.sql.functions as F  # noqa: N812
+
+    from gateway.accounting.steps.ledger import KEYS, TOLD_APART, routes_copies
+
+    told = records.withColumn("flags", F.col("flags").bitwiseAND(TOLD_APART))
+    return told.groupBy(*KEYS).agg(
+        F.count("*").alias("records"),
+        F.sum(F.when(routes_copies(), F.col("copies").cast("long")).otherwise(1)).alias("count"),
+        F.sum("size").alias("octets"),
+        F.bit_xor("mix").alias("mix"),
+        F.min("sequence").alias("first_sequence"),
+        F.max("sequence").alias("last_sequence"),
+    )

@@ -6,7 +6,8 @@ queue holds, which deliveries are open and which copies of a route have not ende
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from gateway.audit.digests import entry_mix
@@ -21,6 +22,7 @@ from gateway.audit.schema import (
     BlockKind,
     Flag,
     Kind,
+    Outcome,
 )
 
 
@@ -120,6 +122,9 @@ class LedgerCheck:
         self.received: Counter[int] = Counter()
         self.ended: Counter[int] = Counter()
         self.durable: set[Copy] = set()
+        self.sent_by: defaultdict[int, list[int]] = defaultdict(list)  # messages, by their link
+        self.left: Counter[int] = Counter()  # of a message: copies that have not ended
+        self.confirmed: dict[int, int] = {}  # of a message: what its publisher is told
         for record in records:
             self.kinds[record.kind] += 1
             self._step(record)
@@ -142,6 +147,9 @@ class LedgerCheck:
             if kind == Kind.RECEIVED:
                 self.received[record.message] += 1
                 self._need(record, self.received[record.message] == 1, "received twice")
+                self.sent_by[record.link].append(record.message)
+        elif kind == Kind.CONFIRMED:
+            self._confirmed(record)
         elif kind in (Kind.UNROUTABLE, Kind.REFUSED, Kind.ROLLED_BACK):
             self._open_route(record, -1)
         elif kind == Kind.ENTERED:
@@ -186,6 +194,8 @@ class LedgerCheck:
         self.unsettled_of.clear()
         self.routed.clear()
         self.routes.clear()  # what transactions held is gone
+        self.sent_by.clear()
+        self.left.clear()
 
     def _need(self, record: Record, condition: bool, what: str) -> None:
         if not condition:
@@ -196,6 +206,18 @@ class LedgerCheck:
         left = self.routes.get(route, 0) + copies
         self._need(record, left >= 0, "ends a copy that no route made")
         self.routes[route] = left
+        self.left[record.message] += copies
+
+    def _confirmed(self, record: Record) -> None:
+        sent, first, last = self.sent_by[record.link], record.message, record.position
+        told = sent[bisect_left(sent, first) : bisect_right(sent, last)]
+        self._need(record, len(told) == record.copies > 0, f"{len(told)} messages")
+        self._need(record, told[:1] == [first] and told[-1:] == [last], "not its messages")
+        for message in told:
+            self._need(record, message not in self.confirmed, f"{message} is told of twice")
+            self.confirmed[message] = record.outcome
+            if record.outcome == Outcome.ACCEPTED:
+                self._need(record, self.left[message] == 0, f"{message} is not all there")
 
     def _hold(self, copy: Copy, durable: bool) -> None:
         node, position, message = copy

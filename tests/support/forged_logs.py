@@ -29,8 +29,9 @@ class ForgedSegment:
         self.blocks: list[Block] = []
         at = 16 + length
         while at < len(octets):
-            _checksum, length, kind, flags, _version = struct.unpack_from("<IIBBH", octets, at)
+            _checksum, length, kind, flags, version = struct.unpack_from("<IIBBH", octets, at)
             self.blocks.append((kind, flags, octets[at + 12 : at + 12 + length]))
+            self.version = version
             at += 12 + length
 
     def octets(self, *, reseal: bool) -> bytes:
@@ -45,7 +46,7 @@ class ForgedSegment:
                 said = json.loads(content)
                 said |= {"sha256": sha256(made).hexdigest(), "sequence": last}
                 content = json.dumps(said | {"key": "", "signature": ""}).encode()
-            rest = struct.pack("<IBBH", len(content), kind, flags, 3)
+            rest = struct.pack("<IBBH", len(content), kind, flags, self.version)
             made += struct.pack("<I", crc32(content, crc32(rest))) + rest + content
         return made
 

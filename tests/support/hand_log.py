@@ -1,8 +1,8 @@
 """Audit logs packed by hand: by the format's own words, and whatever they then say.
 
 Nothing of the gateway's packing is used, and nothing is checked: a log is what a test says, in one
-segment for each run. Records are given by the names of their kinds and fields, other meanings of
-fields included.
+segment for each run, or more where it is `cut`. Records are given by the names of their kinds and
+fields, other meanings of fields included.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class HandLog:
         self.directory = directory
         directory.mkdir()
         self.run = 0
+        self.number = 0
         self.sequence = 0
         self.now_ms = 1_790_000_000_000
         self.before = "0" * 64
@@ -105,18 +106,24 @@ class HandLog:
         """The run is over, in order or not; the directory."""
         if stopped:
             self.add("INCARNATION_STOPPED", incarnation=self.run)
-        header = {"schema": 3, "incarnation": self.run, "number": self.run, "log": "by hand"}
+        return self.cut()
+
+    def cut(self) -> Path:
+        """What follows is in the next segment; the directory."""
+        self.number += 1
+        header = {"schema": 4, "incarnation": self.run, "number": self.number, "log": "by hand"}
         text = json.dumps(header | {"previous_sha256": self.before}).encode()
         octets = struct.pack("<8sII", b"AMQPAUDT", crc32(text), len(text)) + text
         named = [name.encode() for name in self.names]
         entries = [struct.pack("<iH", at, len(name)) + name for at, name in enumerate(named, 1)]
         octets += block(NAMES, b"".join(entries), starts=True) + block(RECORDS, b"".join(self.rows))
+        self.rows = []
         self.before = sha256(octets).hexdigest()
-        (self.directory / f"{self.run:010d}-{self.run:06d}.audit").write_bytes(octets)
+        (self.directory / f"{self.number:010d}-{self.run:06d}.audit").write_bytes(octets)
         return self.directory
 
 
 def block(kind: int, content: bytes, *, starts: bool = False) -> bytes:
     """One block with its header."""
-    rest = struct.pack("<IBBH", len(content), kind, int(starts), 3)
+    rest = struct.pack("<IBBH", len(content), kind, int(starts), 4)
     return struct.pack("<I", crc32(content, crc32(rest))) + rest + content

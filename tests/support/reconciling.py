@@ -21,7 +21,7 @@ def reconciling(scratch: Path) -> Iterator[Reconcile]:
     home = java_home(scratch)
     assert home is not None, MISSING
     os.environ["JAVA_HOME"] = str(home)
-    with spark_session("tests", "local[2]", scratch, small=True) as spark:
+    with spark_session("tests", "local[2]", scratch) as spark:
 
         def run(log: Path) -> None:
             out = log.parent / "reconciliation"

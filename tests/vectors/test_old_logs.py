@@ -84,7 +84,7 @@ def test_blocks_that_its_gateway_left_in_the_store_make_the_segments_that_it_wou
         segment = Segment(path.name, octets)
         for block in segment.blocks():
             blocks += octets[block.offset : block.end]
-    writer = SegmentWriter(tmp_path)
+    writer = SegmentWriter(tmp_path, log=segment.header.log)
     writer.append(blocks)
     log = AuditLog(3, writer.last_sequence + 1)
     log.incarnation_started(1, "0.2")

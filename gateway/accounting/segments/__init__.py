@@ -1,6 +1,10 @@
 """The log as a data source, and whether it is whole.
 
 source, columns    segments as a Spark data source, each as columns
+parts              all that the job takes from a segment, in one pass
+summing, folding   its sums, and which messages are to be left to them
+drawing                what charts are drawn from
+survey             what is to be known of it as a whole
 chain              is the log whole
 let_go             what of it was let go on purpose
 sealed             what its seals are worth

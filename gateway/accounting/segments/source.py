@@ -1,33 +1,39 @@
 """The audit log as a Spark data source: `spark.read.format("amqp_gateway_audit").load(directory)`.
 
-One partition a segment. Options: `view` is `records` (default) or `segments` (one row a segment,
-with what is wrong inside it); `kinds` keeps only records of these kinds, as numbers with commas;
-`offsets` is a JSON object of segments' numbers, each with the places up to which it is hashed.
+One partition a segment. Options: `view` is `records` (default), `segments` (one row a segment, with
+what is wrong inside it) or `parts` (all that the job takes, in one pass); `kinds` keeps only
+records of these kinds, as numbers with commas; `offsets` is a JSON object of segments' numbers,
+each with the places up to which it is hashed. `after` is the name of a segment, in front of those
+that are read, `first` the ordinal of the first of these, and `carried` a folder with what an
+earlier run has left of those before (`state.carried`). `only` is a JSON object of the names
+of segments that alone are read, each with its ordinal and, of parts, the messages that are wanted
+of what is folded. Of parts: `late_ms` and `fold` as in `parts.Asked`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from gateway.accounting.segments.columns import (
-    RECORDS_SCHEMA,
-    SEGMENTS_SCHEMA,
-    record_batches,
-    segment_row,
-)
+from gateway.accounting.segments.columns import RECORDS_SCHEMA, record_batches
+from gateway.accounting.segments.parts import PARTS_SCHEMA, Asked, part_batches
+from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, segment_row
+from gateway.accounting.state.carried import ALL, carried_batches
 from gateway.audit.reader import segment_paths
 from gateway.audit.schema import segment_numbers
 from gateway.files.whole import read_segment
 
 FORMAT: Final = "amqp_gateway_audit"
+
+_SCHEMAS: Final = {"records": RECORDS_SCHEMA, "segments": SEGMENTS_SCHEMA, "parts": PARTS_SCHEMA}
 
 
 class SegmentPartition(InputPartition):
@@ -49,47 +55,74 @@ class AuditDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Of the chosen view."""
-        segments = self.options.get("view") == "segments"
-        return from_arrow_schema(SEGMENTS_SCHEMA if segments else RECORDS_SCHEMA)
+        return from_arrow_schema(_SCHEMAS[self.options.get("view", "records")])
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch reader."""
         kinds = self.options.get("kinds", "")
-        offsets = json.loads(self.options.get("offsets", "{}"))
         return AuditReader(
-            self.options["path"],
-            self.options.get("view") == "segments",
+            Path(self.options["path"]),
+            self.options.get("view", "records"),
             frozenset(int(kind) for kind in kinds.split(",") if kind),
-            {int(number): list(places) for number, places in offsets.items()},
+            Asked(
+                late_ms=int(self.options.get("late_ms", "0")),
+                fold=self.options.get("fold", "true") == "true",
+            ),
+            self.options,
         )
 
 
 class AuditReader(DataSourceReader):
-    """Reads whole segments; what is damaged ends where the damage begins."""
+    """Reads whole segments, behind damage too; `options`: those that say which, as JSON mostly."""
 
     def __init__(
         self,
-        directory: str,
-        segments: bool,
+        directory: Path,
+        view: str,
         kinds: frozenset[int],
-        offsets: dict[int, list[int]] | None = None,
+        asked: Asked,
+        options: Mapping[str, str],
     ) -> None:
         self.directory = directory
-        self.segments = segments
+        self.view = view
         self.kinds = kinds
-        self.offsets = offsets or {}
+        self.asked = asked
+        offsets: dict[str, list[int]] = json.loads(options.get("offsets", "{}"))
+        self.offsets = {int(number): places for number, places in offsets.items()}
+        only = options.get("only")
+        self.only: dict[str, tuple[int, list[int]]] | None = json.loads(only) if only else None
+        self.after = options.get("after", "")
+        self.first = int(options.get("first", "0"))
+        self.carried = options.get("carried", "")
 
     def partitions(self) -> list[InputPartition]:
-        """One for each segment there is now."""
-        paths = segment_paths(Path(self.directory))
-        return [SegmentPartition(str(path), ordinal) for ordinal, path in enumerate(paths)]
+        """One for each segment there is now, or of those that are asked for."""
+        paths = [path for path in segment_paths(self.directory) if path.name > self.after]
+        only = self.only
+        if only is None:
+            left = sorted(Path(self.carried).glob("*.parquet")) if self.carried else []
+            carried = [SegmentPartition(str(path), ALL) for path in left]
+            new = [SegmentPartition(str(path), at) for at, path in enumerate(paths, self.first)]
+            return [*carried, *new]
+        return [
+            SegmentPartition(str(path), only[path.name][0]) for path in paths if path.name in only
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one segment."""
         assert isinstance(partition, SegmentPartition)
-        path = Path(partition.path)
-        if self.segments:
-            offsets = self.offsets.get(segment_numbers(path.name)[0], [])
-            yield segment_row(path.name, partition.ordinal, read_segment(path), offsets)
+        path, ordinal = Path(partition.path), partition.ordinal
+        if ordinal == ALL:
+            yield from carried_batches(path, self.asked.late_ms, fold=self.asked.fold)
+            return
+        octets = read_segment(path)
+        offsets = self.offsets.get(segment_numbers(path.name)[0], [])
+        if self.view == "segments":
+            yield segment_row(path.name, ordinal, octets, offsets)
+        elif self.view == "parts":
+            asked = self.asked._replace(offsets=tuple(offsets))
+            if self.only is not None:
+                asked = asked._replace(only=np.array(self.only[path.name][1], dtype=np.int64))
+            yield from part_batches(path.name, ordinal, octets, asked)
         else:
-            yield from record_batches(path.name, read_segment(path), self.kinds)
+            yield from record_batches(path.name, octets, self.kinds)

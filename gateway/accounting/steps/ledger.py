@@ -1,4 +1,6 @@
-"""The ledger: all records summed up in one pass, and what kinds of records are which term.
+"""The ledger: all records summed up, and what kinds of records are which term.
+
+Each part of the log comes with the sums of its records; here they are added up.
 
 Everything about identities works on this small table and on the checkpoints (`identities`).
 """
@@ -14,8 +16,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
-_TOLD_APART: Final = (
+TOLD_APART: Final = int(
     Flag.COPY | Flag.SETTLED | Flag.REMOVED | Flag.UNQUEUED | Flag.REDELIVERED | Flag.DURABLE
+)
+COUNTED_IN_COPIES: Final = (Kind.RECEIVED, Kind.ROUTED)  # which begin as many as they say
+KEYS: Final = (
+    *("incarnation", "window", "node", "exchange", "link"),
+    *("kind", "outcome", "flags", "reason"),
 )
 
 
@@ -46,7 +53,7 @@ def _is_in(name: str, numbers: Iterable[int]) -> Column:
 
 def routes_copies() -> Column:
     """The record begins copies of a route, as many as it says."""
-    return kind_is(Kind.RECEIVED, Kind.ROUTED)
+    return kind_is(*COUNTED_IN_COPIES)
 
 
 def ends_route() -> Column:
@@ -72,22 +79,16 @@ def sent_settled() -> Column:
     return kind_is(Kind.SENT) & flag(Flag.SETTLED)
 
 
-def ledger(records: DataFrame) -> DataFrame:
+def ledger(parts: DataFrame) -> DataFrame:
     """All records by incarnation, window, names, link and what happened, with their number."""
-    keys = ("incarnation", "window", "node", "exchange", "link")
-    return (
-        records.withColumn("flags", F.col("flags").bitwiseAND(int(_TOLD_APART)))
-        .groupBy(*keys, "kind", "outcome", "flags", "reason")
-        .agg(
-            F.count("*").alias("records"),
-            F.sum(F.when(routes_copies(), F.col("copies").cast("long")).otherwise(1)).alias(
-                "count"
-            ),
-            F.sum("size").alias("octets"),
-            F.bit_xor("mix").alias("mix"),
-            F.min("sequence").alias("first_sequence"),
-            F.max("sequence").alias("last_sequence"),
-        )
+    sums = parts.where("sums is not null").select(F.inline("sums"))
+    return sums.groupBy(*KEYS).agg(
+        F.sum("records").alias("records"),
+        F.sum("count").alias("count"),
+        F.sum("octets").alias("octets"),
+        F.bit_xor("mix").alias("mix"),
+        F.min("first_sequence").alias("first_sequence"),
+        F.max("last_sequence").alias("last_sequence"),
     )
 
 

@@ -12,6 +12,7 @@ from gateway.accounting.steps.ledger import ends_route, flag, kind_is, reason_is
 from gateway.audit.schema import Flag, Kind, Reason
 
 # With which something may be wrong; what is on its way is among them.
+FROM_UPSTREAM: Final = "upstream "  # with which the exchange of what one gives back begins
 DOUBTFUL: Final = "least <> greatest or ended <> routed or onward > followed"
 
 
@@ -33,6 +34,7 @@ def message_states(records: DataFrame) -> DataFrame:
         F.max(F.when(routed, F.col("incarnation"))).alias("incarnation"),
         F.max(F.when(routed, F.coalesce("exchange", "node"))).alias("route"),
         F.max(F.when(routed, F.col("sequence"))).alias("sequence"),
+        F.max(F.when(kind_is(Kind.RECEIVED), F.col("link"))).alias("link"),
         F.min(F.when(routed, F.col("sequence"))).alias("first_routed"),
         F.max(F.when(ended, F.col("sequence"))).alias("last_ended"),
         F.min_by("body_digest", F.when(bodied, F.col("sequence"))).alias("original"),
@@ -85,20 +87,31 @@ def routed_twice(messages: DataFrame) -> DataFrame:
     )
 
 
-def route_breaks(failures: DataFrame, messages: DataFrame) -> DataFrame:
-    """Routes with copies that never ended, down to the message where it can only be that one."""
-    short = messages.where("received and ended < routed").withColumn(
-        "missing", F.col("routed") - F.col("ended")
-    )
+def route_breaks(failures: DataFrame, short: DataFrame) -> DataFrame:
+    """Routes with copies that never ended, down to the message where it can only be that one.
+
+    `short`: messages that it may be, by `confirmed.with_told`: it is those that their publishers
+    were told of, if these are all.
+    """
+    short = short.withColumn("missing", F.col("routed") - F.col("ended"))
     terms = ("incarnation", "route", "sequence")
     failed = F.broadcast(failures.where("excess > 0").select(*terms, "since", "excess"))
     candidates = (
         short.withColumnRenamed("sequence", "routed_sequence")
         .join(failed, ["incarnation", "route"])
         .where("routed_sequence < sequence")
-        .withColumn("all_missing", F.sum("missing").over(Window.partitionBy(*terms)))
+        .withColumns(
+            {
+                "all_missing": F.sum("missing").over(Window.partitionBy(*terms)),
+                "all_told": F.sum(F.expr("if(told is null, 0, missing)")).over(
+                    Window.partitionBy(*terms)
+                ),
+            }
+        )
     )
-    certain = candidates.where("all_missing = excess").withColumn("node", F.col("route"))
+    certain = candidates.where(
+        "all_missing = excess or (told is not null and all_told = excess)"
+    ).withColumn("node", F.col("route"))
     named = as_breaks(
         certain.withColumn("count", F.col("missing")),
         BreakClass.LOST,
@@ -120,15 +133,12 @@ def route_breaks(failures: DataFrame, messages: DataFrame) -> DataFrame:
     )
 
 
-def published_again(records: DataFrame) -> DataFrame:
+def published_again(published: DataFrame) -> DataFrame:
     """One row: how many ids of applications came more than once, with how many messages too many.
 
-    `first` and `again` are two messages with one such id. What an upstream gives back is not
-    published again.
+    `published`: each message that has an id, with its digest. `first` and `again` are two messages
+    with one such id. What an upstream gives back is not published again.
     """
-    published = records.where(kind_is(Kind.RECEIVED)).where(
-        "id_digest <> 0 and coalesce(exchange, '') not like 'upstream %'"
-    )
     by_id = published.groupBy("id_digest").agg(
         F.count("*").alias("times"),
         F.min("message").alias("first"),

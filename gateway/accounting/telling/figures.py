@@ -28,7 +28,7 @@ _LENGTHS_MS: Final = (
     *(each * SECOND_MS for each in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)),
     *(each * DAY_MS // 24 for each in (1, 2, 3, 6, 12, 24, 48, 96, 168)),
 )
-_CLASSES: Final = 10.5  # of times, for each e-fold: each is a tenth longer than the one before
+CLASSES: Final = 10.5  # of times, for each e-fold: each is a tenth longer than the one before
 COLUMNS: Final = {
     "figure": "string",
     "run": "bigint",
@@ -61,10 +61,23 @@ def span_ms(first_ms: int, last_ms: int) -> int:
     return weeks * _LENGTHS_MS[-1]
 
 
-def figures(records: DataFrame, length_ms: int) -> DataFrame:
-    """All of them in one table, which `figure` tells apart; `length_ms`: of a span."""
+def figures(records: DataFrame, length_ms: int, parts: DataFrame | None = None) -> DataFrame:
+    """All of them in one table, which `figure` tells apart; `length_ms`: of a span.
+
+    `parts`: of which `records` are those that are not folded; else these are all that there are.
+    """
     span = (F.floor(F.col("time_ms") / length_ms) * length_ms).alias("at_ms")
-    frames = [flow(records, span), waits(records), clients(records, span), features(records)]
+    begun = (F.floor(F.col("at_ms") / length_ms) * length_ms).alias("at_ms")
+    if parts is None:
+        moves, folded = moves_of(records), None
+    else:
+        moves = parts.where("moves is not null").select(F.inline("moves"))
+        folded = parts.where("waits is not null").select(F.inline("waits"))
+    frames = [
+        flow(moves, begun),
+        waits(records, folded),
+        *(clients(records, span), features(records)),
+    ]
     together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     most = Window.partitionBy("figure").orderBy(F.desc("count"), "name", "of", "client")
     ranked = together.withColumn("rank", F.row_number().over(most))
@@ -74,13 +87,23 @@ def figures(records: DataFrame, length_ms: int) -> DataFrame:
     )
 
 
-def flow(records: DataFrame, span: Column) -> DataFrame:
+def moves_of(records: DataFrame) -> DataFrame:
+    """Single records as parts have them summed up (`segments.drawing`)."""
+    names = ("incarnation", "node", "kind", "outcome", "flags", "reason")
+    return records.select(*names, F.col("time_ms").alias("at_ms"), F.lit(1).alias("records"))
+
+
+def flow(moves: DataFrame, span: Column) -> DataFrame:
     """By run and span: what came, what entered queues and left; by how much depths changed."""
     terms, queued = QUEUE.terms(), QUEUE.concerns()
-    moved = records.where(kind_is(Kind.RECEIVED) | any_of(list(terms.values())))
+    moved = moves.where(kind_is(Kind.RECEIVED) | any_of(list(terms.values())))
+    counted = {name: is_it & queued for name, is_it in terms.items()}
+    counted = {"count": kind_is(Kind.RECEIVED), **counted}
     summed = moved.groupBy(F.col("incarnation").alias("run"), span).agg(
-        F.count_if(kind_is(Kind.RECEIVED)).alias("count"),
-        *(F.count_if(is_it & queued).alias(name) for name, is_it in terms.items()),
+        *(
+            F.sum(F.when(is_it, F.col("records")).otherwise(0)).alias(name)
+            for name, is_it in counted.items()
+        )
     )
     change = rest(QUEUE)
     return summed.select(
@@ -90,11 +113,11 @@ def flow(records: DataFrame, span: Column) -> DataFrame:
     )
 
 
-def waits(records: DataFrame) -> DataFrame:
+def waits(records: DataFrame, folded: DataFrame | None = None) -> DataFrame:
     """How long copies were in queues until somebody settled them.
 
     ``waits`` of all of them, ``waits by class`` (`p50_ms` is what is typical of a class), ``waits
-    by queue`` and ``waits by route``, which is the exchange.
+    by queue`` and ``waits by route``, which is the exchange. `folded`: of others, by class.
     """
     entered = kind_is(Kind.ENTERED)
     settled = sent_settled() | settles_for_good()
@@ -105,11 +128,16 @@ def waits(records: DataFrame) -> DataFrame:
         F.max(F.when(entered, F.col("exchange"))).alias("exchange"),
     )
     waited = copies.selectExpr("node", "exchange", "ended - begun as ms").where("ms >= 0")
-    step = F.expr(f"cast(round(ln(ms + 1) * {_CLASSES}) as int)").alias("step")
-    summed = waited.groupBy("node", "exchange", step).agg(
-        F.count("*").alias("number"), F.max("ms").alias("worst")
+    step = F.expr(f"cast(round(ln(ms + 1) * {CLASSES}) as int)").alias("step")
+    one = waited.select(
+        "node", "exchange", step, F.lit(1).alias("number"), F.col("ms").alias("worst")
     )
-    typical = F.expr(f"least(round(exp(step / {_CLASSES}) - 1), worst)")
+    summed = (
+        (one if folded is None else one.unionByName(folded))
+        .groupBy(*("node", "exchange", "step"))
+        .agg(F.sum("number").alias("number"), F.max("worst").alias("worst"))
+    )
+    typical = F.expr(f"least(round(exp(step / {CLASSES}) - 1), worst)")
     keys = [F.col(name) for name in ("node", "exchange", "step")]
     grouped = (
         summed.withColumn("typical", typical)

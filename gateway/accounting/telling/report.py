@@ -51,6 +51,8 @@ def summary(result: Result, page: str) -> str:
     ]
     lost = sum(row["count"] for row in result.losses)
     lines.append(f"  losses   {number(lost)} declared by translation")
+    if result.told["received"]:
+        lines.append(f"  told     {_told_in_words(result.told)}")
     if result.published_again["ids"]:
         lines.append(f"  ids      {_again_in_words(result.published_again)}")
     lines += [f"  seals    {line}" for line in result.provenance.lines()]
@@ -60,6 +62,18 @@ def summary(result: Result, page: str) -> str:
     lines += [f"  stories  {line}" for line in _commands(result)]
     lines.append(f"  report   {page}")
     return "\n".join([printable(line) for line in lines])
+
+
+def _told_in_words(told: Row) -> str:
+    """What publishers know of their messages."""
+    parts = [
+        f"{number(told['received'])} messages published",
+        f"{number(told['accepted'])} accepted",
+        f"{number(told['otherwise'])} told otherwise" if told["otherwise"] else "",
+        f"{number(told['in_transactions'])} in transactions" if told["in_transactions"] else "",
+        f"{number(told['never'])} never told of" if told["never"] else "",
+    ]
+    return ", ".join([part for part in parts if part])
 
 
 def _commands(result: Result) -> list[str]:
@@ -134,7 +148,7 @@ def html_page(result: Result, ran: Ran | None = None) -> str:
         waits=drawn.waits(result),
         migration=drawn.migration(result),
         losses=drawn.losses(result),
-        again=_again(result.published_again),
+        again=_told(result.told) + _again(result.published_again),
         seals=tables.seals(result.provenance),
     )
 
@@ -212,6 +226,13 @@ def _gone(sums: Row) -> str:
     if not told:
         return ""
     return f" Copies that were not durable are gone with the process: {', '.join(told)}."
+
+
+def _told(told: Row) -> str:
+    """What publishers were told, where the log says it."""
+    if not told["received"]:
+        return ""
+    return f"<h2>Publishers</h2><p>{_told_in_words(told)}.</p>"
 
 
 def _again(again: Row) -> str:

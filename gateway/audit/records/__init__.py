@@ -25,6 +25,12 @@ Publishing (bridge)
     All of them name the same `exchange`. A message from an upstream has the node
     "upstream NAME" for its exchange, and one copy; a link that brings messages has a number of its
     own, as publishers have.
+    `confirmed` once a turn for each range of a publisher's messages that it is told of: all that
+    came by its link from the first to the last, and how it is told that they ended. Of what is to
+    be safe before that, it stands in the turn that makes it so, behind the records of the copies,
+    and its publisher is told when that is on disk; else in the turn at the end of which it is told,
+    which may be before that is on disk. What was sent settled, what is part of a transaction, and
+    what came from an upstream has none: nobody waits, `transaction` says it, `settled` does.
     Alternate exchange of an exchange: `unroutable(ALTERNATE_EXCHANGE)` ends the copy, then
     `routed` names the alternate exchange and its copies, which end as above (REROUTED).
 
@@ -69,6 +75,13 @@ Outlets (bridge)
     REMOVED; when such a delivery is acquired later, write `settled(RELEASED, COPY)` and a new
     `sent` without COPY.
     A settlement of a delivery that had ended before is no record.
+
+Ids
+    `id_digest` is of the message-id that the message's first publisher gave it, as a value of 1.0,
+    whichever protocol it came or leaves by: of a 0-10 uuid with escrow, of what the escrow has. It
+    is read of what came (`received`) and of what was made to be sent (`sent`), so that the `sent`
+    of one gateway and the `received` of the next have one digest. The two of one gateway differ
+    where the id is a declared loss: with escrow off or full, a uuid stands for it from there on.
 
 Bodies
     `body_digest` is of the body's content, in a form that both protocols share: of a 0-10 body or

@@ -21,6 +21,7 @@ _ROUTED: Final[octet] = int(Kind.ROUTED)
 _UNROUTABLE: Final[octet] = int(Kind.UNROUTABLE)
 _REFUSED: Final[octet] = int(Kind.REFUSED)
 _ROLLED_BACK: Final[octet] = int(Kind.ROLLED_BACK)
+_CONFIRMED: Final[octet] = int(Kind.CONFIRMED)
 _ENTERED: Final[octet] = int(Kind.ENTERED)
 _RECOVERED: Final[octet] = int(Kind.RECOVERED)
 _EXPIRED: Final[octet] = int(Kind.EXPIRED)
@@ -113,6 +114,29 @@ class AuditLog(ConnectionRecords):
             exchange=exchange,
             node=node,
             transaction=transaction,
+        )
+
+    def confirmed(
+        self,
+        now_ms: int64,
+        first: int64,
+        last: int64,
+        *,
+        link: int64,
+        connection: int32,
+        copies: int32,
+        outcome: octet,
+    ) -> None:
+        """A publisher is told how its messages ended, from the first to the last (`copies`)."""
+        self._record(
+            _CONFIRMED,
+            now_ms,
+            message=first,
+            position=last,
+            link=link,
+            connection=connection,
+            copies=copies,
+            outcome=outcome,
         )
 
     def entered(
@@ -272,6 +296,7 @@ class AuditLog(ConnectionRecords):
         delivery_count: int64,
         flags: int16,
         exchange: int32 = 0,
+        id_digest: int64 = 0,
     ) -> None:
         """An outlet has taken a delivery (`exchange`: of an unqueued copy, as in `received`)."""
         self._record(
@@ -281,6 +306,7 @@ class AuditLog(ConnectionRecords):
             position=position,
             node=node,
             link=link,
+            id_digest=id_digest,
             body_digest=body_digest,
             size=size,
             delivery_count=_clamped(delivery_count),

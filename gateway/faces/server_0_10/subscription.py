@@ -114,6 +114,7 @@ class ServerSubscription:
             losses.record(client.bridge, translated.losses, message.id, delivery.subscription)
         delivery.body_digest = digest(translated.body)
         delivery.body_changed = translated.body_changed
+        delivery.id_digest = translated.id_digest
         command_id = session.send_command(
             self._transfer(),
             header=translated.header,

@@ -14,6 +14,7 @@ from typing import Final, final
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.events import CommandReceived
 from gateway.audit.schema import Reason
+from gateway.bridge.confirming import ACCEPTED, REJECTED, Part, Told
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import DecodeError
 from gateway.faces import qmf
@@ -44,10 +45,12 @@ class Transfers:
         "_client",
         "_failed",
         "_flow_set",
+        "_parts",
         "_pending",
         "_publish_access",
         "_publishing",
         "_stopped",
+        "_told",
         "_transacting",
         "_transactions",
     )
@@ -60,8 +63,15 @@ class Transfers:
         self._transactions = transactions
         self._publishing = answers.client.host.publishing
         self._transacting = answers.client.host.transacting
-        # Octets of those that the bridge holds back, by id.
+        client = answers.client
+        self._told = Told(
+            client.bridge.confirming,
+            client.bridge.numbers.next_link(),
+            client.peer.connection_id,
+        )
+        # Octets of those that the bridge holds back, by id; which they are, without transaction.
         self._pending: dict[int, int] = {}
+        self._parts: dict[int, Part] = {}
         # The first that came to nothing where only an exception can say so.
         self._failed: tuple[int, Refusal] | None = None
         self._flow_set = False
@@ -114,17 +124,24 @@ class Transfers:
         answers = self._answers
         command_id = event.command_id
         message = _message(self._client, event, arrival)
+        told = self._told
+        told.came(message.id)
         transaction = self._transactions.current
         if transaction is None:
-            published = self._publishing.publish(message, self, command_id)
+            published = self._publishing.publish(message, self, command_id, told.link)
         else:
-            published = self._transacting.publish(transaction, message, self, command_id)
+            published = self._transacting.publish(transaction, message, self, command_id, told.link)
         status = published.status
-        if status is PublishStatus.DONE:
-            answers.take(command_id, command_id)
-        elif status is PublishStatus.IN_TURN:
-            answers.complete_when_safe(command_id)
+        if status is PublishStatus.DONE or status is PublishStatus.IN_TURN:
+            if transaction is None:
+                told.tell_last(ACCEPTED)
+            if status is PublishStatus.DONE:
+                answers.take(command_id, command_id)
+            else:
+                answers.complete_when_safe(command_id)
         elif status is PublishStatus.PENDING:
+            if transaction is None:
+                self._parts[command_id] = told.part()
             self._hold(command_id, len(event.payload))
         elif status is PublishStatus.UNROUTABLE:
             discard = bool(arrival.flags & Flag.DISCARD_UNROUTABLE)
@@ -152,12 +169,17 @@ class Transfers:
     def _unrouted(self, command_id: int, why: Refusal, *, discard: bool) -> None:
         """Nobody took it: the client is told where it asked to be, and it is done in any case."""
         answers = self._answers
+        alone = self._transactions.current is None
         if not discard:
             outcome = Outcome(
                 OutcomeKind.REJECTED, condition=why.condition, description=why.description
             )
             if answers.reject(command_id, outcome):
+                if alone:
+                    self._told.tell_last(REJECTED)
                 return
+        if alone:
+            self._told.tell_last(ACCEPTED)
         if self._client.bridge.pressure.blocked:
             answers.complete_when_safe(command_id)
         else:
@@ -169,10 +191,16 @@ class Transfers:
         if answers.over:
             return
         self._client.doubt.let_go(self._pending.pop(token, 0))
+        part = self._parts.pop(token, None)
         if outcome.kind == OutcomeKind.ACCEPTED:
             answers.take(token, token)
-        elif not answers.reject(token, outcome) and self._failed is None:
-            self._failed = (token, failure_of(outcome))
+        elif not answers.reject(token, outcome):
+            part = None
+            if self._failed is None:
+                self._failed = (token, failure_of(outcome))
+        if part is not None:
+            accepted = outcome.kind == OutcomeKind.ACCEPTED
+            self._told.tell(part, ACCEPTED if accepted else REJECTED)
         self._client.touch()
 
     def end_failed(self) -> None:
@@ -187,6 +215,7 @@ class Transfers:
         doubt = self._client.doubt
         pending = self._pending
         self._pending = {}
+        self._parts = {}
         for octets in pending.values():
             doubt.let_go(octets)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import final
 
 from gateway.audit.schema import Reason
+from gateway.bridge.confirming import Told
 from gateway.bridge.publishing import NOWHERE
 from gateway.errors import DecodeError
 from gateway.faces.access.publish_access import reason_of
@@ -29,16 +30,16 @@ class Arrivals:
 
     Args:
         node: what its target names; `None` for the anonymous terminus.
-        number: of the producer.
+        told: of the producer.
     """
 
-    __slots__ = ("_client", "_each_asked", "_node", "_number", "_publishing")
+    __slots__ = ("_client", "_each_asked", "_node", "_publishing", "_told")
 
-    def __init__(self, client: Client, node: Node | None, number: int) -> None:
+    def __init__(self, client: Client, node: Node | None, told: Told) -> None:
         self._client = client
         self._publishing = client.host.publishing
         self._node = node
-        self._number = number
+        self._told = told
         # Whether rules have to be asked for each message: what the target names does not decide.
         self._each_asked = node is None or (bool(node.exchange) and node.key is None)
 
@@ -75,11 +76,13 @@ class Arrivals:
                 self._record(payload, arrival, message_format, reason_of(denied))
                 return denied
         bridge = self._client.bridge
+        number = bridge.numbers.next_message()
+        self._told.came(number)
         return message_from_1_0(
             arrival,
             payload,
             message_format,
-            id=bridge.numbers.next_message(),
+            id=number,
             exchange=node.exchange,
             routing_key=key,
             now_ms=bridge.now_ms,
@@ -93,18 +96,20 @@ class Arrivals:
         """A message is not published: it came all the same."""
         node = self._node
         bridge = self._client.bridge
+        number = bridge.numbers.next_message()
+        self._told.came(number)
         message = message_from_1_0(
             arrival,
             payload,
             message_format,
-            id=bridge.numbers.next_message(),
+            id=number,
             exchange=NOWHERE if node is None else node.exchange,
             routing_key="",
             now_ms=bridge.now_ms,
             publisher=self._client.peer.connection_id,
             reader=READER,
         )
-        self._publishing.refuse(message, reason, self._number)
+        self._publishing.refuse(message, reason, self._told.link)
         self._client.publish_access.record_denied(message.id)
 
     def record_unread(self, payload: bytes, message_format: int, reason: Reason) -> None:
@@ -118,4 +123,4 @@ class Arrivals:
     def record_rest(self, messages: list[Message]) -> None:
         """What another message of their batch keeps from being published."""
         for message in messages:
-            self._publishing.refuse(message, Reason.REJECTED, self._number)
+            self._publishing.refuse(message, Reason.REJECTED, self._told.link)

@@ -186,6 +186,7 @@ class Consumer:
         else:
             delivery.body_digest = body_digest_1_0(body, body_at, translated.body_end)
         delivery.body_changed = translated.body_changed
+        delivery.id_digest = translated.id_digest
         delivery_id = link.session.sending.next_delivery_id
         if not self.settled:
             self.unsettled.deliveries[delivery_id] = delivery

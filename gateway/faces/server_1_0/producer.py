@@ -16,6 +16,9 @@ from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
+from gateway.bridge.confirming import ACCEPTED as TOLD_ACCEPTED
+from gateway.bridge.confirming import REJECTED as TOLD_REJECTED
+from gateway.bridge.confirming import Part, Told, outcome_of
 from gateway.bridge.exchanges.exchange import FANOUT, TOPIC
 from gateway.bridge.seams import Published, PublishStatus
 from gateway.bridge.topology import EXCHANGE, QUEUE
@@ -76,12 +79,14 @@ class Producer:
         self.number = client.bridge.numbers.next_link()
         self._strict = REJECT_UNROUTABLE in capabilities
         self.lenient = not self._strict and self._is_lenient(capabilities)
-        self._arrivals = Arrivals(client, node, self.number)
+        self._told = Told(client.bridge.confirming, self.number, client.peer.connection_id)
+        self._arrivals = Arrivals(client, node, self._told)
         self._answers = Answers(client, link, self, tells_tags=node is None)
         # What is held back, by token: a delivery-id, or a number below 0 for what came settled.
         self._held_back = 0
         self._octets: dict[int, int] = {}
         self._batches: dict[int, Batch] = {}
+        self._parts: dict[int, Part] = {}  # which messages they are, if the client is to hear
         self._settled = 0
         self._over = False
         self._leaving = False
@@ -212,22 +217,33 @@ class Producer:
         if self._takes_back and not event.settled:
             message.flags |= Flag.OUTCOMES
         token = self._token(event)
+        hears = self._hears(event)
         published = self._hand_on(event, message, token)
         status = published.status
         if status is PublishStatus.IN_TURN:
+            if hears:
+                self._told.tell_last(TOLD_ACCEPTED)
             if not event.settled:
                 answers = self._answers
                 answers.safe_with.add(event.delivery_id, answers)
         elif status is PublishStatus.PENDING:
+            if hears:
+                self._parts[token] = self._told.part()
             self._hold(token, 1, len(message.payload))
         else:
             refusal = self._refusal_of(published, message)
+            if hears:
+                self._told.tell_last(TOLD_ACCEPTED if refusal is None else TOLD_REJECTED)
             if refusal is not None:
                 self._refuse(event, refusal)
             elif self._client.bridge.pressure.blocked and not event.settled:
                 self._answers.safe_with.add(event.delivery_id, self._answers)
             else:
                 self._answers.end(event, STATE_ACCEPTED)
+
+    def _hears(self, event: DeliveryReceived) -> bool:
+        """Whether the client is told how it ends: not if it has settled it, or in a transaction."""
+        return not event.settled and event.delivery_id not in self._answers.works
 
     def _hand_on(self, event: DeliveryReceived, message: Message, token: int) -> Published:
         works = self._answers.works
@@ -266,6 +282,7 @@ class Producer:
     def _on_batch(self, event: DeliveryReceived) -> None:
         """Publish the messages of one batch, if all of them may be."""
         messages: list[Message] = []
+        before = self._told.last
         try:
             payloads = messages_in(event.payload, self._client.settings.limits.batch_max)
         except LimitError as limit:
@@ -285,13 +302,16 @@ class Producer:
                 why = f"message {number} of the batch: {message.description}"
                 refusal = Refusal(message.condition, why)
         if refusal is None:
-            self._publish_batch(event, messages)
+            self._publish_batch(event, messages, before)
         else:
             self._arrivals.record_rest(messages)
             self._refuse(event, refusal)
 
-    def _publish_batch(self, event: DeliveryReceived, messages: list[Message]) -> None:
+    def _publish_batch(self, event: DeliveryReceived, messages: list[Message], before: int) -> None:
         token = self._token(event)
+        if messages and self._hears(event):
+            first, last = messages[0].id, messages[-1].id
+            self._parts[token] = Part(before, first, last, len(messages))
         told = self.node is not None and self.node.queue and not event.settled
         batch = Batch(len(messages))
         for message in messages:
@@ -315,16 +335,25 @@ class Producer:
         else:
             waits = batch.in_turn or self._client.bridge.pressure.blocked
             if waits and batch.refusal is None:
+                self._tell(token, TOLD_ACCEPTED)
                 self._answers.safe_with.add(token, self._answers)
             else:
                 self._end_batch(token, batch)
 
     def _end_batch(self, delivery_id: int, batch: Batch) -> None:
         if batch.refusal is not None:
+            self._tell(delivery_id, TOLD_REJECTED)
             self._answers.reject(delivery_id, batch.refusal)
         else:
-            outcome = batch.outcome
-            self._answers.tell_outcome(delivery_id, ACCEPTED if outcome is None else outcome)
+            outcome = ACCEPTED if batch.outcome is None else batch.outcome
+            self._tell(delivery_id, outcome_of(outcome.kind))
+            self._answers.tell_outcome(delivery_id, outcome)
+
+    def _tell(self, token: int, outcome: int) -> None:
+        """The log is to have that the client hears of a delivery."""
+        part = self._parts.pop(token, None)
+        if part is not None:
+            self._told.tell(part, outcome)
 
     def on_told(self) -> None:
         """Outcomes have been told: there may be credit to give, or nothing left to wait for."""
@@ -353,6 +382,7 @@ class Producer:
             if token >= 0:
                 self._end_batch(token, batch)
         elif token >= 0:
+            self._tell(token, outcome_of(outcome.kind))
             self._answers.tell_outcome(token, outcome)
         self.on_told()
 
@@ -422,6 +452,7 @@ class Producer:
         self._leaving = True
         self._answers.forget()
         self._batches = {}
+        self._parts = {}
         self._held_back = 0
         for token in list(self._octets):
             self._let_go(token)

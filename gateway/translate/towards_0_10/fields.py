@@ -23,6 +23,7 @@ from gateway.translate.escrow import (
     digest_text,
     digest_value,
 )
+from gateway.translate.original_ids import PATH, digest_of, digest_of_uuid
 from gateway.translate.reply_to import reply_to_0_10
 from gateway.translate.towards_0_10.delivery import Fields, stolen
 from gateway.wire.tagged import Tagged
@@ -58,9 +59,11 @@ def _message_id(crossing: Crossing, properties: Properties, mp: MessagePropertie
         return
     uuid = ids.uuid_of(message_id)
     mp.message_id = uuid
+    kept = True
     if message_id.code != new.UUID:
         visible = digest_octets(uuid)
-        crossing.keep("properties.message-id", visible, message_id, names.ROW_MESSAGE_ID)
+        kept = crossing.keep(PATH, visible, message_id, names.ROW_MESSAGE_ID)
+    crossing.id_digest = digest_of(message_id) if kept else digest_of_uuid(uuid)
     if properties.reply_to is not None:
         # A request: a responder that gets it by 0-10 will name it by this uuid.
         encoded = new.to_bytes(message_id)

@@ -55,9 +55,8 @@ def onward_to_0_10(message: Message, context: Context, delivery_count: int) -> T
         and delivery.exchange == exchange
         and delivery.routing_key == key
     )
-    empty = message.flags & EMPTY_BODY != 0
     if same:
-        return Translated010(payload[: message.body_at], message.body(), [], empty_body=empty)
+        return _onward(message, payload[: message.body_at])
     delivery.redelivered = redelivered
     if not stamped:
         delivery.timestamp = from_ms(message.arrived_ms, context.java)
@@ -69,7 +68,12 @@ def onward_to_0_10(message: Message, context: Context, delivery_count: int) -> T
     writer.raw(payload[:at])
     delivery.encode(writer)
     writer.raw(payload[end : message.body_at])
-    return Translated010(writer.getvalue(), message.body(), [], empty_body=empty)
+    return _onward(message, writer.getvalue())
+
+
+def _onward(message: Message, header: bytes) -> Translated010:
+    empty = message.flags & EMPTY_BODY != 0
+    return Translated010(header, message.body(), [], empty_body=empty, id_digest=message.id_digest)
 
 
 def _delivery_properties(payload: bytes, body_at: int) -> tuple[int, int, DeliveryProperties]:

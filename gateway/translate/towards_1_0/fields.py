@@ -26,6 +26,7 @@ from gateway.translate.escrow import (
     digest_value,
 )
 from gateway.translate.facts import TTL_MS_MAX
+from gateway.translate.original_ids import digest_of
 from gateway.translate.reply_to import reply_to_1_0
 from gateway.translate.segment import HeaderSegment
 from gateway.translate.times import from_ms, to_ms
@@ -72,6 +73,7 @@ def _message_id(crossing: Crossing, mp: MessageProperties, properties: Propertie
         properties.message_id = entry.value if entry.present else None
     elif mp.message_id is not None:
         properties.message_id = Tagged(new.UUID, mp.message_id)
+    crossing.id_digest = digest_of(properties.message_id)
 
 
 def _correlation_id(crossing: Crossing, mp: MessageProperties, properties: Properties) -> None:

@@ -82,7 +82,9 @@ def onward_to_1_0(message: Message, merged: bytes = b"") -> Translated10:
     """A 1.0 message for a 1.0 peer, `merged` (an encoded map) added to its message-annotations."""
     octets = message.payload
     if message.message_format != 0:
-        return Translated10(b"", octets, len(octets), message.priority, [])
+        return Translated10(
+            b"", octets, len(octets), message.priority, [], id_digest=message.id_digest
+        )
     found = sections.scan(octets)
     writer = Writer()
     if found.message_annotations != sections.ABSENT:
@@ -95,7 +97,13 @@ def onward_to_1_0(message: Message, merged: bytes = b"") -> Translated10:
         sections.write_map(writer, MESSAGE_ANNOTATIONS, merge_annotations([], merged))
     writer.raw(octets[found.bare_at : found.body_at])
     return Translated10(
-        writer.getvalue(), octets, found.body_end, message.priority, [], body_at=found.body_at
+        writer.getvalue(),
+        octets,
+        found.body_end,
+        message.priority,
+        [],
+        body_at=found.body_at,
+        id_digest=message.id_digest,
     )
 
 

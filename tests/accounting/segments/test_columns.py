@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from support.audit_logs import balanced_log
 
 from gateway.accounting.segments import columns
-from gateway.accounting.segments.columns import RECORDS_SCHEMA, record_batches, segment_row
+from gateway.accounting.segments.columns import RECORDS_SCHEMA, record_batches
+from gateway.accounting.segments.survey import segment_row
 from gateway.audit.digests import entry_mix
 from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.records.log import AuditLog
@@ -22,7 +23,7 @@ OPENED = {  # peer, actor and address of the connections in old logs
     1: [("guest", None, None), ("alice", None, None)],
     2: [("spout (qpid-cpp 1.39)", "guest", "10.0.0.1:4711")],
 }
-OLD_LOGS = Path(__file__).parent.parent / "vectors" / "audit"
+OLD_LOGS = Path(__file__).parents[2] / "vectors" / "audit"
 
 
 def rows(path: Path, **options: object) -> list[dict]:

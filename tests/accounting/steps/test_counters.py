@@ -1,12 +1,12 @@
 """The counters of checkpoints, on frames: what they tell that no record tells."""
 
 import pytest
-from support.audit_frames import found, spans
+from support.audit_frames import found, ledger_of, spans
 
 from gateway.accounting.steps.balance import balances
 from gateway.accounting.steps.counters import counter_breaks
 from gateway.accounting.steps.identities import IDENTITIES
-from gateway.accounting.steps.ledger import incarnations, ledger
+from gateway.accounting.steps.ledger import incarnations
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 DECLARED = {"kind": Kind.TOPOLOGY, "node": "q", "reason": Reason.QUEUE_DECLARED}
@@ -41,7 +41,7 @@ def route(routed: int = 1, exchange: str = "x") -> dict:
 
 def breaks(frames, *lines: dict):
     records = frames.records(*lines)
-    summed = ledger(records)
+    summed = ledger_of(records)
     balance = balances(summed, records, incarnations(summed))
     return counter_breaks(*(balance[of.name].failed for of in IDENTITIES))
 

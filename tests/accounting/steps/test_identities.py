@@ -1,11 +1,11 @@
 """The three identities, on three-line frames."""
 
 import pytest
-from support.audit_frames import found
+from support.audit_frames import found, ledger_of
 
 from gateway.accounting.steps import identities, outlets
 from gateway.accounting.steps.identities import IDENTITIES, OUTLET, QUEUE, ROUTE
-from gateway.accounting.steps.ledger import incarnations, ledger, losses
+from gateway.accounting.steps.ledger import incarnations, losses
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 ENTERED = {"kind": Kind.ENTERED, "node": "q", "exchange": "x", "mix": 7, "message": 1}
@@ -34,13 +34,13 @@ def queue_checkpoint(depth: int, checksum: int, window: int = 1) -> dict:
 
 def failures(frames, identity, *lines: dict):
     records = frames.records(*lines)
-    windows = identities.sums(ledger(records), identity)
+    windows = identities.sums(ledger_of(records), identity)
     said = identities.statements(records, identity)
     return identities.failures(identities.compared(windows, said, identity), identity)
 
 
 def totals(frames, identity, *lines: dict) -> dict:
-    windows = identities.sums(ledger(frames.records(*lines)), identity)
+    windows = identities.sums(ledger_of(frames.records(*lines)), identity)
     (row,) = identities.totals(windows, identity).collect()
     return {name: value for name, value in row.asDict().items() if value}
 
@@ -161,7 +161,7 @@ def test_an_outlet_owes_what_it_was_sent(frames):
 def test_an_outlet_that_is_gone_owes_nothing(frames):
     gone = {"kind": Kind.LINK_DETACHED, "link": 3}
     records = frames.records(SENT, gone)
-    summed = ledger(records)
+    summed = ledger_of(records)
     totals = identities.totals(identities.sums(summed, OUTLET), OUTLET)
     breaks = outlets.detached_breaks(totals, summed)
     assert found(breaks) == [("STUCK", None, "q", 1)]
@@ -189,7 +189,7 @@ def test_incarnations_say_whether_they_opened_and_stopped(frames):
         {"kind": Kind.TOPOLOGY, "incarnation": 2},
         {"kind": Kind.RECOVERED, "incarnation": 2},
     )
-    table = incarnations(ledger(frames.records(*lines))).orderBy("incarnation")
+    table = incarnations(ledger_of(frames.records(*lines))).orderBy("incarnation")
     assert [(row["opened_sequence"], row["stopped"]) for row in table.collect()] == [
         (2, True),
         (None, False),
@@ -198,5 +198,5 @@ def test_incarnations_say_whether_they_opened_and_stopped(frames):
 
 def test_declared_losses_are_counted_by_row(frames):
     loss = {"kind": Kind.TRANSLATED_WITH_LOSS, "exchange": "body.value-map", "reason": Reason.DROP}
-    (row,) = losses(ledger(frames.records(loss, loss))).collect()
+    (row,) = losses(ledger_of(frames.records(loss, loss))).collect()
     assert (row["row"], row["count"]) == ("body.value-map", 2)

@@ -1,11 +1,11 @@
 """What no checkpoint names, on frames: when that says that nothing is there."""
 
 import pytest
-from support.audit_frames import found
+from support.audit_frames import found, ledger_of
 
 from gateway.accounting.steps import copies
 from gateway.accounting.steps.balance import balances
-from gateway.accounting.steps.ledger import incarnations, ledger
+from gateway.accounting.steps.ledger import incarnations
 from gateway.audit.schema import Kind, Reason
 
 DECLARED = {"kind": Kind.TOPOLOGY, "node": "q", "reason": Reason.QUEUE_DECLARED}
@@ -42,7 +42,7 @@ def in_windows(lines: tuple[dict, ...]) -> list[dict]:
 
 def lost(frames, *lines: dict) -> list[tuple]:
     records = frames.records(*in_windows(lines))
-    summed = ledger(records)
+    summed = ledger_of(records)
     runs = incarnations(summed)
     failures = balances(summed, records, runs)["queues"].failures
     still = copies.still_there(copies.copy_states(copies.copy_steps(records)))
@@ -100,7 +100,7 @@ def test_lost_before_and_behind_a_checkpoint_are_two(frames):
 def test_it_is_lost_since_the_last_checkpoint_that_named_it(frames):
     lines = (DECLARED, ENTERED, HOLDS, ROUTES, CLOCK, DELETED, ROUTES, CLOCK, STOPPED)
     records = frames.records(*in_windows(lines))
-    summed = ledger(records)
+    summed = ledger_of(records)
     failures = balances(summed, records, incarnations(summed))["queues"].failures
     assert [(row["since"], row["sequence"]) for row in failures.collect()] == [(3, 9)]
 
@@ -112,9 +112,9 @@ def test_what_left_a_deleted_queue_twice_is_told_with_that(frames):
 
 def test_a_route_that_no_checkpoint_names_has_nothing_pending_at_the_end(frames):
     records = frames.records(*in_windows((RECEIVED, RECEIVED, ENTERED, STOPPED)))
-    summed = ledger(records)
+    summed = ledger_of(records)
     failed = balances(summed, records, incarnations(summed))["routes"].failures
     assert [(row["route"], row["excess"]) for row in failed.collect()] == [("x", 1)]
     running = frames.records(RECEIVED)
-    summed = ledger(running)
+    summed = ledger_of(running)
     assert balances(summed, running, incarnations(summed))["routes"].compared.count() == 0

@@ -215,6 +215,7 @@ class Relay:
         else:
             delivery.body_digest = body_digest_1_0(body, body_at, translated.body_end)
         delivery.body_changed = translated.body_changed
+        delivery.id_digest = translated.id_digest
         sender.send(delivery, head, body, body_at, _state_of(transaction))
         self._sent += 1
         sender.used = self._sent

@@ -1,0 +1,259 @@
+"""One log as the job reads it: in one pass, and of what an earlier run has read, what it has left.
+
+`Reading` says which parts the log has and which records are wanted one by one; with a state it
+reads new segments alone, and `carry` leaves for the next run what this one has found of those that
+are closed. The newest segment may still grow: it is read each time.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from gateway.accounting.segments import sealed
+from gateway.accounting.segments.columns import RECORDS_SCHEMA
+from gateway.accounting.segments.parts import PARTS_SCHEMA
+from gateway.accounting.segments.source import FORMAT
+from gateway.accounting.state.carried import ALL, carried, part_of
+from gateway.accounting.state.folder import (
+    REBUILD,
+    Covered,
+    Folder,
+    Said,
+    State,
+    StateError,
+    differences,
+)
+from gateway.accounting.steps import strays
+from gateway.accounting.steps.ages import DAY_MS, Bounds
+from gateway.accounting.steps.breaks import BreakClass, as_breaks
+from gateway.audit.provenance import Provenance
+from gateway.audit.reader import Segment, segment_paths
+from gateway.audit.schema import segment_numbers
+from gateway.files.whole import read_head, segment_size
+
+USED: Final = (*RECORDS_SCHEMA.names, "ordinal", "part")
+KEPT: Final = StorageLevel.MEMORY_AND_DISK
+STRAYS_MAX: Final = 100_000  # above, nothing is folded
+SAID_MAX: Final = 32  # folders of a state; more are brought together
+IDS_KEPT_MS: Final = DAY_MS  # for so long a state has the ids of what was published
+HEAD_OCTETS: Final = 64 * 1024  # the header of a segment is in these
+
+
+def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
+    """A view of the log."""
+    return spark.read.format(FORMAT).options(**options).load(str(log))
+
+
+class Reading:
+    """One run's reading of one log.
+
+    Attributes:
+        log: where it is.
+        bounds: what takes too long.
+        provenance: what is known of it that is not in it.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        log: Path,
+        provenance: Provenance,
+        bounds: Bounds,
+        *,
+        fold: bool = True,
+        folder: Folder | None = None,
+    ) -> None:
+        """`fold`: whether messages that are complete in a part are left to its sums.
+
+        Raises:
+            StateError: the state in `folder` cannot be gone on from.
+            OSError: the log cannot be read.
+        """
+        self.spark, self.log = spark, log
+        self.provenance, self.bounds = provenance, bounds
+        self._fold = fold
+        self._folder = folder
+        self._paths = segment_paths(log)
+        self._state = State() if folder is None else folder.read()
+        self._id = _log_id(self._paths)
+        self._strays: list[Any] | None = []  # Any: rows of Spark's
+        if self._state.segments:
+            self._check_state()
+
+    def _check_state(self) -> None:
+        assert self._folder is not None
+        state, where = self._state, self._folder.path
+        if state.log != self._id:
+            raise StateError(
+                f"the state in {where} is of another log, with id {state.log or 'unknown'}; that "
+                f"of {self.log} is {self._id or 'unknown'}"
+            )
+        if state.late_ms != self.bounds.late_ms:
+            raise StateError(
+                f"the state in {where} was made with --late-after {state.late_ms / 1000:g}: use "
+                f"that, or {REBUILD}"
+            )
+
+    def parts(self) -> DataFrame:
+        """The log: sums of everything, and the records that are in doubt; each octet read once."""
+        state = self._state
+        asked = {"after": state.last, "first": str(len(state.segments))}
+        if self._folder is not None and state.records:
+            asked["carried"] = str(self._folder.path / state.records)
+        new = self._parts(offsets=sealed.asked(self.provenance), **asked).persist(KEPT)
+        for frame in self._before():
+            new = new.unionByName(frame)
+        return new
+
+    def _before(self) -> list[DataFrame]:
+        """What earlier runs have left; of what is old, not the ids of what was published."""
+        state = self._state
+        if self._folder is None or not state.said:
+            return []
+        newest = state.said[-1].last_ms
+        recent = [each for each in state.said if newest - each.last_ms <= IDS_KEPT_MS]
+        old = [each for each in state.said if each not in recent]
+        frames = [self._left(*(each.folder for each in recent))]
+        if old:
+            left = self._left(*(each.folder for each in old))
+            nothing = F.lit(None).cast(left.schema["published"].dataType)
+            frames.append(left.withColumn("published", nothing))
+        return frames
+
+    def _left(self, *folders: str) -> DataFrame:
+        assert self._folder is not None
+        paths = [str(self._folder.path / name) for name in folders]
+        return self.spark.read.schema(from_arrow_schema(PARTS_SCHEMA)).parquet(*paths)
+
+    def segments(self, parts: DataFrame) -> DataFrame:
+        """One row about each segment; those of which anchors ask for hashes are read again."""
+        about = parts.where("about is not null").select("about.*")
+        asked = {each.head.segment for each in self.provenance.anchors}
+        again = {
+            each.name: [ordinal, []]
+            for ordinal, each in enumerate(self._state.segments)
+            if segment_numbers(each.name)[0] in asked
+        }
+        if again:
+            offsets = sealed.asked(self.provenance)
+            options = {"view": "segments", "offsets": offsets, "only": json.dumps(again)}
+            anew = read(self.spark, self.log, **options)
+            about = about.where(~F.col("segment").isin(list(again))).unionByName(anew)
+        return about.coalesce(1)
+
+    def records(self, parts: DataFrame) -> DataFrame:
+        """The records in doubt, and those of messages that only seem not to be, by message."""
+        records = _by_message(parts)
+        if not self._fold:
+            return records
+        found = strays.strays(records, strays.words(parts)).limit(STRAYS_MAX + 1).collect()
+        if not found:
+            return records
+        if len(found) > STRAYS_MAX:
+            self._strays = None
+            return _by_message(self._parts(fold="false"))
+        self._strays = found
+        return _by_message(parts.unionByName(self._parts(only=json.dumps(self._wanted(found)))))
+
+    def _wanted(self, found: list[Any]) -> dict[str, tuple[int, list[int]]]:
+        """By segment, its ordinal and the messages that are wanted of it."""
+        covered = [each.name for each in self._state.segments]
+        new = [path.name for path in self._paths if path.name > self._state.last]
+        names = [*covered, *new]
+        wanted: dict[str, tuple[int, list[int]]] = {}
+        for row in found:
+            everywhere = row["ordinal"] == ALL
+            for ordinal in range(len(covered)) if everywhere else (row["ordinal"],):
+                messages = wanted.setdefault(names[ordinal], (ordinal, []))[1]
+                messages.append(row["message"])
+        return wanted
+
+    def _parts(self, **asked: str) -> DataFrame:
+        options = {"late_ms": str(self.bounds.late_ms), "fold": str(self._fold).lower()} | asked
+        return read(self.spark, self.log, view="parts", **options)
+
+    def breaks(self) -> list[DataFrame]:
+        """Where the log is not any more what earlier runs have read; none where it is."""
+        if not self._state.segments:
+            return []
+        found = differences(self._state, {path.name: _size(path) for path in self._paths})
+        if not found:
+            return []
+        frame = self.spark.createDataFrame(found, "segment string, problem string")
+        return [as_breaks(frame.coalesce(1), BreakClass.LOG_GAP, F.col("problem"))]
+
+    def carry(self, parts: DataFrame, records: DataFrame) -> None:
+        """Leave for the next run what this one has read of closed segments. Raises OSError."""
+        state, folder = self._state, self._folder
+        newest = len(state.segments) + sum(path.name > state.last for path in self._paths) - 1
+        if folder is None or newest <= len(state.segments) or self._strays is None:
+            return
+        name = folder.fresh(state)
+        kept, said = f"{int(name) + 1:08d}", name
+        closed = records.where(F.col("ordinal") < newest)
+        carried(closed).write.parquet(str(folder.path / kept))
+        together = len(state.said) >= SAID_MAX
+        first = ALL if together else len(state.segments)
+        mine = F.col("ordinal").between(first, newest - 1)
+        if state.records:
+            mine |= (F.col("ordinal") == ALL) & (F.col("part") == part_of(state.records))
+        lists = parts.where("sequence is null").where(mine)
+        for frame in self._taken_back():
+            lists = lists.unionByName(frame, allowMissingColumns=True)
+        lists.coalesce(4).write.parquet(str(folder.path / said))
+        covered, last_ms = self._covered(parts, newest)
+        before = () if together else state.said
+        segments = (*state.segments, *covered)
+        now = (*before, Said(said, last_ms))
+        folder.write(State(self._id, self.bounds.late_ms, segments, now, kept))
+
+    def _covered(self, parts: DataFrame, newest: int) -> tuple[list[Covered], int]:
+        """The segments that are new to the state, and the time of their last record."""
+        about = parts.where(f"about is not null and ordinal >= {len(self._state.segments)}")
+        names = ("segment", "octets", "sha256", "last_time_ms")
+        closed = about.where(F.col("ordinal") < newest).orderBy("ordinal")
+        rows = closed.select(*(f"about.{name}" for name in names)).collect()
+        last_ms = max([row["last_time_ms"] or 0 for row in rows])
+        return [Covered(row["segment"], row["octets"], row["sha256"]) for row in rows], last_ms
+
+    def _taken_back(self) -> list[DataFrame]:
+        """Words that take back what was folded and had to be read again; its records are kept."""
+        if not self._strays:
+            return []
+        found = self.spark.createDataFrame(
+            [(row["ordinal"], row["part"], row["message"]) for row in self._strays],
+            "ordinal bigint, part bigint, message bigint",
+        )
+        return [strays.as_folded(found)]
+
+
+def _by_message(parts: DataFrame) -> DataFrame:
+    """The records of parts, brought together by message once, for all steps."""
+    records = parts.where("sequence is not null").select(*USED)
+    return records.repartition("message").persist(KEPT)
+
+
+def _size(path: Path) -> int:
+    try:
+        return segment_size(path)
+    except OSError:
+        return -1
+
+
+def _log_id(paths: list[Path]) -> str:
+    """The log's id, by the first segment that says it; empty: none does."""
+    for path in paths:
+        try:
+            header = Segment(path.name, read_head(path, HEAD_OCTETS)).header
+        except OSError:
+            continue
+        if header is not None and header.log:
+            return header.log
+    return ""

@@ -1,0 +1,112 @@
+"""Which records are carried on to the next run: those of messages of which more may come.
+
+What is complete and in order over several parts of the log is folded as it is within one: by the
+same rules, over the records that no part has folded, when they are read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from gateway.accounting.segments.columns import DTYPES, RECORDS_SCHEMA, Columns, Unit
+from gateway.accounting.segments.drawing import waits
+from gateway.accounting.segments.folding import folded, nothing
+from gateway.accounting.segments.parts import PARTS_SCHEMA, row_about, words_of
+from gateway.audit.schema import FIELDS, NAME_FIELDS, RECORD_OCTETS
+
+ALL: Final = -1  # as the ordinal of what is folded over several segments
+PLACE: Final = ("ordinal", "part")
+
+
+def carried(records: DataFrame) -> DataFrame:
+    """Records as they are left for the next run: all of a message in one partition, in order."""
+    names = (*RECORDS_SCHEMA.names, *PLACE)
+    return _without_bends(records).select(*names).sortWithinPartitions("sequence")
+
+
+def _without_bends(records: DataFrame) -> DataFrame:
+    """Marks are taken from sends that stand between others that ascend, as if seen together.
+
+    They stay with what overtook or was overtaken, and with the last one of each outlet of the last
+    run.
+    """
+    sends = Window.partitionBy("incarnation", "node", "link").orderBy("sequence")
+    before, behind = F.lag("position").over(sends), F.lead("position").over(sends)
+    last = F.max("incarnation").over(Window.partitionBy())
+    marked = records.where("bends").select(
+        "sequence",
+        (
+            (F.col("position") < before)
+            | (behind < F.col("position"))
+            | (behind.isNull() & (F.col("incarnation") == last))
+        ).alias("stays"),
+    )
+    stays = marked.where("stays").select("sequence", F.lit(True).alias("stays")).distinct()
+    joined = records.join(F.broadcast(stays), "sequence", "left")
+    return joined.withColumn("bends", F.coalesce("stays", F.lit(False))).drop("stays")
+
+
+def carried_batches(path: Path, late_ms: int, *, fold: bool = True) -> Iterator[pa.RecordBatch]:
+    """Rows of parts from one file of what `carried` has left; its folder has a number for name."""
+    kept = pa.schema([PARTS_SCHEMA.field(name) for name in (*RECORDS_SCHEMA.names, *PLACE)])
+    table = parquet.read_table(path, columns=kept.names).cast(kept)
+    yield from folded_again(table, part_of(path.parent.name), late_ms, fold=fold)
+
+
+def part_of(folder: str) -> int:
+    """The part that is made of what was left in a folder: a number that no other has."""
+    return -int(folder)
+
+
+def folded_again(
+    table: pa.Table, part: int, late_ms: int, *, fold: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """Rows of parts from records in the order of the log, with all that there are of a message."""
+    unit = unit_of(table)
+    folding = folded(unit, late_ms) if fold else nothing(unit)
+    kept = table.filter(pa.array(~folding.alone))
+    columns = [
+        kept.column(field.name) if field.name in kept.schema.names else _nulls(field, len(kept))
+        for field in PARTS_SCHEMA
+    ]
+    yield from pa.Table.from_arrays(columns, schema=PARTS_SCHEMA).to_batches()
+    lists = {"folded": words_of(unit, folding.alone), "waits": waits(unit, folding)}
+    yield row_about((ALL, part), lists)
+
+
+def _nulls(field: pa.Field, length: int) -> pa.Array:
+    return pa.nulls(length, field.type)
+
+
+def unit_of(table: pa.Table) -> Unit:
+    """Records as they were read, of several segments and runs."""
+    rows = np.zeros(len(table), dtype=DTYPES[RECORD_OCTETS])
+    texts: dict[int, str] = {}
+    numbers: dict[str, int] = {}
+    for field in FIELDS:
+        column = table.column(field.name)
+        if field.name not in NAME_FIELDS:
+            rows[field.name] = column.to_numpy()
+            continue
+        coded = column.combine_chunks().dictionary_encode()
+        names = [
+            numbers.setdefault(name, len(numbers) + 1) for name in coded.dictionary.to_pylist()
+        ]
+        table_of = np.array([*names, 0], dtype=np.int32)  # the last one stands for none
+        places = coded.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+        rows[field.name] = table_of[places]
+    texts.update({number: name for name, number in numbers.items()})
+    runs = _column(table, "incarnation")
+    return Unit(runs, rows, _column(table, "window"), _column(table, "bends"), texts)
+
+
+def _column(table: pa.Table, name: str) -> Columns:
+    return table.column(name).to_numpy()

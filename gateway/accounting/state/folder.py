@@ -1,0 +1,190 @@
+"""The directory in which a run leaves what the next one goes on from.
+
+`state.json` names what counts: directories with parts of the log as Parquet (`segments.parts`), one
+for each run, and one with the records that are carried on. It is replaced at once when all that it
+names is there; what it does not name is of a run that broke off, and is deleted by the next.
+
+Whatever is wrong with it is a `StateError` in a sentence.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from gateway.files.whole import read_regular
+
+FORM: Final = 1
+STATE_FILE: Final = "state.json"
+LOCK_FILE: Final = "lock"
+STATE_MAX: Final = 256 * 1024 * 1024
+REBUILD: Final = "begin anew with --rebuild"
+
+
+class StateError(Exception):
+    """The state cannot be gone on from; why, in a sentence."""
+
+
+class Covered(NamedTuple):
+    """One segment that is in the state: it need not be read again."""
+
+    name: str
+    octets: int
+    sha256: str
+
+
+class Said(NamedTuple):
+    """What one run has left of the segments that were new to it.
+
+    Attributes:
+        folder: where.
+        last_ms: the time of its last record.
+    """
+
+    folder: str
+    last_ms: int
+
+
+class State(NamedTuple):
+    """What `state.json` says.
+
+    Attributes:
+        log: the id of the log; empty: it is of a version that has none.
+        late_ms: the bound above which what is settled is late.
+        segments: those that are covered, in the order of the log.
+        said: by the runs so far, in their order.
+        records: the folder of the records that are carried on; empty: there are none yet.
+    """
+
+    log: str = ""
+    late_ms: int = 0
+    segments: tuple[Covered, ...] = ()
+    said: tuple[Said, ...] = ()
+    records: str = ""
+
+    @property
+    def last(self) -> str:
+        """The name of the last segment that is covered; empty: none is."""
+        return self.segments[-1].name if self.segments else ""
+
+
+class Folder:
+    """One state's directory; `path` is made if it is not there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """For one run alone. Raises StateError where another one has it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise StateError(f"{self.path} is in use by another run") from None
+            yield
+        finally:
+            os.close(handle)
+
+    def read(self) -> State:
+        """What the run before has left; of a new directory, nothing."""
+        path = self.path / STATE_FILE
+        try:
+            told = json.loads(read_regular(path, STATE_MAX))
+        except FileNotFoundError:
+            return State()
+        except OSError as error:
+            raise StateError(f"cannot read {path}: {error.strerror}") from None
+        except ValueError:
+            raise StateError(f"{path} is no state: {REBUILD}") from None
+        form = told.get("form") if isinstance(told, dict) else None
+        if form != FORM:
+            raise StateError(f"{path} is of version {form}, not of {FORM}: {REBUILD}")
+        try:
+            state = _state(told)
+        except (KeyError, TypeError, ValueError):
+            raise StateError(f"{path} is no state: {REBUILD}") from None
+        for name in _named(state):
+            if not (self.path / name).is_dir():
+                raise StateError(f"{self.path / name} is missing, which the state names: {REBUILD}")
+        return state
+
+    def fresh(self, state: State) -> str:
+        """The name of a folder that is not there yet, behind those that the state names."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        taken = [int(name) for name in os.listdir(self.path) if name.isdigit()]
+        return f"{max([0, *taken, *(int(name) for name in _named(state))]) + 1:08d}"
+
+    def write(self, state: State) -> None:
+        """From now on this counts, and only that. Raises OSError."""
+        told = {
+            "form": FORM,
+            "log": state.log,
+            "late_ms": state.late_ms,
+            "segments": [list(each) for each in state.segments],
+            "said": [list(each) for each in state.said],
+            "records": state.records,
+        }
+        beside = self.path / f"{STATE_FILE}.new"
+        with beside.open("w", encoding="utf-8") as file:
+            json.dump(told, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, self.path / STATE_FILE)
+        directory = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+        self.sweep(state)
+
+    def sweep(self, state: State) -> None:
+        """Delete what the state does not name."""
+        named = _named(state)
+        for path in self.path.iterdir():
+            if path.name.isdigit() and path.name not in named:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def clear(self) -> None:
+        """Nothing was reconciled yet."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / STATE_FILE).unlink(missing_ok=True)
+        self.sweep(State())
+
+
+def _named(state: State) -> set[str]:
+    return {each.folder for each in state.said} | ({state.records} - {""})
+
+
+def _state(told: dict[str, Any]) -> State:  # Any: of JSON
+    state = State(
+        str(told["log"]),
+        int(told["late_ms"]),
+        tuple(Covered(str(name), int(size), str(sha)) for name, size, sha in told["segments"]),
+        tuple(Said(str(folder), int(last)) for folder, last in told["said"]),
+        str(told["records"]),
+    )
+    if not all(name.isdigit() for name in _named(state)):
+        raise ValueError("a folder's name is no number")
+    return state
+
+
+def differences(state: State, there: dict[str, int]) -> list[tuple[str, str]]:
+    """Covered segments that are not as they were: name, and what is wrong; `there`: their sizes."""
+    found = []
+    for name, octets, _sha256 in state.segments:
+        size = there.get(name)
+        if size is None:
+            found.append((name, "it was reconciled before, and is not there any more"))
+        elif size != octets:
+            told = f"it had {octets} octets when it was reconciled before, and has {size} now"
+            found.append((name, told))
+    return found

@@ -1,0 +1,116 @@
+"""What publishers were told: nobody of a message that is not where it belongs.
+
+A `confirmed` record names a range of one link's messages, which do not overlap. So each message
+needs only the last range that begins at it or before; and few messages are asked after.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from gateway.accounting.steps.breaks import BreakClass, as_breaks
+from gateway.accounting.steps.ledger import flag, kind_is, outcome_is, reason_is
+from gateway.audit.schema import Flag, Kind, Outcome, Reason
+
+# Of message states: some of its copies have not ended, or have no record of that.
+SHORT: Final = "received and ended < routed"
+
+
+def with_told(messages: DataFrame, records: DataFrame) -> DataFrame:
+    """Messages, and the record by which their publisher is told that they are accepted (`told`)."""
+    accepted = records.where(kind_is(Kind.CONFIRMED) & outcome_is(Outcome.ACCEPTED))
+    ranges = accepted.select(
+        *("link", F.col("message").alias("at"), F.lit(0).alias("after")),
+        F.struct(F.col("position").alias("last"), F.col("sequence").alias("told")).alias("range"),
+    )
+    asked = messages.withColumns({"at": F.col("message"), "after": F.lit(1)})
+    before = Window.partitionBy("link").orderBy("at", "after")
+    found = F.last("range", ignorenulls=True).over(before)
+    joined = asked.unionByName(ranges, allowMissingColumns=True).withColumn("range", found)
+    told = F.when(F.col("range.last") >= F.col("message"), F.col("range.told"))
+    return joined.where("after = 1").withColumn("told", told).drop("at", "after", "range")
+
+
+def lost(short: DataFrame, failures: DataFrame) -> DataFrame:
+    """Messages that were confirmed, and no record says where all of their copies are.
+
+    `short`: by `with_told`, of those that are `SHORT`. What `failures` of the routes' identity tell
+    of is told with them.
+    """
+    failed = failures.where("excess > 0").select(
+        "incarnation", "route", F.col("sequence").alias("failed")
+    )
+    untold = short.where("told is not null").join(
+        F.broadcast(failed.groupBy("incarnation", "route").agg(F.max("failed").alias("failed"))),
+        ["incarnation", "route"],
+        "left",
+    )
+    rows = untold.where("failed is null or failed < sequence").select(
+        *("message", "incarnation", F.col("route").alias("node"), "link"),
+        F.col("first_routed").alias("since"),
+        F.col("told").alias("sequence"),
+        (F.col("routed") - F.col("ended")).alias("count"),
+        *("routed", "ended"),
+    )
+    return as_breaks(
+        rows,
+        BreakClass.LOST,
+        F.format_string(
+            "its publisher was told that it is accepted: %d copies routed, %d arrived",
+            *("routed", "ended"),
+        ),
+    )
+
+
+def not_durable(records: DataFrame) -> DataFrame:
+    """Durable messages in a durable queue that a restart would not bring back."""
+    declared = records.where(kind_is(Kind.TOPOLOGY) & reason_is(Reason.QUEUE_DECLARED))
+    queues = (
+        declared.groupBy("node")
+        .agg(
+            F.bool_and(flag(Flag.DURABLE)).alias("all"),
+            F.max("sequence").alias("declared"),
+        )
+        .where("all")
+    )
+    entries = records.where(
+        kind_is(Kind.ENTERED) & ~flag(Flag.DURABLE) & ~flag(Flag.TRANSIT)
+    ).select("message", "position", "node", "incarnation", "sequence")
+    durable = records.where(kind_is(Kind.RECEIVED) & flag(Flag.DURABLE)).select("message")
+    found = entries.join(durable, "message").join(F.broadcast(queues), "node")
+    return as_breaks(
+        found.withColumn("since", F.col("declared")),
+        BreakClass.LOST,
+        F.lit("it is durable, and so is its queue, but it was not stored"),
+    )
+
+
+def told_of(records: DataFrame, summed: DataFrame) -> DataFrame:
+    """One row: how many messages clients published, and were told of (`accepted`, `otherwise`).
+
+    `never`: what nobody was told of outside of a transaction, what was sent settled among them. Of
+    runs that tell at all: older gateways did not put it into the log. Of messages in transactions
+    and of what was told, `records` has all; how many came is in the ledger (`summed`).
+    """
+    confirmed, received = kind_is(Kind.CONFIRMED), kind_is(Kind.RECEIVED)
+    of_clients = received & ~F.expr("coalesce(exchange, '') like '%upstream %'")
+    count, accepted = F.col("copies").cast("long"), outcome_is(Outcome.ACCEPTED)
+    runs = (
+        records.where(kind_is(Kind.CONFIRMED, Kind.RECEIVED))
+        .groupBy("incarnation")
+        .agg(
+            F.count_if(of_clients & F.expr("transaction <> 0")).alias("in_transactions"),
+            F.sum(F.when(confirmed & accepted, count).otherwise(0)).alias("accepted"),
+            F.sum(F.when(confirmed & ~accepted, count).otherwise(0)).alias("otherwise"),
+        )
+        .where("accepted + otherwise > 0")
+    )
+    came = summed.where(of_clients).groupBy("incarnation").agg(F.sum("records").alias("received"))
+    names = ("received", "in_transactions", "accepted", "otherwise")
+    together = runs.join(F.broadcast(came), "incarnation", "left")
+    return together.agg(
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names)
+    ).withColumn("never", F.expr("received - in_transactions - accepted - otherwise"))

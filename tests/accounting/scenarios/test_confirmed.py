@@ -1,0 +1,111 @@
+"""What publishers were told is held against what the log says of their messages."""
+
+import pytest
+from support.hand_log import HandLog
+
+from gateway.accounting.reconcile import Result, reconcile
+from gateway.accounting.telling.report import html_page, summary
+
+
+class Steps(HandLog):
+    """Messages by link, to one queue each."""
+
+    def receive(self, message, link, exchange="confirmed", flags="", transaction=0):
+        said = {"exchange": exchange, "copies": 1, "link": link, "flags": flags}
+        self.add("RECEIVED", message=message, transaction=transaction, **said)
+
+    def enter(self, message, exchange="confirmed", node="q", flags=""):
+        said = {"node": node, "exchange": exchange, "flags": flags}
+        self.add("ENTERED", message=message, position=message, **said)
+
+    def confirm(self, first, last, messages, link, outcome="ACCEPTED"):
+        said = {"first": first, "last": last, "messages": messages}
+        self.add("CONFIRMED", link=link, outcome=outcome, **said)
+
+
+def told(log: Steps) -> None:
+    """102 was confirmed and is nowhere; 104 is nowhere, and nobody was told; 105 was refused."""
+    for message in (101, 102, 103):
+        log.receive(message, 5)
+        if message != 102:
+            log.enter(message)
+        log.receive(message + 100, 6)  # by another link, numbered in between or not
+        log.enter(message + 100)
+    log.receive(104, 7)
+    log.confirm(101, 103, 3, 5)
+    log.confirm(201, 203, 3, 6)
+    log.receive(105, 5)
+    log.add("REFUSED", message=105, exchange="confirmed", reason="QUEUE_FULL")
+    log.confirm(105, 105, 1, 5, "REJECTED")
+    log.receive(106, 5, transaction=1)
+    log.enter(106)
+
+
+def one_of_two(log: Steps) -> None:
+    """By the checkpoint one copy is missing, and the publisher of one was told."""
+    for message in (301, 302):
+        log.receive(message, 8, "two")
+    log.confirm(302, 302, 1, 8)
+    log.checkpoint({}, {"two": {"routed": 2, "pending": 1}})
+
+
+def stored(log: Steps) -> None:
+    """401 is durable, as its queue is, and was not stored; with the others all is well."""
+    log.add("TOPOLOGY", node="kept", reason="QUEUE_DECLARED", flags="DURABLE")
+    log.add("TOPOLOGY", node="scratch", reason="QUEUE_DECLARED")
+    for message, node, flags, entry in (
+        (401, "kept", "DURABLE", ""),
+        (402, "kept", "DURABLE", "DURABLE"),
+        (403, "kept", "", ""),
+        (404, "scratch", "DURABLE", ""),
+        (405, "kept", "DURABLE", "TRANSIT"),
+    ):
+        log.receive(message, 9, "stored", flags)
+        log.enter(message, "stored", node, entry)
+    log.confirm(401, 405, 5, 9)
+
+
+@pytest.fixture(scope="module")
+def result(spark, tmp_path_factory) -> Result:
+    log = Steps(tmp_path_factory.mktemp("confirmed") / "log")
+    log.start()
+    stored(log)
+    one_of_two(log)
+    told(log)
+    return reconcile(spark, log.end(stopped=False), tmp_path_factory.mktemp("out"))
+
+
+def found(result: Result, node: str) -> list[tuple]:
+    return [
+        (row["class"], row["message"], row["count"], row["certain"])
+        for row in result.breaks
+        if row["node"] == node
+    ]
+
+
+def test_a_message_that_was_confirmed_and_is_nowhere_is_lost_and_named(result):
+    assert found(result, "confirmed") == [("LOST", 102, 1, True)]
+    (row,) = [row for row in result.breaks if row["node"] == "confirmed"]
+    assert "its publisher was told that it is accepted" in row["detail"]
+
+
+def test_of_several_that_it_may_be_it_is_the_confirmed_one(result):
+    assert found(result, "two") == [("LOST", 302, 1, True)]
+
+
+def test_a_durable_message_that_its_durable_queue_did_not_store_is_lost_with_the_process(result):
+    assert found(result, "kept") == [("LOST", 401, 1, True)]
+    assert found(result, "scratch") == []
+
+
+def test_the_report_says_what_publishers_were_told(result):
+    line = (
+        "16 messages published, 12 accepted, 1 told otherwise, 1 in transactions, 2 never told of"
+    )
+    assert result.told["received"] == 16
+    assert line in summary(result, "report.html")
+    assert line in html_page(result)
+
+
+def test_nothing_else_is_found(result):
+    assert result.classes == {"LOST": 3}

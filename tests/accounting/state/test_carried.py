@@ -1,0 +1,70 @@
+"""What is folded over several segments and runs, and what is carried on."""
+
+import pyarrow as pa
+from support.hand_log import HandLog
+
+from gateway.accounting.segments.columns import RECORDS_SCHEMA
+from gateway.accounting.segments.parts import EVERYTHING, part_batches
+from gateway.accounting.state.carried import ALL, folded_again
+from gateway.audit.reader import segment_paths
+
+
+def carried(log: HandLog) -> tuple[set[int], list[dict]]:
+    """The messages that records are carried on of, and what else is said."""
+    batches = [
+        batch
+        for ordinal, path in enumerate(segment_paths(log.directory))
+        for batch in part_batches(path.name, ordinal, path.read_bytes(), EVERYTHING)
+    ]
+    names = [*RECORDS_SCHEMA.names, "ordinal", "part"]
+    table = pa.Table.from_batches(batches).select(names)
+    records = table.filter(pa.compute.is_valid(table.column("sequence")))
+    plain = pa.array([False] * len(records))  # as if other sends stood around these
+    records = records.set_column(names.index("bends"), "bends", plain)
+    rows = [row for each in folded_again(records, -4, 0) for row in each.to_pylist()]
+    assert all(batch.schema == batches[0].schema for batch in folded_again(records, -4, 0))
+    kept = {row["message"] for row in rows if row["sequence"] and row["node"] == "q"}
+    return kept, [row for row in rows if row["sequence"] is None]
+
+
+def enter(log: HandLog, message: int) -> None:
+    log.add("RECEIVED", message=message, exchange="topic", copies=1)
+    log.add("ENTERED", message=message, position=message, node="q", exchange="topic")
+
+
+def leave(log: HandLog, message: int) -> None:
+    log.add("SENT", message=message, position=message, node="q", link=7)
+    said = {"outcome": "ACCEPTED", "flags": "REMOVED", "node": "q", "link": 7}
+    log.add("SETTLED", message=message, position=message, **said)
+
+
+def test_what_is_complete_over_two_segments_is_folded_and_what_is_open_is_carried(tmp_path):
+    log = HandLog(tmp_path / "log")
+    log.start()
+    for message in (5, 6, 70):
+        enter(log, message)
+    log.cut()
+    leave(log, 5)
+    leave(log, 70)
+    log.end()
+    kept, (row,) = carried(log)
+    assert kept == {6}
+    assert (row["ordinal"], row["part"]) == (ALL, -4)
+    assert row["folded"] == [{"word": 0, "bits": 1 << 5}, {"word": 1, "bits": 1 << 6}]
+    assert sum(each["number"] for each in row["waits"]) == 2
+
+
+def test_what_a_restart_brought_back_is_folded_and_what_came_back_without_one_is_not(tmp_path):
+    log = HandLog(tmp_path / "log")
+    log.start()
+    for message in (5, 6, 7):
+        enter(log, message)
+    log.end()
+    log.start()
+    for message in (5, 6):
+        log.add("RECOVERED", message=message, position=message, node="q", flags="DURABLE")
+    log.add("RECOVERED", message=6, position=6, node="q", flags="DURABLE")
+    for message in (5, 6, 7):  # of which 7 was not brought back
+        leave(log, message)
+    log.end()
+    assert carried(log)[0] == {6, 7}

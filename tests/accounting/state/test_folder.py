@@ -1,0 +1,58 @@
+"""The directory of a state: whole, or the one before."""
+
+import pytest
+
+from gateway.accounting.state.folder import Covered, Folder, Said, State, StateError, differences
+
+STATE = State("id", 5, (Covered("0000000001-000001.audit", 10, "a"),), (Said("00000001", 7),), "")
+
+
+def test_what_is_written_is_read_and_a_new_directory_has_nothing(tmp_path):
+    folder = Folder(tmp_path / "state")
+    assert folder.read() == State()
+    (tmp_path / "state" / "00000001").mkdir(parents=True)
+    folder.write(STATE)
+    assert folder.read() == STATE
+    folder.clear()
+    assert folder.read() == State()
+    assert not (tmp_path / "state" / "00000001").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", "is no state"),
+        ("[]", "is of version None"),
+        ('{"form": 2}', "is of version 2, not of 1"),
+        ('{"form": 1, "log": ""}', "is no state"),
+        (
+            '{"form": 1, "log": "", "late_ms": 0, "segments": [], "said": [["../x", 1]],'
+            ' "records": ""}',
+            "is no state",
+        ),
+        (
+            '{"form": 1, "log": "", "late_ms": 0, "segments": [], "said": [["00000001", 1]],'
+            ' "records": ""}',
+            "is missing, which the state names",
+        ),
+    ],
+)
+def test_what_is_no_state_of_this_version_is_refused_in_a_sentence(tmp_path, text, problem):
+    (tmp_path / "state.json").write_text(text)
+    with pytest.raises(StateError, match=problem) as raised:
+        Folder(tmp_path).read()
+    assert "--rebuild" in str(raised.value)
+
+
+def test_two_runs_do_not_use_one_state(tmp_path):
+    folder = Folder(tmp_path / "state")
+    with folder.held(), pytest.raises(StateError, match="in use by another run"), folder.held():
+        pass
+    with folder.held():
+        pass
+
+
+def test_segments_that_are_not_as_they_were_are_told():
+    assert differences(STATE, {STATE.last: 10}) == []
+    assert "not there any more" in differences(STATE, {})[0][1]
+    assert "10 octets" in differences(STATE, {STATE.last: 11})[0][1]

@@ -1,0 +1,139 @@
+"""Runs that go on from what the one before has left."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from support.audit_logs import ScriptedGateway
+
+from gateway.accounting.reconcile import reconcile
+from gateway.accounting.state.folder import Folder, StateError
+from gateway.accounting.steps.ages import Bounds
+from gateway.audit.reader import segment_paths
+
+
+class Growing:
+    """A log that grows over two runs of its gateway: what is open at each stage goes on later."""
+
+    def __init__(self, directory: Path) -> None:
+        self.gateway = ScriptedGateway(directory, segment_octets=2000)
+        self.waiting: list[int] = []
+        self.log = directory
+
+    def grow(self, messages: int = 20) -> None:
+        gateway = self.gateway
+        for _ in range(messages):
+            message = gateway.publish("orders")
+            self.waiting.append(message)
+            if len(self.waiting) > 7:
+                gateway.consume("orders", self.waiting.pop(0))
+            gateway.turn()
+        gateway.checkpoint()
+
+    def restart(self) -> None:
+        self.gateway.stop()
+        self.gateway.start()
+
+
+@pytest.fixture(scope="module")
+def stages(spark, tmp_path_factory) -> dict:
+    """What runs with one state said as the log grew, and what a whole run said in the end."""
+    scratch = tmp_path_factory.mktemp("growing")
+    growing, folder = Growing(scratch / "log"), Folder(scratch / "state")
+    results = []
+
+    def run(state: Folder | None = folder) -> object:
+        return reconcile(spark, growing.log, scratch / f"out{len(results)}", state=state)
+
+    growing.grow()
+    results.append(run())
+    growing.grow()
+    growing.restart()
+    lost = growing.waiting.pop()
+    growing.gateway.lose("orders", lost)
+    growing.grow()
+    growing.gateway.deliver("orders", growing.waiting[0])
+    for _ in range(2):  # one of them leaves twice, across what is in the state
+        growing.gateway.settle("orders", 3, 3, 1, 16)
+    growing.grow()
+    growing.gateway.writer.close()
+    results.append(run())
+    again = folder.read()
+    results.append(run())
+    whole = run(None)
+    return {
+        "scratch": scratch,
+        "results": results,
+        "whole": whole,
+        "lost": lost,
+        "state": again,
+        "after": folder.read(),
+        "log": growing.log,
+    }
+
+
+def told(result) -> dict:
+    keys = ("class", "message", "node", "sequence", "since", "count", "detail", "proven")
+    return {
+        "breaks": sorted(str([row[key] for key in keys]) for row in result.breaks),
+        "sums": result.sums,
+        "runs": result.incarnations,
+        "queues": result.queues,
+        "records": result.log_facts["records"],
+        "segments": result.log_facts["segments"],
+        "published_again": result.published_again,
+    }
+
+
+def test_the_last_of_several_runs_says_what_one_run_over_everything_says(stages):
+    assert stages["results"][0].balanced
+    assert told(stages["results"][1]) == told(stages["whole"])
+    assert stages["lost"] in {row["message"] for row in stages["whole"].breaks}
+    assert 3 in {row["message"] for row in stages["whole"].breaks if row["class"] == "DUPLICATE"}
+
+
+def test_a_run_that_finds_nothing_new_says_the_same_and_leaves_the_same(stages):
+    assert told(stages["results"][2]) == told(stages["results"][1])
+    assert stages["after"] == stages["state"]
+    names = [path.name for path in segment_paths(stages["log"])]
+    assert [each.name for each in stages["after"].segments] == names[:-1]
+
+
+def test_a_segment_that_is_gone_or_changed_is_a_gap(spark, stages, tmp_path):
+    log = Path(shutil.copytree(stages["log"], tmp_path / "log"))
+    state = Path(shutil.copytree(stages["scratch"] / "state", tmp_path / "state"))
+    first, second = segment_paths(log)[:2]
+    first.unlink()
+    with second.open("ab") as file:
+        file.write(b"more")
+    result = reconcile(spark, log, tmp_path / "out", state=Folder(state))
+    gaps = {row["segment"]: row["detail"] for row in result.breaks if row["class"] == "LOG_GAP"}
+    assert gaps[first.name] == "it was reconciled before, and is not there any more"
+    assert "octets when it was reconciled before" in gaps[second.name]
+
+
+def test_a_state_of_another_log_or_another_bound_is_refused(spark, stages, tmp_path):
+    state = Path(shutil.copytree(stages["scratch"] / "state", tmp_path / "state"))
+    other = Growing(tmp_path / "other")
+    other.grow()
+    with pytest.raises(StateError, match="is of another log"):
+        reconcile(spark, other.log, tmp_path / "out", state=Folder(state))
+    with pytest.raises(StateError, match="--late-after 0"):
+        bounds = Bounds(late_ms=1)
+        reconcile(spark, stages["log"], tmp_path / "out", bounds=bounds, state=Folder(state))
+
+
+def test_what_a_run_left_that_broke_off_is_no_matter(stages, tmp_path):
+    state = Path(shutil.copytree(stages["scratch"] / "state", tmp_path / "state"))
+    (state / "00000099").mkdir()
+    (state / "state.json.new").write_text("{")
+    folder = Folder(state)
+    read = folder.read()
+    assert read == stages["after"]
+    assert folder.fresh(read) == "00000100"
+    folder.write(read)
+    assert not (state / "00000099").exists()
+    assert json.loads((state / "state.json").read_text())["form"] == 1
