@@ -19,6 +19,7 @@ from gateway.accounting.segments import chain, sealed
 from gateway.accounting.segments.source import FORMAT
 from gateway.accounting.steps import (
     ages,
+    checked,
     confirmed,
     copies,
     counters,
@@ -64,6 +65,7 @@ class Result:
         unproven: the others, which may be there for want of records that cannot be read.
         sums: by identity, its terms over everything.
         log_facts: how much log there is, from when to when, and how it ends.
+        checked: how many translations the gateway has held against what came.
         told: of how many messages publishers were told what.
         published_again: what came more than once by its application's id, which is no break.
         provenance: how far it is sealed, and by whom.
@@ -78,6 +80,7 @@ class Result:
     routes: list[Row]
     sums: dict[str, Row]
     losses: list[Row]
+    checked: Row
     told: Row
     published_again: Row
     log_facts: Row
@@ -154,6 +157,7 @@ def _reconcile(
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
         ages.late(timed, bounds),
         order.out_of_order(records),
+        checked.undeclared(records),
         *message_breaks(records, runs, balance["routes"].failures),
         outlets.outlet_breaks(balance["outlets"].failures),
         outlets.detached_breaks(balance["outlets"].totals, summed),
@@ -182,6 +186,7 @@ def _reconcile(
         routes=_rows(results["routes"].orderBy("incarnation", "route")),
         sums={of.name: _rows(sums_over_all(results[of.name], of, *ends))[0] for of in IDENTITIES},
         losses=_rows(ledger.losses(summed).orderBy("row")),
+        checked=_rows(checked.looked_at(records))[0],
         told=_rows(confirmed.told_of(records))[0],
         published_again=_rows(messages.published_again(records))[0],
         log_facts=facts,

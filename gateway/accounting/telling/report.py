@@ -12,7 +12,7 @@ from typing import Final
 
 from gateway.accounting.reconcile import SHOWN, Result, Row
 from gateway.accounting.steps.balance import LAPSED
-from gateway.accounting.steps.breaks import LATER, MEANINGS, BreakClass
+from gateway.accounting.steps.breaks import MEANINGS, BreakClass
 from gateway.accounting.steps.identities import IDENTITIES, OUTLET, QUEUE, ROUTE, Identity
 from gateway.accounting.telling.page import PAGE
 from gateway.audit.printable import printable
@@ -22,6 +22,7 @@ from gateway.audit.schema import Reason
 from gateway.audit.seals import key_id
 
 LISTED: Final = 20  # breaks on the terminal
+ONE_IN: Final = 64  # messages whose translations the gateway looks at
 TITLES: Final = {QUEUE: "Queues", OUTLET: "Outlets", ROUTE: "Routes"}
 KEYS: Final = {QUEUE: "queue", OUTLET: "outlet", ROUTE: "exchange or node"}
 HEADINGS: Final = {
@@ -99,7 +100,7 @@ def summary(result: Result, page: str) -> str:
         for of in (ROUTE, QUEUE, OUTLET)
     ]
     lost = sum(row["count"] for row in result.losses)
-    lines.append(f"  losses   {number(lost)} declared by translation")
+    lines.append(f"  losses   {number(lost)} declared by translation{_checked(result.checked)}")
     if result.told["received"]:
         lines.append(f"  told     {_told_in_words(result.told)}")
     if result.published_again["ids"]:
@@ -112,6 +113,18 @@ def summary(result: Result, page: str) -> str:
         lines.append(f"  stories  amqp-gateway audit trace --message NUMBER {result.log}")
     lines.append(f"  report   {page}")
     return "\n".join([printable(line) for line in lines])
+
+
+def _checked(checked: Row) -> str:
+    """How many translations the gateway has looked at."""
+    looked_at = checked["whole"] + checked["differ"]
+    if not looked_at and not checked["too_large"]:
+        return ""
+    left = f", {number(checked['too_large'])} too large for it" if checked["too_large"] else ""
+    return (
+        f"; of 1 message in {ONE_IN} {number(looked_at)} translations looked at, "
+        f"{number(checked['differ'])} differ{left}"
+    )
 
 
 def _told_in_words(told: Row) -> str:
@@ -199,7 +212,7 @@ def html_page(result: Result) -> str:
         classes=_class_table(result),
         breaks=_break_table(result),
         identities="".join(_identity_table(result, identity) for identity in IDENTITIES),
-        losses=_loss_table(result),
+        losses=_loss_table(result) + _checked_paragraph(result.checked),
         again=_told(result.told) + _again(result.published_again),
         seals=_seals(result.provenance),
     )
@@ -250,9 +263,6 @@ def _gone(sums: Row) -> str:
 def _class_table(result: Result) -> str:
     rows = []
     for break_class in BreakClass:
-        if break_class in LATER:
-            rows.append((str(break_class), "later", "not looked for by this job yet", "mute"))
-            continue
         count = result.classes.get(str(break_class), 0)
         meaning, unproven = MEANINGS[break_class], result.unproven.get(str(break_class), 0)
         if unproven:
@@ -338,6 +348,11 @@ def _loss_table(result: Result) -> str:
         "<table><thead><tr><th>mapping row</th><th>policy</th>"
         f'<th class="n">values</th></tr></thead><tbody>{body}</tbody></table>'
     )
+
+
+def _checked_paragraph(checked: Row) -> str:
+    words = _checked(checked).removeprefix("; ")
+    return f"<p>{words[0].upper()}{words[1:]}.</p>" if words else ""
 
 
 def _told(told: Row) -> str:
