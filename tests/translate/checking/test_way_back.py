@@ -1,4 +1,4 @@
-"""An honest translation is never called lossy, whatever the message; see `test_sabotage`."""
+"""An honest translation is never called lossy, whatever the message; see `scenarios.test_undeclared_loss`."""
 
 from typing import Any
 
