@@ -16,7 +16,7 @@ from collections import Counter
 from typing import Final
 
 from gateway.amqp_1_0 import sections
-from gateway.errors import DecodeError, LocalProtocolError
+from gateway.errors import DecodeError, LimitError, LocalProtocolError
 from gateway.message import Loss, Message
 from gateway.translate import names
 from gateway.translate.checking.fields_0_10 import EMPTY_BODY, LONG_TTL, Values, values_0_10
@@ -71,32 +71,38 @@ def differences(
 
     `header`, `body`: what is sent; of 1.0 all of it is `header`. `context`: it was translated in.
     """
+    declared = Counter([ROWS[loss.row].number for loss in losses])
+    if declared[MALFORMED]:
+        return []
     try:
         came = _values(message)
         brought = _brought(message)
     except DecodeError:
         return []  # what cannot be read is a loss as a whole, or is not sent
-    declared = Counter([ROWS[loss.row].number for loss in losses])
-    if declared[MALFORMED]:
-        return []
     try:
         sent = _arrived(message, header, body, context)
         if empty_body:
             sent.flags |= EMPTY_BODY
+        back = _values(_back(sent, context, message.encoding))
+        missing = [name for name, (_, value) in came.items() if not _is_back(name, value, back)]
+        if not missing:
+            return []  # as nearly always
         seen = _values(sent)
         kept = _brought(sent)
-        back = _values(_back(sent, context, message.encoding))
+    except LimitError:
+        return []  # it is more by the other protocol than is read at once
     except (DecodeError, LocalProtocolError):
         return [MALFORMED]
     found: Counter[int] = Counter()
-    for name, (row, value) in came.items():
-        if name in back and (back[name][1] == value or name == "ttl"):
-            continue  # how much is left of a ttl changes all the time
-        if _excused(name, brought, declared):
-            continue
-        if not _stands(name, came, back, kept, seen):
-            found[row] += 1
+    for name in missing:
+        if not _excused(name, brought, declared) and not _stands(name, came, back, kept, seen):
+            found[came[name][0]] += 1
     return sorted([row for row, times in found.items() if times > declared[row]])
+
+
+def _is_back(name: str, value: object, back: Values) -> bool:
+    """Whether it is there again; how much is left of a ttl changes all the time."""
+    return name in back and (back[name][1] == value or name == "ttl")
 
 
 def _values(message: Message) -> Values:
