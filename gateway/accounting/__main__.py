@@ -259,11 +259,11 @@ def _new_octets(log: Path, folder: Folder) -> int:
 
 def _tell_others(options: argparse.Namespace, told: verdicts.Told, out: Path) -> None:
     """Programs: what one of them does not take is said, and the others are told all the same."""
-    from gateway.accounting.steps.breaks import LATER, BreakClass
+    from gateway.accounting.steps.breaks import BreakClass
     from gateway.accounting.telling import report
 
     found = verdicts.as_json(told, report.verdict(told.result))
-    looked_for = tuple(str(each) for each in BreakClass if each not in LATER)
+    looked_for = tuple(str(each) for each in BreakClass)
     text = verdicts.exposition(told, looked_for)
     ways: list[Callable[[], None]] = [
         lambda: verdicts.replace(out / "report.json", json.dumps(found, indent=1) + "\n")

@@ -20,6 +20,7 @@ from gateway.accounting.segments import chain, let_go, sealed
 from gateway.accounting.state.folder import Folder
 from gateway.accounting.steps import (
     ages,
+    checked,
     confirmed,
     copies,
     counters,
@@ -65,6 +66,7 @@ class Result:
         unproven: the others, which may be there for want of records that cannot be read.
         sums: by identity, its terms over everything.
         log_facts: how much log there is, from when to when, and how it ends.
+        checked: how many translations the gateway has held against what came.
         told: of how many messages publishers were told what.
         published_again: what came more than once by its application's id, which is no break.
         provenance: how far it is sealed, and by whom.
@@ -84,6 +86,7 @@ class Result:
     routes: list[Row]
     sums: dict[str, Row]
     losses: list[Row]
+    checked: Row
     told: Row
     published_again: Row
     log_facts: Row
@@ -170,6 +173,7 @@ def _reconcile(reading: Reading, out: Path) -> Result:
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
         ages.late(timed, bounds),
         order.out_of_order(records),
+        checked.undeclared(records),
         *message_breaks(records, runs, balance["routes"].failures),
         outlets.outlet_breaks(balance["outlets"].failures),
         outlets.detached_breaks(balance["outlets"].totals, summed),
@@ -208,6 +212,7 @@ def _reconcile(reading: Reading, out: Path) -> Result:
         routes=_of_most(results["routes"], ROUTE),
         sums={of.name: _rows(sums_over_all(results[of.name], of, *ends))[0] for of in IDENTITIES},
         losses=losses,
+        checked=_rows(checked.looked_at(records))[0],
         told=_rows(confirmed.told_of(records, summed))[0],
         published_again=_rows(messages.published_again(published))[0],
         log_facts=facts,

@@ -143,6 +143,7 @@ class Kind(IntEnum):
     SETTLED = 31
     REQUEUED = 32
     TRANSLATED_WITH_LOSS = 40
+    TRANSLATION_CHECKED = 41
     CONNECTION_OPENED = 50
     CONNECTION_CLOSED = 51
     SESSION_ATTACHED = 52
@@ -264,6 +265,7 @@ ALIASES: Final[dict[Kind, dict[str, str]]] = {
     Kind.CLOCK: {"position": "drift_ms"},
     Kind.CONFIRMED: {"message": "first", "position": "last", "copies": "messages"},
     Kind.TRANSLATED_WITH_LOSS: {"exchange": "row"},
+    Kind.TRANSLATION_CHECKED: {"exchange": "row"},
     Kind.CONNECTION_OPENED: {"exchange": "protocol", "node": "mechanism"},
     Kind.CONNECTION_REFUSED: {"exchange": "protocol", "node": "mechanism"},
     Kind.ACCESS_REFUSED: {"exchange": "action", "node": "object", "peer": "rule"},

@@ -25,6 +25,7 @@ and what they share:
     host_nodes     the names of a virtual host; placed: which of them are an upstream's
     source_filters, outcomes, dynamic    1.0 sources, delivery states and dynamic nodes
     features, feature_uses, losses, qmf  what is not offered or does not cross, counted and told
+    checking     one translation of 64, held against what came
 
 No Twisted, no clock; a new protocol or role is a new house.
 """

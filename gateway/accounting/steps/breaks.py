@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  (as everybody who writes S
 
 
 class BreakClass(StrEnum):
-    """What can be wrong; `LATER` is not looked for yet."""
+    """What can be wrong."""
 
     LOG_GAP = "LOG_GAP"
     CLOCK_SKEW = "CLOCK_SKEW"
@@ -32,10 +32,10 @@ MEANINGS: Final = {
     BreakClass.MUTATED: "a body is not the one that was received, without translation",
     BreakClass.ORPHAN_SETTLEMENT: "a step of a copy that was not in the place for it",
     BreakClass.STUCK: "a delivery that never ended, or a copy that is in a queue for too long",
+    BreakClass.UNDECLARED_LOSS: "a value did not cross in translation, and no loss says so",
     BreakClass.OUT_OF_ORDER: "a copy was sent behind one that had come into the queue after it",
     BreakClass.LATE: "a copy was settled later than it may, where a bound is given",
 }
-LATER: Final = (BreakClass.UNDECLARED_LOSS,)
 
 COLUMNS: Final = {
     "class": "string",

@@ -120,7 +120,7 @@ again.</p>
 $flow
 <h2 id="waits">Waits</h2>
 <p>From entering a queue until somebody settled the copy for good, to within a tenth; the longest is
-exact. The log has no record of when a publisher was told that its message is taken.</p>
+exact. How long publishers waited to be told is not among them.</p>
 $waits
 <h2 id="migration">Migration</h2>
 <p>Who still speaks 0-10, and what is used that the gateway does not offer.</p>

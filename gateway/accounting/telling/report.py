@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]  # Any: a cell of a result
 LISTED: Final = 20  # breaks on the terminal
+ONE_IN: Final = 64  # messages whose translations the gateway looks at
 
 
 def verdict(result: Result) -> str:
@@ -50,7 +51,7 @@ def summary(result: Result, page: str) -> str:
         for of in (ROUTE, QUEUE, OUTLET)
     ]
     lost = sum(row["count"] for row in result.losses)
-    lines.append(f"  losses   {number(lost)} declared by translation")
+    lines.append(f"  losses   {number(lost)} declared by translation{_checked(result.checked)}")
     if result.told["received"]:
         lines.append(f"  told     {_told_in_words(result.told)}")
     if result.published_again["ids"]:
@@ -62,6 +63,18 @@ def summary(result: Result, page: str) -> str:
     lines += [f"  stories  {line}" for line in _commands(result)]
     lines.append(f"  report   {page}")
     return "\n".join([printable(line) for line in lines])
+
+
+def _checked(checked: Row) -> str:
+    """How many translations the gateway has looked at."""
+    looked_at = checked["whole"] + checked["differ"]
+    if not looked_at and not checked["too_large"]:
+        return ""
+    left = f", {number(checked['too_large'])} too large for it" if checked["too_large"] else ""
+    return (
+        f"; of 1 message in {ONE_IN} {number(looked_at)} translations looked at, "
+        f"{number(checked['differ'])} differ{left}"
+    )
 
 
 def _told_in_words(told: Row) -> str:
@@ -147,7 +160,7 @@ def html_page(result: Result, ran: Ran | None = None) -> str:
         flow=drawn.flow(result),
         waits=drawn.waits(result),
         migration=drawn.migration(result),
-        losses=drawn.losses(result),
+        losses=drawn.losses(result) + _checked_paragraph(result.checked),
         again=_told(result.told) + _again(result.published_again),
         seals=tables.seals(result.provenance),
     )
@@ -226,6 +239,11 @@ def _gone(sums: Row) -> str:
     if not told:
         return ""
     return f" Copies that were not durable are gone with the process: {', '.join(told)}."
+
+
+def _checked_paragraph(checked: Row) -> str:
+    words = _checked(checked).removeprefix("; ")
+    return f"<p>{words[0].upper()}{words[1:]}.</p>" if words else ""
 
 
 def _told(told: Row) -> str:

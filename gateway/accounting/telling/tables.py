@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway.accounting.steps.balance import LAPSED
-from gateway.accounting.steps.breaks import LATER, MEANINGS, BreakClass
+from gateway.accounting.steps.breaks import MEANINGS, BreakClass
 from gateway.accounting.steps.identities import OUTLET, QUEUE, ROUTE, Identity
 from gateway.accounting.telling.words import (
     FOLDED,
@@ -79,10 +79,7 @@ def classes(result: Result) -> str:
             counts.get(str(break_class), 0) for counts in (result.classes, result.unproven)
         )
         told, state = number(count), "bad" if count else "mute" if unproven else "good"
-        if break_class in LATER:
-            told, state, meaning = "later", "mute", "not looked for by this job yet"
-        else:
-            meaning = MEANINGS[break_class]
+        meaning = MEANINGS[break_class]
         if unproven:
             meaning += f"; {number(unproven)} cannot be proven"
         rows.append(

@@ -92,6 +92,12 @@ Bodies
     is MUTATED. TRANSLATED on `sent` says that the translation made a body of another form, as the
     mapping has it (a map or list, text that was a value): such a digest is compared with nothing.
 
+Translation
+    `translated_with_loss` once per Loss, in front of the `sent` that it is of. Of one message in
+    64, by its number, each translation that is sent is translated back: `translation_checked`,
+    without a row where all that came is there again but for those losses, else once for each row
+    by which more is missing (UNDECLARED_LOSS); with TOO_LARGE where it is not looked at for that.
+
 Restart
     First `incarnation_started`, always the first record, which names the last incarnation before it
     in the log, by all that store and log know; then what was found: `store_accepted` when
@@ -134,7 +140,7 @@ Faces and net
     follows with its number, and the exchange and key, or the user-id that it claimed (WRONG_USER).
     `session_attached` / `session_detached`,
     `link_attached` / `link_detached` (a subscription's number, or a publisher's with PUBLISHER;
-    detached when nothing of it is unsettled any more), `translated_with_loss` once per Loss.
+    detached when nothing of it is unsettled any more).
     `transaction` with COMMITTED, ROLLED_BACK or IN_DOUBT; `topology` with QUEUE_DECLARED,
     QUEUE_DELETED, EXCHANGE_DECLARED, EXCHANGE_DELETED, BOUND, UNBOUND, ASSIGNED or PURGE (with the
     number of `copies` that it took) as reason; its connection and actor are those of whoever asked

@@ -35,6 +35,7 @@ _SENT: Final[octet] = int(Kind.SENT)
 _SETTLED: Final[octet] = int(Kind.SETTLED)
 _REQUEUED: Final[octet] = int(Kind.REQUEUED)
 _TRANSLATED_WITH_LOSS: Final[octet] = int(Kind.TRANSLATED_WITH_LOSS)
+_TRANSLATION_CHECKED: Final[octet] = int(Kind.TRANSLATION_CHECKED)
 _DURABLE: Final[int16] = int(Flag.DURABLE)
 _TTL: Final[int16] = int(Reason.TTL)
 _QUEUE_FULL: Final[int16] = int(Reason.QUEUE_FULL)
@@ -372,4 +373,15 @@ class AuditLog(ConnectionRecords):
         """A value did not cross: mapping row (a name) and NARROW, DROP or REFUSE."""
         self._record(
             _TRANSLATED_WITH_LOSS, now_ms, message=message, exchange=row, reason=policy, link=link
+        )
+
+    def translation_checked(
+        self, now_ms: int64, message: int64, *, row: int32, link: int64, reason: int16 = 0
+    ) -> None:
+        """A translation was held against what came; `row` (a name): by which something is missing.
+
+        Without a row nothing is, or it is not looked at, for a `reason` (TOO_LARGE).
+        """
+        self._record(
+            _TRANSLATION_CHECKED, now_ms, message=message, exchange=row, link=link, reason=reason
         )

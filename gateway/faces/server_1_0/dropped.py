@@ -9,6 +9,7 @@ from gateway.amqp_1_0._spec import DeliveryState
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.transactions import coordination_of
 from gateway.audit.schema import Reason
+from gateway.bridge.confirming import Told
 from gateway.errors import DecodeError
 from gateway.faces.client import Client
 from gateway.faces.server_1_0.arrivals import Arrivals
@@ -32,7 +33,8 @@ def drop(
         held.record(payload, message_format, Reason.LINK_DETACHED)
     elif not isinstance(held, ControlLink) and client.visit.opened and not _coordinates(payload):
         reason = Reason.SESSION_ENDED if link is None else Reason.LINK_DETACHED
-        Arrivals(client, None, 0).record_unread(payload, message_format, reason)
+        nobody = Told(client.bridge.confirming, 0, client.peer.connection_id)
+        Arrivals(client, None, nobody).record_unread(payload, message_format, reason)
 
 
 def _coordinates(payload: bytes) -> bool:

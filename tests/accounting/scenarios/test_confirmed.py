@@ -1,4 +1,4 @@
-"""What publishers were told is held against what the log says of their messages."""
+"""What publishers were told, and what did not cross, is held against what the log says of it."""
 
 import pytest
 from support.hand_log import HandLog
@@ -65,11 +65,27 @@ def stored(log: Steps) -> None:
     log.confirm(401, 405, 5, 9)
 
 
+def translated(log: Steps) -> None:
+    """Of 501 nothing is missing, of 502 two values by one outlet; 503 is too large to look at."""
+    for message in (501, 502, 503):
+        log.receive(message, 10, "translated")
+        log.enter(message, "translated", "t")
+        if message == 502:
+            for row in ("values.string", "footer"):
+                log.add("TRANSLATION_CHECKED", message=message, link=11, row=row)
+        else:
+            reason = "NONE" if message == 501 else "TOO_LARGE"
+            log.add("TRANSLATION_CHECKED", message=message, link=11, reason=reason)
+        log.add("SENT", message=message, position=message, node="t", link=11)
+    log.confirm(501, 503, 3, 10)
+
+
 @pytest.fixture(scope="module")
 def result(spark, tmp_path_factory) -> Result:
     log = Steps(tmp_path_factory.mktemp("confirmed") / "log")
     log.start()
     stored(log)
+    translated(log)
     one_of_two(log)
     told(log)
     return reconcile(spark, log.end(stopped=False), tmp_path_factory.mktemp("out"))
@@ -98,14 +114,31 @@ def test_a_durable_message_that_its_durable_queue_did_not_store_is_lost_with_the
     assert found(result, "scratch") == []
 
 
+def test_what_did_not_cross_and_was_not_declared_is_found_by_its_row(result):
+    (footer, text) = sorted((row for row in result.breaks if row["node"] == "t"), key=_detail)
+    assert (footer["class"], footer["message"], footer["link"]) == ("UNDECLARED_LOSS", 502, 11)
+    assert footer["detail"] == "row footer: a value did not cross, and no loss says so"
+    assert text["detail"].startswith("row values.string: ")
+
+
+def _detail(row: dict) -> str:
+    return row["detail"]
+
+
+def test_the_report_says_how_many_translations_were_looked_at(result):
+    line = "of 1 message in 64 2 translations looked at, 1 differ, 1 too large for it"
+    assert line in summary(result, "report.html")
+    assert line[1:] in html_page(result)
+
+
 def test_the_report_says_what_publishers_were_told(result):
     line = (
-        "16 messages published, 12 accepted, 1 told otherwise, 1 in transactions, 2 never told of"
+        "19 messages published, 15 accepted, 1 told otherwise, 1 in transactions, 2 never told of"
     )
-    assert result.told["received"] == 16
+    assert result.told["received"] == 19
     assert line in summary(result, "report.html")
     assert line in html_page(result)
 
 
 def test_nothing_else_is_found(result):
-    assert result.classes == {"LOST": 3}
+    assert result.classes == {"LOST": 3, "UNDECLARED_LOSS": 2}

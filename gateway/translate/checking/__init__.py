@@ -1,0 +1,7 @@
+"""Is nothing lost in a translation but what it says: looked at in one message of 64.
+
+sample       which messages are looked at
+way_back     a translated message, translated back and held against what came
+fields_0_10, fields_1_0   the values of a message, each with its mapping row
+neutral      values that compare, whatever their width in octets
+"""
