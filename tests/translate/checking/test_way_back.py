@@ -1,4 +1,4 @@
-"""An honest translation is never called lossy, whatever the message; see `scenarios.test_undeclared_loss`."""
+"""An honest translation is never called lossy (`scenarios.test_undeclared_loss`: others are)."""
 
 from typing import Any
 
