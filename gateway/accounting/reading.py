@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from gateway.accounting.segments import sealed
 from gateway.accounting.segments.columns import RECORDS_SCHEMA
+from gateway.accounting.segments.folding import OF_NO_MESSAGE
 from gateway.accounting.segments.parts import PARTS_SCHEMA
 from gateway.accounting.segments.source import FORMAT
 from gateway.accounting.state.carried import ALL, carried, part_of
@@ -33,6 +34,7 @@ from gateway.accounting.state.folder import (
 from gateway.accounting.steps import strays
 from gateway.accounting.steps.ages import DAY_MS, Bounds
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
+from gateway.accounting.steps.ledger import kind_is
 from gateway.audit.provenance import Provenance
 from gateway.audit.reader import Segment, segment_paths
 from gateway.audit.schema import segment_numbers
@@ -153,7 +155,8 @@ class Reading:
         records = _by_message(parts)
         if not self._fold:
             return records
-        found = strays.strays(records, strays.words(parts)).limit(STRAYS_MAX + 1).collect()
+        of_messages = records.where(~kind_is(*OF_NO_MESSAGE))
+        found = strays.strays(of_messages, strays.words(parts)).limit(STRAYS_MAX + 1).collect()
         if not found:
             return records
         if len(found) > STRAYS_MAX:

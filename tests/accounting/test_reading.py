@@ -136,4 +136,4 @@ def test_what_a_run_left_that_broke_off_is_no_matter(stages, tmp_path):
     assert folder.fresh(read) == "00000100"
     folder.write(read)
     assert not (state / "00000099").exists()
-    assert json.loads((state / "state.json").read_text())["form"] == 1
+    assert json.loads((state / "state.json").read_text())["records"] == read.records

@@ -18,9 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from gateway.audit.schema import SCHEMA_VERSION
 from gateway.files.whole import read_regular
 
-FORM: Final = 1
+# Of the state, raised with whatever a fold leaves out and a step asks for; and of the records.
+FORM: Final = f"1.{SCHEMA_VERSION}"
 STATE_FILE: Final = "state.json"
 LOCK_FILE: Final = "lock"
 STATE_MAX: Final = 256 * 1024 * 1024

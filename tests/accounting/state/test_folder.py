@@ -2,7 +2,15 @@
 
 import pytest
 
-from gateway.accounting.state.folder import Covered, Folder, Said, State, StateError, differences
+from gateway.accounting.state.folder import (
+    FORM,
+    Covered,
+    Folder,
+    Said,
+    State,
+    StateError,
+    differences,
+)
 
 STATE = State("id", 5, (Covered("0000000001-000001.audit", 10, "a"),), (Said("00000001", 7),), "")
 
@@ -24,21 +32,21 @@ def test_what_is_written_is_read_and_a_new_directory_has_nothing(tmp_path):
         ("{", "is no state"),
         ("[]", "is of version None"),
         ('{"form": 2}', "is of version 2, not of 1"),
-        ('{"form": 1, "log": ""}', "is no state"),
+        ('{"form": "FORM", "log": ""}', "is no state"),
         (
-            '{"form": 1, "log": "", "late_ms": 0, "segments": [], "said": [["../x", 1]],'
+            '{"form": "FORM", "log": "", "late_ms": 0, "segments": [], "said": [["../x", 1]],'
             ' "records": ""}',
             "is no state",
         ),
         (
-            '{"form": 1, "log": "", "late_ms": 0, "segments": [], "said": [["00000001", 1]],'
+            '{"form": "FORM", "log": "", "late_ms": 0, "segments": [], "said": [["00000001", 1]],'
             ' "records": ""}',
             "is missing, which the state names",
         ),
     ],
 )
 def test_what_is_no_state_of_this_version_is_refused_in_a_sentence(tmp_path, text, problem):
-    (tmp_path / "state.json").write_text(text)
+    (tmp_path / "state.json").write_text(text.replace("FORM", FORM))
     with pytest.raises(StateError, match=problem) as raised:
         Folder(tmp_path).read()
     assert "--rebuild" in str(raised.value)
