@@ -20,7 +20,7 @@ from gateway.accounting.segments import sealed
 from gateway.accounting.segments.columns import RECORDS_SCHEMA
 from gateway.accounting.segments.folding import OF_NO_MESSAGE
 from gateway.accounting.segments.parts import PARTS_SCHEMA
-from gateway.accounting.segments.source import FORMAT
+from gateway.accounting.segments.source import FORMAT, Wanted
 from gateway.accounting.state.carried import ALL, carried, part_of
 from gateway.accounting.state.folder import (
     REBUILD,
@@ -138,8 +138,8 @@ class Reading:
         """One row about each segment; those of which anchors ask for hashes are read again."""
         about = parts.where("about is not null").select("about.*")
         asked = {each.head.segment for each in self.provenance.anchors}
-        again = {
-            each.name: [ordinal, []]
+        again: dict[str, Wanted] = {
+            each.name: (ordinal, [], [])
             for ordinal, each in enumerate(self._state.segments)
             if segment_numbers(each.name)[0] in asked
         }
@@ -165,17 +165,20 @@ class Reading:
         self._strays = found
         return _by_message(parts.unionByName(self._parts(only=json.dumps(self._wanted(found)))))
 
-    def _wanted(self, found: list[Any]) -> dict[str, tuple[int, list[int]]]:
-        """By segment, its ordinal and the messages that are wanted of it."""
+    def _wanted(self, found: list[Any]) -> dict[str, Wanted]:
+        """By segment, what is wanted of it.
+
+        What was folded over several segments is in none of them by itself, and in no record.
+        """
         covered = [each.name for each in self._state.segments]
         new = [path.name for path in self._paths if path.name > self._state.last]
         names = [*covered, *new]
-        wanted: dict[str, tuple[int, list[int]]] = {}
+        wanted: dict[str, Wanted] = {}
         for row in found:
             everywhere = row["ordinal"] == ALL
             for ordinal in range(len(covered)) if everywhere else (row["ordinal"],):
-                messages = wanted.setdefault(names[ordinal], (ordinal, []))[1]
-                messages.append(row["message"])
+                _ordinal, folded, whole = wanted.setdefault(names[ordinal], (ordinal, [], []))
+                (whole if everywhere else folded).append(row["message"])
         return wanted
 
     def _parts(self, **asked: str) -> DataFrame:

@@ -93,7 +93,7 @@ class _Messages:
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
-        places = np.flatnonzero(_OF_A_MESSAGE[unit.column("kind").view(np.uint8)])
+        places = np.flatnonzero(of_messages(unit))
         numbers = unit.column("message")[places]
         order = np.argsort(numbers, kind="stable")
         self.places = places[order]
@@ -154,6 +154,11 @@ class Folding(NamedTuple):
     alone: Columns
     first: Columns
     last: Columns
+
+
+def of_messages(unit: Unit) -> Columns:
+    """Of each record, whether it is one of a message."""
+    return _OF_A_MESSAGE[unit.column("kind").view(np.uint8)]
 
 
 def nothing(unit: Unit) -> Folding:

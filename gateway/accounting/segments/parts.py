@@ -23,7 +23,7 @@ from gateway.accounting.segments.columns import (
     units,
 )
 from gateway.accounting.segments.drawing import MOVES, WAITS, moves, waits
-from gateway.accounting.segments.folding import Folding, folded, folded_words, nothing
+from gateway.accounting.segments.folding import Folding, folded, folded_words, nothing, of_messages
 from gateway.accounting.segments.summing import SUMS, sums
 from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, SegmentSurvey
 from gateway.accounting.steps.messages import FROM_UPSTREAM
@@ -55,13 +55,15 @@ class Asked(NamedTuple):
         offsets: of the octets in front of these the hash is wanted.
         late_ms: what is settled later is not folded; 0: that is no matter.
         fold: whether anything is.
-        only: instead of everything, the records of these messages that are folded elsewhere.
+        only: instead of everything, the records of these messages that are folded.
+        whole: and with `only`, all records of these.
     """
 
     offsets: tuple[int, ...] = ()
     late_ms: int = 0
     fold: bool = True
     only: Columns | None = None
+    whole: Columns | None = None
 
 
 EVERYTHING: Final = Asked()
@@ -79,7 +81,10 @@ def part_batches(
             yield from _records(unit, ~folding.alone, place)
             yield row_about(place, _lists(unit, folding))
         else:
-            wanted = folding.alone & np.isin(unit.column("message"), asked.only)
+            message = unit.column("message")
+            wanted = folding.alone & np.isin(message, asked.only)
+            if asked.whole is not None:
+                wanted |= of_messages(unit) & np.isin(message, asked.whole)
             yield from _records(unit, wanted, place)
     if asked.only is None:
         about = pa.array([survey.row(ordinal, asked.offsets)], PARTS_SCHEMA.field("about").type)

@@ -7,7 +7,8 @@ each with the places up to which it is hashed. `after` is the name of a segment,
 that are read, `first` the ordinal of the first of these, and `carried` a folder with what an
 earlier run has left of those before (`state.carried`). `only` is a JSON object of the names
 of segments that alone are read, each with its ordinal and, of parts, the messages that are wanted
-of what is folded. Of parts: `late_ms` and `fold` as in `parts.Asked`.
+of what is folded, and those of which everything is. Of parts: `late_ms` and `fold` as in
+`parts.Asked`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from gateway.audit.schema import segment_numbers
 from gateway.files.whole import read_segment
 
 FORMAT: Final = "amqp_gateway_audit"
+
+Wanted = tuple[int, list[int], list[int]]  # an ordinal; messages: of what is folded, of everything
 
 _SCHEMAS: Final = {"records": RECORDS_SCHEMA, "segments": SEGMENTS_SCHEMA, "parts": PARTS_SCHEMA}
 
@@ -90,7 +93,7 @@ class AuditReader(DataSourceReader):
         offsets: dict[str, list[int]] = json.loads(options.get("offsets", "{}"))
         self.offsets = {int(number): places for number, places in offsets.items()}
         only = options.get("only")
-        self.only: dict[str, tuple[int, list[int]]] | None = json.loads(only) if only else None
+        self.only: dict[str, Wanted] | None = json.loads(only) if only else None
         self.after = options.get("after", "")
         self.first = int(options.get("first", "0"))
         self.carried = options.get("carried", "")
@@ -122,7 +125,10 @@ class AuditReader(DataSourceReader):
         elif self.view == "parts":
             asked = self.asked._replace(offsets=tuple(offsets))
             if self.only is not None:
-                asked = asked._replace(only=np.array(self.only[path.name][1], dtype=np.int64))
+                _ordinal, folded, whole = self.only[path.name]
+                asked = asked._replace(
+                    only=np.array(folded, dtype=np.int64), whole=np.array(whole, dtype=np.int64)
+                )
             yield from part_batches(path.name, ordinal, octets, asked)
         else:
             yield from record_batches(path.name, octets, self.kinds)
