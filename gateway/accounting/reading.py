@@ -35,6 +35,7 @@ from gateway.accounting.steps import strays
 from gateway.accounting.steps.ages import DAY_MS, Bounds
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
 from gateway.accounting.steps.ledger import kind_is
+from gateway.audit.let_go import LetGo
 from gateway.audit.provenance import Provenance
 from gateway.audit.reader import Segment, segment_paths
 from gateway.audit.schema import segment_numbers
@@ -185,11 +186,15 @@ class Reading:
         options = {"late_ms": str(self.bounds.late_ms), "fold": str(self._fold).lower()} | asked
         return read(self.spark, self.log, view="parts", **options)
 
-    def breaks(self) -> list[DataFrame]:
-        """Where the log is not any more what earlier runs have read; none where it is."""
+    def breaks(self, let_go: LetGo) -> list[DataFrame]:
+        """Where the log is not any more what earlier runs have read; none where it is.
+
+        What was let go since is what they have read, if it went as that.
+        """
         if not self._state.segments:
             return []
-        found = differences(self._state, {path.name: _size(path) for path in self._paths})
+        there = {path.name: _size(path) for path in self._paths}
+        found = differences(self._state, there, let_go)
         if not found:
             return []
         frame = self.spark.createDataFrame(found, "segment string, problem string")

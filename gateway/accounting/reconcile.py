@@ -165,10 +165,11 @@ def _reconcile(reading: Reading, out: Path) -> Result:
     missed = kept(copies.candidates(failures, open_copies))
     timed = ages.timed(states, chain.clock_breaks(paired, stated))
     end = (facts["last_time_ms"] or 0, facts["last_sequence"] or 0)
+    gone = let_go.let_go_by(stated, provenance)
     found = [
-        *log_breaks(paired, stated, let_go.excused(stated, provenance)),
+        *log_breaks(paired, stated, let_go.excused(gone, provenance)),
         *sealed.breaks(spark, provenance),
-        *reading.breaks(),
+        *reading.breaks(gone),
         *copy_breaks(steps, open_copies, failures, missed),
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
         ages.late(timed, bounds),

@@ -10,17 +10,24 @@ from gateway.audit.provenance import Provenance
 from gateway.audit.schema import Kind
 
 
-def excused(stated: DataFrame, provenance: Provenance) -> dict[str, str]:
-    """Segments in front of which others are missing that were let go, by their names.
+def let_go_by(stated: DataFrame, provenance: Provenance) -> LetGo:
+    """What is known to have gone on purpose.
 
-    Each with the reason why what was let go is not what came before it, as a rule "". `stated`:
-    what the gateway says of the log; `provenance`: all segments have been noted.
+    `stated`: what the gateway says of the log; `provenance`: all segments have been noted.
     """
     let_go = LetGo(provenance.by_books)
     let_go.note(_departures(stated))
     if provenance.trust is not None:
         for tail in provenance.unsealed():
             let_go.discount(tail.first, tail.last)
+    return let_go
+
+
+def excused(let_go: LetGo, provenance: Provenance) -> dict[str, str]:
+    """Segments in front of which others are missing that were let go, by their names.
+
+    Each with the reason why what was let go is not what came before it, as a rule "".
+    """
     found: dict[str, str] = {}
     before = 0
     for each in provenance.segments:

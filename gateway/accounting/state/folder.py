@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from gateway.audit.schema import SCHEMA_VERSION
+from gateway.audit.let_go import LetGo
+from gateway.audit.schema import SCHEMA_VERSION, segment_numbers
 from gateway.files.whole import read_regular
 
 # Of the state, raised with whatever a fold leaves out and a step asks for; and of the records.
@@ -179,12 +180,17 @@ def _state(told: dict[str, Any]) -> State:  # Any: of JSON
     return state
 
 
-def differences(state: State, there: dict[str, int]) -> list[tuple[str, str]]:
+def differences(state: State, there: dict[str, int], let_go: LetGo) -> list[tuple[str, str]]:
     """Covered segments that are not as they were: name, and what is wrong; `there`: their sizes."""
     found = []
-    for name, octets, _sha256 in state.segments:
+    for name, octets, sha256 in state.segments:
         size = there.get(name)
-        if size is None:
+        number, _incarnation = segment_numbers(name)
+        gone = let_go.through(number) if size is None else None
+        if gone is not None:
+            if gone.last_segment == number and gone.sha256 not in ("", sha256):
+                found.append((name, "it was let go, and was not what was reconciled before"))
+        elif size is None:
             found.append((name, "it was reconciled before, and is not there any more"))
         elif size != octets:
             told = f"it had {octets} octets when it was reconciled before, and has {size} now"

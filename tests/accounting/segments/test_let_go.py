@@ -62,7 +62,7 @@ def gaps(spark, gateway, provenance=None):
     paired = with_previous(read(spark, log, view="segments", offsets="{}").coalesce(1))
     sealed.note(provenance, log_facts(paired).collect()[0]["sealed"])
     stated = read(spark, log).where(kind_is(*STATED_KINDS))
-    excused = let_go.excused(stated, provenance)
+    excused = let_go.excused(let_go.let_go_by(stated, provenance), provenance)
     return [row["detail"] for row in gaps_between(paired, excused).collect()]
 
 

@@ -11,6 +11,7 @@ from gateway.accounting.state.folder import (
     StateError,
     differences,
 )
+from gateway.audit.let_go import Departure, LetGo
 
 STATE = State("id", 5, (Covered("0000000001-000001.audit", 10, "a"),), (Said("00000001", 7),), "")
 
@@ -61,6 +62,17 @@ def test_two_runs_do_not_use_one_state(tmp_path):
 
 
 def test_segments_that_are_not_as_they_were_are_told():
-    assert differences(STATE, {STATE.last: 10}) == []
-    assert "not there any more" in differences(STATE, {})[0][1]
-    assert "10 octets" in differences(STATE, {STATE.last: 11})[0][1]
+    assert differences(STATE, {STATE.last: 10}, LetGo()) == []
+    assert "not there any more" in differences(STATE, {}, LetGo())[0][1]
+    assert "10 octets" in differences(STATE, {STATE.last: 11}, LetGo())[0][1]
+
+
+def test_segments_that_were_let_go_are_told_only_where_they_went_as_others():
+    def found(*departures: Departure) -> list[tuple[str, str]]:
+        let_go = LetGo()
+        let_go.note(departures)
+        return differences(STATE, {}, let_go)
+
+    assert found(Departure(1, 20, "a", 1, 30)) == []
+    assert found(Departure(5, 90, "e", 1, 95)) == []
+    assert "not what was reconciled" in found(Departure(1, 20, "b", 1, 30))[0][1]
