@@ -48,6 +48,8 @@ def found(**changed: object) -> Result:
         "routes": [],
         "sums": sums,
         "losses": [],
+        "checked": {"whole": 0, "differ": 0, "too_large": 0},
+        "told": dict.fromkeys(("received", "accepted", "otherwise", "in_transactions", "never"), 0),
         "published_again": {"ids": 0, "messages": 0, "first": None, "again": None},
         "log_facts": {
             "segments": 1,

@@ -84,6 +84,8 @@ def as_json(told: Told, verdict: str) -> dict[str, Any]:
             {name: value for name, value in row.items() if value is not None}
             for row in result.figures
         ],
+        "checked": result.checked,
+        "told": result.told,
         "published_again": result.published_again,
         "incarnations": result.incarnations,
     }

@@ -33,6 +33,8 @@ def found(**changed: object) -> verdicts.Told:
         "sums": {"queues": {"entered": 3}},
         "provenance": Provenance(),
         "published_again": {"ids": 0, "messages": 0, "first": None, "again": None},
+        "checked": {"whole": 3, "differ": 0, "too_large": 0},
+        "told": {"received": 5, "accepted": 5},
     }
     rows = {name: [{"name": name}] for name in verdicts.TABLES}
     values["stories"] = [Told(["a step"], "audit trace")]
@@ -74,6 +76,7 @@ def test_json_has_all_that_the_page_says() -> None:
     assert told["breaks"] == [{"name": "breaks", "steps": ["a step"], "trace": "audit trace"}]
     assert told["figures"] == [{"name": "figures"}]
     assert told["ran"] is None
+    assert (told["checked"]["whole"], told["told"]["accepted"]) == (3, 5)
     assert told["log"] == {
         "path": "/log",
         "records": 7,
