@@ -15,7 +15,8 @@ from twisted.internet.error import ConnectionDone
 from twisted.python.failure import Failure
 
 from gateway.audit.reader import Segment, records, segment_paths
-from gateway.cli.trace import Trace, digests_of
+from gateway.audit.story import Story
+from gateway.cli.trace import digests_of
 from gateway.clients.client import Subscription
 from gateway.clients.letter import Letter, Typed
 
@@ -105,10 +106,10 @@ class Chain:
             self.stop(whole)
             log = whole.service.settings.data_directory / "audit"
             segments = [Segment(path.name, path.read_bytes()) for path in segment_paths(log)]
-            lines = Trace(digests_of(message_id)).lines(
+            lines = Story(digests_of(message_id)).lines(
                 record for segment in segments for record in records(segment)
             )
-            told.append([line.split()[2] for line in lines])
+            told.append([line.text.split()[2] for line in lines])
         return told
 
 
