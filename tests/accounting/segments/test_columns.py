@@ -22,6 +22,7 @@ ID = st.integers(0, 2**63 - 1)
 OPENED = {  # peer, actor and address of the connections in old logs
     1: [("guest", None, None), ("alice", None, None)],
     2: [("spout (qpid-cpp 1.39)", "guest", "10.0.0.1:4711")],
+    3: [("spout (rhea 3.0)", "guest", "10.0.0.1:4711")],
 }
 OLD_LOGS = Path(__file__).parents[2] / "vectors" / "audit"
 
