@@ -81,7 +81,7 @@ def planned(log: Path, books: Path, provenance: Provenance, key: Path | None) ->
     if trust is not None and not (signer is not None and trust.trusts(signer.key)):
         whose = "not signed" if signer is None else f"signed by key {key_id(signer.key)}"
         raise BookError(
-            f"the book would be {whose}, which --trust does not take: give another --key"
+            f"the book would be {whose}, which --trust does not take: --key must be of these"
         )
     row = shelf.Shelf(books, trust)
     row.look()

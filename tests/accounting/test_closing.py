@@ -10,16 +10,19 @@ from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 from support.audit_logs import ScriptedGateway
 from support.closed_books import close, close_log
 from support.keys import Key
 
 from gateway.accounting import __main__ as program
 from gateway.accounting import session
-from gateway.accounting.closing import check_state, planned
+from gateway.accounting.closing import check_state, closed, planned
 from gateway.accounting.reconcile import reconcile
 from gateway.accounting.state.folder import Covered, Folder, State
+from gateway.accounting.telling import ran
 from gateway.audit.books import (
     CLOSING,
     OPEN_ITEMS,
@@ -292,6 +295,34 @@ def test_a_state_that_has_other_segments_or_goes_further_is_refused(closing):
     further = State(segments=tuple(Covered(name, 1, "0" * 64) for name in names))
     with pytest.raises(BookError, match="has gone beyond segment"):
         check_state(plan, further, Path("state"))
+
+
+def test_what_cannot_be_proven_and_half_a_block_at_the_end_are_no_balance(closing, tmp_path):
+    closing.grow()
+    paths = segment_paths(closing.log)
+    rows = [
+        {
+            "segment": path.name,
+            "incarnation": 1,
+            "sha256": "0" * 64,
+            "first_sequence": number,
+            "last_sequence": number,
+            "first_time_ms": 1,
+            "last_time_ms": 2,
+        }
+        for number, path in enumerate(paths[:-1], start=1)
+    ]
+    (closing.out / "segments").mkdir(parents=True)
+    table = pyarrow.Table.from_pylist(rows)
+    parquet.write_table(table, closing.out / "segments" / "part-00000.parquet")
+    plan = planned(closing.log, closing.books, Provenance(), None)
+    found = SimpleNamespace(
+        classes={}, unproven={"LOST": 2}, half="block 5", final=False, sums={}, incarnations=[]
+    )
+    book = closed(plan, found, closing.out, tmp_path, ran.here(1, 2, ""))
+    assert not book.balanced
+    assert book.classes == {"LOST, cannot be proven": 2, "LOG_GAP": 1}
+    assert (book.last_sequence, book.from_ms, book.until_ms) == (len(rows), 1, 2)
 
 
 @pytest.mark.parametrize(
