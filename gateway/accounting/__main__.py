@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.accounting.state.folder import Folder, StateError
 from gateway.accounting.telling import verdicts
+from gateway.audit.books import BookError
 from gateway.audit.elsewhere import known_elsewhere, take_books
 from gateway.audit.ends import log_id_in
 from gateway.audit.reader import segment_paths
 from gateway.files.whole import segment_size
 
 if TYPE_CHECKING:  # what it imports may not be installed
+    from gateway.accounting.closing import Plan
     from gateway.accounting.reconcile import Result
     from gateway.accounting.steps.ages import Bounds
+    from gateway.accounting.telling.ran import Ran
 
 BALANCED: Final = 0
 NOT_BALANCED: Final = 1
@@ -32,6 +35,10 @@ NOT_FINAL: Final = 4
 STUCK_AFTER_DAYS: Final = 30
 LONGEST: Final = 1e9  # days, or seconds: nothing is that old
 LIBRARIES: Final = ("pyspark", "pyarrow", "numpy")
+
+
+class NotRunError(Exception):
+    """Why a job could not be run, in a sentence."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -50,13 +57,7 @@ def parser() -> argparse.ArgumentParser:
         help="check the log and its identities, name lost and duplicate messages",
         epilog="Example: python -m gateway.accounting reconcile ./data/audit --out ./report",
     )
-    job.add_argument("log", type=Path, metavar="AUDIT_DIR", help="directory of audit segments")
-    job.add_argument("--out", type=Path, required=True, help="directory for report and Parquet")
-    job.add_argument(
-        "--master",
-        default="local[*]",
-        help="Spark master; empty: the one submitted to (default: %(default)s)",
-    )
+    _add_common(job)
     job.add_argument(
         "--textfile",
         type=Path,
@@ -83,18 +84,42 @@ def parser() -> argparse.ArgumentParser:
         help="heads of this log that were kept elsewhere, one on each line",
     )
     job.add_argument(
+        "--books",
+        type=Path,
+        metavar="DIRECTORY",
+        help="closed books of this log: segments that they cover may have been let go",
+    )
+    job.add_argument(
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="go on from what the run before left there, and leave the same: only what is new "
+        "is read",
+    )
+    job.add_argument(
+        "--rebuild",
+        action="store_true",
+        help="with --state: begin anew, from the whole log",
+    )
+    _add_close(jobs)
+    return top
+
+
+def _add_common(job: argparse.ArgumentParser) -> None:
+    job.add_argument("log", type=Path, metavar="AUDIT_DIR", help="directory of audit segments")
+    job.add_argument("--out", type=Path, required=True, help="directory for report and Parquet")
+    job.add_argument(
+        "--master",
+        default="local[*]",
+        help="Spark master; empty: the one submitted to (default: %(default)s)",
+    )
+    job.add_argument(
         "--trust",
         action="append",
         default=[],
         type=Path,
         metavar="FILE",
         help="public keys (Ed25519, PEM): seals must be signed by one of them",
-    )
-    job.add_argument(
-        "--books",
-        type=Path,
-        metavar="DIRECTORY",
-        help="closed books of this log: segments that they cover may have been let go",
     )
     job.add_argument(
         "--stuck-after",
@@ -110,19 +135,23 @@ def parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="what is settled later after it came in is LATE; 0: nothing is (default: %(default)s)",
     )
+
+
+def _add_close(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    job = jobs.add_parser(
+        "close",
+        help="reconcile the segments that are closed, and write a book that covers them",
+    )
+    _add_common(job)
+    job.add_argument("--books", type=Path, required=True, metavar="DIRECTORY", help="closed books")
     job.add_argument(
-        "--state",
-        type=Path,
-        metavar="DIR",
-        help="go on from what the run before left there, and leave the same: only what is new "
-        "is read",
+        "--state", type=Path, required=True, metavar="DIR", help="as of reconcile, and the same one"
     )
     job.add_argument(
-        "--rebuild",
-        action="store_true",
-        help="with --state: begin anew, from the whole log",
+        "--key", type=Path, metavar="FILE", help="private key (Ed25519, PEM) that signs the book"
     )
-    return top
+    nothing = {"rebuild": False, "require_final": False, "anchor": []}
+    job.set_defaults(textfile=None, push=None, webhook=None, **nothing)
 
 
 def _bound(text: str) -> float:
@@ -147,36 +176,50 @@ def main(arguments: list[str] | None = None) -> int:
     options = top.parse_args(arguments)
     if options.rebuild and options.state is None:
         top.error("--rebuild goes with --state")
+    try:
+        return _run(options)
+    except (NotRunError, StateError, BookError) as error:
+        problem = str(error)
+    except KeyboardInterrupt:
+        problem = "interrupted"
+    except Exception as error:  # of Spark, Java, the disk: no verdict, whatever it is
+        told = str(error).strip().splitlines()
+        problem = f"{type(error).__name__}: {told[0] if told else 'no more is known'}"
+    print(f"{options.job}: {problem}", file=sys.stderr)
+    return NOT_RUN
+
+
+def _run(options: argparse.Namespace) -> int:
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
-        return _not_run(f"{missing[0]} is not installed: pip install 'amqp-gateway[accounting]'")
+        raise NotRunError(f"{missing[0]} is not installed: pip install 'amqp-gateway[accounting]'")
     try:
         paths = segment_paths(options.log)
         octets = sum(segment_size(path) for path in paths)
-    except OSError as error:
-        return _not_run(f"cannot read {error.filename}: {error.strerror}")
-    try:
         options.provenance = known_elsewhere(options.anchor, options.trust)
     except OSError as error:
-        return _not_run(f"cannot read {error.filename}: {error.strerror}")
+        raise NotRunError(f"cannot read {error.filename}: {error.strerror}") from None
     except ImportError as error:
-        return _not_run(f"signatures cannot be checked: {error}")
+        raise NotRunError(f"signatures cannot be checked: {error}") from None
     except ValueError as error:
-        return _not_run(str(error))
+        raise NotRunError(str(error)) from None
     if not paths:
-        return _not_run(f"no audit segments in {options.log}")
-    if options.books is not None:
+        raise NotRunError(f"no audit segments in {options.log}")
+    options.plan = None
+    if options.job == "close":
+        from gateway.accounting import closing
+
+        known = options.provenance
+        options.plan = closing.planned(options.log, options.books, known, options.key)
+        if options.plan is None:
+            print(f"nothing new is closed in {options.log}: no book is written")
+            return BALANCED
+    elif options.books is not None:
         wrong = take_books(options.provenance, options.books, log_id_in(options.log))
         if wrong:
-            return _not_run(wrong[0])
-    try:
-        with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
-            return _reconcile(options, Path(scratch), octets)
-    except KeyboardInterrupt:
-        return _not_run("interrupted")
-    except Exception as error:  # of Spark, Java, the disk: no verdict, whatever it is
-        told = str(error).strip().splitlines()
-        return _not_run(f"{type(error).__name__}: {told[0] if told else 'no more is known'}")
+            raise NotRunError(wrong[0])
+    with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
+        return _reconcile(options, Path(scratch), octets)
 
 
 def bounds_of(options: argparse.Namespace) -> Bounds:
@@ -200,7 +243,7 @@ def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     if options.master.startswith("local"):
         home = java.java_home(scratch)
         if home is None:
-            return _not_run(java.MISSING)
+            raise NotRunError(java.MISSING)
         os.environ["JAVA_HOME"] = str(home)
     return _with_spark(options, scratch, octets)
 
@@ -216,25 +259,34 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        return _not_run(f"{out}: {error.strerror}")
+        raise NotRunError(f"{out}: {error.strerror}") from None
     began_s = time.time()
-    try:
-        with _state(options) as state:
-            new = octets if state is None else _new_octets(log, state)
-            with session.spark_session("reconcile", options.master, scratch, new) as spark:
-                bounds = bounds_of(options)
-                result = reconcile(spark, log, out, options.provenance, bounds, state=state)
-    except PySparkRuntimeError as error:
-        return _not_run(f"Spark does not start: {error}")
-    except StateError as error:
-        return _not_run(str(error))
-    by_whom = ran.here(began_s, time.time(), bounds_in_words(options))
-    page = out / "report.html"
-    verdicts.replace(page, report.html_page(result, by_whom))
-    print(report.summary(result, str(page)))
-    took_s = by_whom.ended_s - began_s
-    _tell_others(options, verdicts.Told(result, by_whom.ended_s, took_s, by_whom), out)
+    until = "" if options.plan is None else options.plan.until
+    with _state(options) as state:
+        new = octets if state is None else _new_octets(log, state)
+        try:
+            with session.spark_session(options.job, options.master, scratch, new) as spark:
+                bounds, known = bounds_of(options), options.provenance
+                result = reconcile(spark, log, out, known, bounds, state=state, until=until)
+        except PySparkRuntimeError as error:
+            raise NotRunError(f"Spark does not start: {error}") from None
+        by_whom = ran.here(began_s, time.time(), bounds_in_words(options))
+        page = out / "report.html"
+        verdicts.replace(page, report.html_page(result, by_whom))
+        print(report.summary(result, str(page)))
+        took_s = by_whom.ended_s - began_s
+        _tell_others(options, verdicts.Told(result, by_whom.ended_s, took_s, by_whom), out)
+        if options.plan is not None:
+            return _close(options.plan, result, out, scratch, by_whom)
     return exit_code(result, require_final=options.require_final)
+
+
+def _close(plan: Plan, result: Result, out: Path, scratch: Path, by_whom: Ran) -> int:
+    from gateway.accounting import closing
+
+    book = closing.closed(plan, result, out, scratch, by_whom)
+    print(closing.in_words(book))
+    return BALANCED if book.balanced else NOT_BALANCED
 
 
 @contextlib.contextmanager
@@ -247,7 +299,11 @@ def _state(options: argparse.Namespace) -> Iterator[Folder | None]:
     with folder.held():
         if options.rebuild:
             folder.clear()
-        folder.read()  # whether it can be gone on from, before Spark is started
+        read = folder.read()  # whether it can be gone on from, before Spark is started
+        if options.plan is not None:
+            from gateway.accounting import closing
+
+            closing.check_state(options.plan, read, folder.path)
         yield folder
 
 
@@ -286,11 +342,6 @@ def exit_code(result: Result, *, require_final: bool) -> int:
     if not result.balanced:
         return NOT_BALANCED
     return NOT_FINAL if require_final and not result.final else BALANCED
-
-
-def _not_run(problem: str) -> int:
-    print(f"reconcile: {problem}", file=sys.stderr)
-    return NOT_RUN
 
 
 if __name__ == "__main__":

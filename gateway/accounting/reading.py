@@ -2,7 +2,7 @@
 
 `Reading` says which parts the log has and which records are wanted one by one; with a state it
 reads new segments alone, and `carry` leaves for the next run what this one has found of those that
-are closed. The newest segment may still grow: it is read each time.
+are closed. The newest segment may still grow: it is read each time, or left out.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class Reading:
         log: where it is.
         bounds: what takes too long.
         provenance: what is known of it that is not in it.
+        until: the name of its last segment that is read, all of them being closed; "": of it all.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Reading:
         *,
         fold: bool = True,
         folder: Folder | None = None,
+        until: str = "",
     ) -> None:
         """`fold`: whether messages that are complete in a part are left to its sums.
 
@@ -83,7 +85,9 @@ class Reading:
         self.provenance, self.bounds = provenance, bounds
         self._fold = fold
         self._folder = folder
-        self._paths = segment_paths(log)
+        self.until = until
+        paths = segment_paths(log)
+        self._paths = [path for path in paths if not until or path.name <= until]
         self._state = State() if folder is None else folder.read()
         self._id = _log_id(self._paths)
         self._strays: list[Any] | None = []  # Any: rows of Spark's
@@ -184,6 +188,7 @@ class Reading:
 
     def _parts(self, **asked: str) -> DataFrame:
         options = {"late_ms": str(self.bounds.late_ms), "fold": str(self._fold).lower()} | asked
+        options["until"] = self.until
         return read(self.spark, self.log, view="parts", **options)
 
     def breaks(self, let_go: LetGo) -> list[DataFrame]:
@@ -203,7 +208,8 @@ class Reading:
     def carry(self, parts: DataFrame, records: DataFrame) -> None:
         """Leave for the next run what this one has read of closed segments. Raises OSError."""
         state, folder = self._state, self._folder
-        newest = len(state.segments) + sum(path.name > state.last for path in self._paths) - 1
+        there = len(state.segments) + sum(path.name > state.last for path in self._paths)
+        newest = there if self.until else there - 1
         if folder is None or newest <= len(state.segments) or self._strays is None:
             return
         name = folder.fresh(state)

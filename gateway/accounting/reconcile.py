@@ -44,6 +44,7 @@ STATED_KINDS: Final = (  # what the gateway says of itself and of the log
 )
 NESTED: Final = ("findings", "unfinished", "hashes")  # of segments; told otherwise
 BOUNDS: Final = ages.Bounds()
+OPEN: Final = "open_items"
 SHOWN: Final = 500  # rows of a table that the report shows; the Parquet files have them all
 
 # What is proven first, and of that the log's own damage: it is the cause of what is not.
@@ -127,18 +128,20 @@ def reconcile(
     *,
     fold: bool = True,
     state: Folder | None = None,
+    until: str = "",
 ) -> Result:
     """Read, account, write, and say what was found; nothing stays in the session's cache.
 
     `provenance`: what is known of the log that is not in it. `bounds`: what took too long. `fold`:
     whether messages that are complete within a part of the log are left to its sums. `state`: what
-    earlier runs have left, from which this one goes on; it leaves the same to the next.
+    earlier runs have left, from which this one goes on; it leaves the same to the next. `until`:
+    the last segment that is read, a closed one; what is open behind it is written, too (`OPEN`).
 
     Raises:
         StateError: there is something else in `state`.
     """
     provenance = provenance or Provenance()
-    reading = Reading(spark, log, provenance, bounds, fold=fold, folder=state)
+    reading = Reading(spark, log, provenance, bounds, fold=fold, folder=state, until=until)
     try:
         return _reconcile(reading, out)
     finally:
@@ -163,6 +166,8 @@ def _reconcile(reading: Reading, out: Path) -> Result:
     open_copies = copies.still_there(states)
     failures = balance["queues"].failures
     missed = kept(copies.candidates(failures, open_copies))
+    if reading.until:
+        _written(copies.open_items(open_copies), out / OPEN)
     timed = ages.timed(states, chain.clock_breaks(paired, stated))
     end = (facts["last_time_ms"] or 0, facts["last_sequence"] or 0)
     gone = let_go.let_go_by(stated, provenance)

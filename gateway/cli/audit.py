@@ -6,6 +6,7 @@ import json
 import pathlib
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import click
@@ -18,7 +19,26 @@ from gateway.cli.reading import Reading
 from gateway.cli.trace import trace
 from gateway.cli.verify import verify_log
 
-NOT_RUN: Final = 3  # of `reconcile`
+NOT_RUN: Final = 3  # of `reconcile` and `audit close`
+OUT: Final = click.option(
+    "--out",
+    type=FILE,
+    default="reconciliation",
+    show_default=True,
+    help="Directory for the report and the Parquet files.",
+)
+STUCK_AFTER: Final = click.option(
+    "--stuck-after",
+    type=click.FloatRange(0, 1e9, max_open=True),
+    metavar="DAYS",
+    help="What is in a queue for longer is STUCK; 0: nothing is.  [default: 30]",
+)
+LATE_AFTER: Final = click.option(
+    "--late-after",
+    type=click.FloatRange(0, 1e9, max_open=True),
+    metavar="SECONDS",
+    help="What is settled later after it came in is LATE; by default nothing is.",
+)
 
 
 @click.group()
@@ -81,6 +101,64 @@ def used_features(log: pathlib.Path | None, as_json: bool) -> None:
     click.get_current_context().exit(1 if reading.broken else 0)
 
 
+@audit.command(
+    epilog="""
+\b
+Examples:
+  amqp-gateway audit close --books /var/lib/amqp-gateway/books --state /var/lib/amqp-gateway/closed
+  amqp-gateway audit close --books books --state state --key /etc/auditor/books.key
+"""
+)
+@click.argument("log", required=False, type=FILE)
+@click.option(
+    "--books",
+    type=FILE,
+    metavar="DIRECTORY",
+    required=True,
+    help="Where the closed books of this log are: another one is written behind the last.",
+)
+@click.option(
+    "--state",
+    type=FILE,
+    metavar="DIR",
+    required=True,
+    help="As of reconcile, and the same one: it goes on from there, and leaves it for the next.",
+)
+@click.option("--key", type=FILE, help="Private key (Ed25519, PEM) that signs the book.")
+@OUT
+@STUCK_AFTER
+@LATE_AFTER
+@TRUSTED
+def close(
+    log: pathlib.Path | None,
+    books: pathlib.Path,
+    state: pathlib.Path,
+    key: pathlib.Path | None,
+    out: pathlib.Path,
+    stuck_after: float | None,
+    late_after: float | None,
+    trusted: tuple[pathlib.Path, ...],
+) -> None:
+    """Reconcile the closed segments of a log, and write a closed book that covers them (Spark).
+
+    The newest segment is left out. What was let go is known by the books, and what was in it by the
+    state. The verdict is of all that the log had up to there; the book is written either way.
+
+    Exit code 0: balanced, or nothing new was closed; 1: not balanced; 2: wrong arguments; 3: it
+    could not be run, and no book was written.
+    """
+    elsewhere((), trusted)  # as of `reconcile`
+    told = {
+        "--books": books,
+        "--state": state,
+        "--key": key,
+        "--stuck-after": stuck_after,
+        "--late-after": late_after,
+    }
+    options = [f"--out={out}", *_given(told), *(f"--trust={each}" for each in trusted)]
+    click.get_current_context().exit(_run_job("close", log or default_log(), options))
+
+
 audit.add_command(trace)
 audit.add_command(verify_log)
 
@@ -97,13 +175,7 @@ Examples:
 """
 )
 @click.argument("log", required=False, type=FILE)
-@click.option(
-    "--out",
-    type=FILE,
-    default="reconciliation",
-    show_default=True,
-    help="Directory for the report and the Parquet files.",
-)
+@OUT
 @click.option("--master", default="local[*]", show_default=True, help="Spark master.")
 @click.option(
     "--textfile",
@@ -117,18 +189,8 @@ Examples:
     is_flag=True,
     help="Exit code 4 where it is balanced so far: the gateway had not ended in order.",
 )
-@click.option(
-    "--stuck-after",
-    type=click.FloatRange(0, 1e9, max_open=True),
-    metavar="DAYS",
-    help="What is in a queue for longer is STUCK; 0: nothing is.  [default: 30]",
-)
-@click.option(
-    "--late-after",
-    type=click.FloatRange(0, 1e9, max_open=True),
-    metavar="SECONDS",
-    help="What is settled later after it came in is LATE; by default nothing is.",
-)
+@STUCK_AFTER
+@LATE_AFTER
 @click.option(
     "--state",
     type=FILE,
@@ -174,7 +236,7 @@ def reconcile(
         "--late-after": late_after,
         "--state": state,
     }
-    options = [f"{name}={value}" for name, value in told.items() if value is not None]
+    options = _given(told)
     options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
     options += [f"--trust={each}" for each in trusted]
     options += [] if books is None else [f"--books={books}"]
@@ -187,15 +249,24 @@ def reconcile(
 def run_reconciliation(
     log: pathlib.Path, out: pathlib.Path, master: str = "local[*]", *flags: str
 ) -> int:
-    """Run the job in a process of its own, since the gateway never imports Spark; its exit code."""
-    command = [sys.executable, "-P", "-m", "gateway.accounting", "reconcile"]
-    options = [f"--out={out}", f"--master={master}", *flags]  # whose values may begin with "-"
+    """Run the job; its exit code."""
+    return _run_job("reconcile", log, [f"--out={out}", f"--master={master}", *flags])
+
+
+def _given(told: Mapping[str, object]) -> list[str]:
+    """Options that have a value, which may begin with "-"."""
+    return [f"{name}={value}" for name, value in told.items() if value is not None]
+
+
+def _run_job(job: str, log: pathlib.Path, options: Sequence[str]) -> int:
+    """Run a job in a process of its own, since the gateway never imports Spark; its exit code."""
+    command = [sys.executable, "-P", "-m", "gateway.accounting", job, *options, "--", str(log)]
     try:
-        done = subprocess.run([*command, *options, "--", str(log)], check=False)
+        done = subprocess.run(command, check=False)
     except (OSError, ValueError) as error:  # no memory for it, a name that none can have
-        click.echo(f"reconcile: {error}", err=True)
+        click.echo(f"{job}: {error}", err=True)
         return NOT_RUN
     if done.returncode < 0:
-        click.echo(f"reconcile: it was ended by signal {-done.returncode}", err=True)
+        click.echo(f"{job}: it was ended by signal {-done.returncode}", err=True)
         return NOT_RUN
     return done.returncode

@@ -221,6 +221,33 @@ def test_a_file_that_is_no_anchor_or_key_is_one_line(
         assert str(wrong) in done.stderr
 
 
+def test_close_hands_on_what_it_is_given(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    ran: list[list[str]] = []
+
+    def fake(command: list[str], check: bool) -> Any:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 1)
+
+    monkeypatch.setattr(audit_verbs.subprocess, "run", fake)
+    public = tmp_path / "public.pem"
+    public.write_bytes(Key().public)
+    given = ("--books", "books", "--state", "state")
+    assert amqp_gateway("audit", "close", "/log", *given).exit_code == 1
+    assert ran[0][1:] == [
+        *("-P", "-m", "gateway.accounting", "close", "--out=reconciliation"),
+        *("--books=books", "--state=state", "--", "/log"),
+    ]
+    more = ("--key", "key", "--trust", str(public), "--late-after", "2", "--out", "out")
+    amqp_gateway("audit", "close", "/log", *given, *more)
+    assert ran[1][5:] == [
+        *("--out=out", "--books=books", "--state=state", "--key=key", "--late-after=2.0"),
+        *(f"--trust={public}", "--", "/log"),
+    ]
+    assert amqp_gateway("audit", "close", "/log", "--books", "books").exit_code == 2
+
+
 def test_reconcile_hands_on_how_long_a_copy_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[list[str]] = []
 

@@ -4,10 +4,10 @@ One partition a segment. Options: `view` is `records` (default), `segments` (one
 what is wrong inside it) or `parts` (all that the job takes, in one pass); `kinds` keeps only
 records of these kinds, as numbers with commas; `offsets` is a JSON object of segments' numbers,
 each with the places up to which it is hashed. `after` is the name of a segment, in front of those
-that are read, `first` the ordinal of the first of these, and `carried` a folder with what an
-earlier run has left of those before (`state.carried`). `only` is a JSON object of the names
-of segments that alone are read, each with its ordinal and, of parts, the messages that are wanted
-of what is folded, and those of which everything is. Of parts: `late_ms` and `fold` as in
+that are read, `until` that of the last of them, `first` the ordinal of the first, and `carried` a
+folder with what an earlier run has left of those before (`state.carried`). `only` is a JSON object
+of the names of segments that alone are read, each with its ordinal and, of parts, the messages that
+are wanted of what is folded, and those of which everything is. Of parts: `late_ms` and `fold` as in
 `parts.Asked`.
 """
 
@@ -95,12 +95,17 @@ class AuditReader(DataSourceReader):
         only = options.get("only")
         self.only: dict[str, Wanted] | None = json.loads(only) if only else None
         self.after = options.get("after", "")
+        self.until = options.get("until", "")
         self.first = int(options.get("first", "0"))
         self.carried = options.get("carried", "")
 
     def partitions(self) -> list[InputPartition]:
         """One for each segment there is now, or of those that are asked for."""
-        paths = [path for path in segment_paths(self.directory) if path.name > self.after]
+        paths = [
+            path
+            for path in segment_paths(self.directory)
+            if path.name > self.after and (not self.until or path.name <= self.until)
+        ]
         only = self.only
         if only is None:
             left = sorted(Path(self.carried).glob("*.parquet")) if self.carried else []

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
-from gateway.accounting.steps.copies import COPY_KEYS
+from gateway.accounting.steps.copies import COPY_KEYS, STILL_HELD
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 
@@ -63,7 +63,7 @@ def stuck(
     `end_ms`, `end`: time and number of the log's last record.
     """
     waited = F.lit(end_ms) - F.col("entered_ms")
-    still = open_copies.where("until is null and (durable or not stopped)")
+    still = open_copies.where(STILL_HELD)
     old = still.where(waited > bounds.stuck_ms) if bounds.stuck_ms else still.where("false")
     return as_breaks(
         old.join(F.broadcast(missed.select(*COPY_KEYS)), [*COPY_KEYS], "left_anti").select(

@@ -30,6 +30,7 @@ KINDS: Final = (
 COPY_KEYS: Final = ("message", "node", "position")
 _FAILURE: Final = ("incarnation", "node", "sequence")  # what a checkpoint is known by
 STILL_THERE: Final = "not unqueued and last_in > coalesce(last_exit, 0)"
+STILL_HELD: Final = "until is null and (durable or not stopped)"  # of those, when the log ends
 NAMED: Final = 20  # how many candidates a break that cannot be pinned down lists
 
 
@@ -130,6 +131,13 @@ def with_fate(states: DataFrame, runs: DataFrame) -> DataFrame:
         "incarnation", "stopped", F.min("opened_sequence").over(later).alias("until")
     )
     return states.join(F.broadcast(fates), "incarnation")
+
+
+def open_items(open_copies: DataFrame) -> DataFrame:
+    """Those that are in a queue when the log ends, by the log; `open_copies` by `with_fate`."""
+    columns = ("incarnation", "durable", "entered_sequence", "entered_ms")
+    held = open_copies.where(STILL_HELD).select(*COPY_KEYS, *columns)
+    return held.orderBy("node", "position", "message")
 
 
 def lost_at_restart(open_copies: DataFrame, named: DataFrame) -> DataFrame:
