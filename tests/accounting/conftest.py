@@ -29,6 +29,11 @@ def pytest_pycollect_makemodule(
     return Unimportable.from_parent(parent, path=module_path) if LACKING else None
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Several reconciliations, beside whatever else a machine does, take their time."""
+    item.add_marker(pytest.mark.timeout(1200))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator:
     from gateway.accounting.java import MISSING, java_home

@@ -13,9 +13,15 @@ from support.audit_logs import ScriptedGateway
 from support.bad_logs import BAD, Bad, whole_log
 
 from gateway.accounting import __main__ as program
-from gateway.accounting import java, reconcile, session
+from gateway.accounting import java, reading, session
 
-JUDGED = {name: bad for name, bad in BAD.items() if bad.judged}
+# Each is a reconciliation; `audit verify` is tried with all of them, and more of them here by GATEWAY_EXPLORE.
+FEW = ("flipped", "foreign", "empty")
+JUDGED = {
+    name: bad
+    for name, bad in BAD.items()
+    if bad.judged and (name in FEW or "GATEWAY_EXPLORE" in os.environ)
+}
 
 
 @pytest.fixture
@@ -84,7 +90,7 @@ def test_a_log_that_grows_while_it_is_read_is_balanced_so_far(
         gateway.checkpoint()
 
     more()
-    read = reconcile.read
+    read = reading.read
 
     def grown(*arguments: object, **options: str) -> object:
         more()
@@ -92,7 +98,7 @@ def test_a_log_that_grows_while_it_is_read_is_balanced_so_far(
         more()
         return frame
 
-    monkeypatch.setattr(reconcile, "read", grown)
+    monkeypatch.setattr(reading, "read", grown)
     code, told, err = run(gateway.directory, tmp_path / "out", capsys)
     assert (code, err) == (0, ""), told
     assert told.startswith("balanced so far")

@@ -7,7 +7,8 @@ from support.audit_logs import ScriptedGateway
 from support.closed_books import book_of_log, close_log
 from support.keys import Key
 
-from gateway.accounting.reconcile import STATED_KINDS, log_facts, read, reconcile
+from gateway.accounting.reading import read
+from gateway.accounting.reconcile import STATED_KINDS, log_facts, reconcile
 from gateway.accounting.segments import let_go, sealed
 from gateway.accounting.segments.chain import gaps_between, with_previous
 from gateway.accounting.steps.ledger import kind_is

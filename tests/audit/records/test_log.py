@@ -163,6 +163,8 @@ def every_verb(log: AuditLog) -> None:
     log.rules_changed(1, rules=name, sha256=name, file=name, actor=name, reason=Reason.OPERATOR)
     log.store_accepted(1, store=name, last_sequence=5)
     log.log_differs(1, segment=name, problem=name, expected=5)
+    log.confirmed(1, 1, 2, link=1, connection=1, copies=2, outcome=1)
+    log.translation_checked(1, 1, row=name, link=1)
     log.let_go(
         1,
         first_segment=1,
