@@ -15,7 +15,7 @@ from support.bad_logs import BAD, Bad, whole_log
 from gateway.accounting import __main__ as program
 from gateway.accounting import java, reading, session
 
-# Each is a reconciliation; `audit verify` is tried with all of them, and more of them here by GATEWAY_EXPLORE.
+# Each is a reconciliation: all of them with GATEWAY_EXPLORE, and `audit verify` always.
 FEW = ("flipped", "foreign", "empty")
 JUDGED = {
     name: bad
