@@ -20,7 +20,9 @@ def results(frames, identity: Identity, *runs: dict):
 def sums(frames, identity: Identity, *runs: dict) -> dict:
     table = results(frames, identity, *runs)
     (row,) = sums_over_all(table, identity, 1, len(runs)).collect()
-    return {name: value for name, value in row.asDict().items() if value}
+    terms = row.asDict()
+    assert terms.pop("rows") == len(runs)
+    return {name: value for name, value in terms.items() if value}
 
 
 def adds_up(said: dict, identity: Identity) -> bool:
