@@ -5,10 +5,10 @@ from support import drive_0_10, talk_0_10
 from support.books import books, identities
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.audit.digests import digest
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.limits import BridgeLimits
 from gateway.faces.face import Ending
+from gateway.translate.original_ids import digest_of_uuid
 from gateway.wire.limits import Limits
 
 
@@ -96,7 +96,7 @@ def test_transfers_behind_the_end_of_their_session_are_in_the_books(end, octets)
     if first is not None:
         reasons.insert(0, first)
     assert books(gateway.world) == (len(reasons), reasons)
-    assert identities(gateway.world)[-3:] == [digest(MESSAGE_ID)] * 3
+    assert identities(gateway.world)[-3:] == [digest_of_uuid(MESSAGE_ID)] * 3
     assert gateway.world.bridge.counts.refusals[Reason.SESSION_ENDED] == 3
     assert gateway.world.depth() == 0
 
