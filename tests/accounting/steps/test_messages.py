@@ -2,7 +2,7 @@
 
 from support.audit_frames import found, spans
 
-from gateway.accounting.steps import messages
+from gateway.accounting.steps import confirmed, messages
 from gateway.audit.schema import Flag, Kind, Reason
 
 COPY = {"message": 5, "node": "q", "position": 1, "mix": 77}
@@ -31,7 +31,8 @@ ROUTE_FAILED = (
 
 
 def test_a_copy_that_never_arrives_is_lost_with_its_message(frames):
-    states = messages.message_states(frames.records(RECEIVED, ENTERED | {"exchange": "x"}))
+    records = frames.records(RECEIVED, ENTERED | {"exchange": "x"})
+    states = confirmed.with_told(messages.message_states(records), records)
     failed = frames.table(ROUTE_FAILED, (1, "x", 10, 1, 0, 1, 4))
     assert found(messages.route_breaks(failed, states)) == [("LOST", 5, "x", 1)]
     assert spans(messages.route_breaks(failed, states)) == [(4, 10)]
