@@ -365,15 +365,16 @@ def no_space(*_arguments: object) -> None:
 def test_room_is_given_back_when_little_is_left_in_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committer, "IDLE_S", 0.001)
-    running = Running(tmp_path, reserve_octets=1000)
+    running = Running(tmp_path)
     many, gone = TurnWriter(), TurnWriter()
     for position in range(1, 200):
         many.message(message(position, b"x" * 10_000))
         many.enqueue(1, position, position)
         gone.dequeue(1, position)
     running.commit(many)
-    running.store._database.checkpoint()
+    running.close()  # so that all is in the file itself
+    monkeypatch.setattr(committer, "IDLE_S", 0.001)
+    running = Running(tmp_path, reserve_octets=1000)
     refuse_commits(running, 1)
     monkeypatch.setattr(
         running.store.reserve, "set_aside", lambda: store_octets(tmp_path) < 200_000
@@ -390,8 +391,7 @@ def store_octets(directory: Path) -> int:
 def test_on_a_full_disk_what_is_left_of_rows_is_written_again_and_gives_back_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committer, "IDLE_S", 0.001)
-    running = Running(tmp_path, reserve_octets=1000)
+    running = Running(tmp_path)
     gone = TurnWriter()
     for position in range(1, 80, 2):
         taken_and_left = TurnWriter()
@@ -400,7 +400,9 @@ def test_on_a_full_disk_what_is_left_of_rows_is_written_again_and_gives_back_the
             taken_and_left.enqueue(1, each, each)
         running.commit(taken_and_left)
         gone.dequeue(1, position)
-    running.store._database.checkpoint()
+    running.close()  # so that all is in the file itself
+    monkeypatch.setattr(committer, "IDLE_S", 0.001)
+    running = Running(tmp_path, reserve_octets=1000)
     refuse_commits(running, 1)
     monkeypatch.setattr(
         running.store.reserve, "set_aside", lambda: store_octets(tmp_path) < 400_000

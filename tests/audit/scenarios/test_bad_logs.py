@@ -93,6 +93,7 @@ def test_a_log_may_grow_while_it_is_read(tmp_path: Path) -> None:
     assert message == 1
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("verb", ["cat", "verify"])
 def test_a_full_disk_below_the_output_is_one_line(verb: str, whole: Path) -> None:
     command = [sys.executable, "-m", "gateway", "audit", verb, str(whole)]
