@@ -11,7 +11,6 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -21,6 +20,7 @@ from gateway.accounting.segments.columns import RECORDS_SCHEMA
 from gateway.accounting.segments.folding import OF_NO_MESSAGE
 from gateway.accounting.segments.parts import PARTS_SCHEMA
 from gateway.accounting.segments.source import FORMAT, Wanted
+from gateway.accounting.session import makes_one_partition
 from gateway.accounting.state.carried import ALL, carried, part_of
 from gateway.accounting.state.folder import (
     REBUILD,
@@ -34,6 +34,7 @@ from gateway.accounting.state.folder import (
 from gateway.accounting.steps import strays
 from gateway.accounting.steps.ages import DAY_MS, Bounds
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
+from gateway.accounting.steps.kept import kept
 from gateway.accounting.steps.ledger import kind_is
 from gateway.audit.let_go import LetGo
 from gateway.audit.provenance import Provenance
@@ -42,7 +43,6 @@ from gateway.audit.schema import segment_numbers
 from gateway.files.whole import read_head, segment_size
 
 USED: Final = (*RECORDS_SCHEMA.names, "ordinal", "part")
-KEPT: Final = StorageLevel.MEMORY_AND_DISK
 STRAYS_MAX: Final = 100_000  # above, nothing is folded
 SAID_MAX: Final = 32  # folders of a state; more are brought together
 IDS_KEPT_MS: Final = DAY_MS  # for so long a state has the ids of what was published
@@ -114,7 +114,8 @@ class Reading:
         asked = {"after": state.last, "first": str(len(state.segments))}
         if self._folder is not None and state.records:
             asked["carried"] = str(self._folder.path / state.records)
-        new = self._parts(offsets=sealed.asked(self.provenance), **asked).persist(KEPT)
+        new = self._parts(offsets=sealed.asked(self.provenance), **asked)
+        new = kept(new.coalesce(1) if makes_one_partition(self.spark) else new)
         for frame in self._before():
             new = new.unionByName(frame)
         return new
@@ -254,7 +255,8 @@ class Reading:
 def _by_message(parts: DataFrame) -> DataFrame:
     """The records of parts, brought together by message once, for all steps."""
     records = parts.where("sequence is not null").select(*USED)
-    return records.repartition("message").persist(KEPT)
+    one = makes_one_partition(parts.sparkSession)
+    return kept(records.coalesce(1) if one else records.repartition("message"))
 
 
 def _size(path: Path) -> int:

@@ -6,32 +6,21 @@ results as Parquet and gives back what the report shows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.accounting.reading import KEPT, Reading
+from gateway.accounting import judging
+from gateway.accounting.judging import Evidence
+from gateway.accounting.reading import Reading
 from gateway.accounting.segments import chain, let_go, sealed
 from gateway.accounting.state.folder import Folder
-from gateway.accounting.steps import (
-    ages,
-    checked,
-    confirmed,
-    copies,
-    counters,
-    ledger,
-    messages,
-    order,
-    outlets,
-    transactions,
-)
+from gateway.accounting.steps import ages, checked, confirmed, copies, ledger, messages, outlets
 from gateway.accounting.steps.balance import balances, queue_results, sums_over_all
-from gateway.accounting.steps.breaks import BreakClass, with_proof
+from gateway.accounting.steps.breaks import BreakClass, together, with_proof
 from gateway.accounting.steps.identities import IDENTITIES, OUTLET, QUEUE, ROUTE, Identity
 from gateway.accounting.steps.kept import kept
 from gateway.accounting.telling import figures, stories
@@ -130,7 +119,7 @@ def reconcile(
     state: Folder | None = None,
     until: str = "",
 ) -> Result:
-    """Read, account, write, and say what was found; nothing stays in the session's cache.
+    """Read, account, write, and say what was found.
 
     `provenance`: what is known of the log that is not in it. `bounds`: what took too long. `fold`:
     whether messages that are complete within a part of the log are left to its sums. `state`: what
@@ -142,73 +131,63 @@ def reconcile(
     """
     provenance = provenance or Provenance()
     reading = Reading(spark, log, provenance, bounds, fold=fold, folder=state, until=until)
-    try:
-        return _reconcile(reading, out)
-    finally:
-        spark.catalog.clearCache()
+    seen = _evidence(reading, out)
+    breaks = _breaks(reading, seen, out)
+    result = _result(reading, seen, breaks, out)
+    reading.carry(seen.parts, seen.records)
+    return result
 
 
-def _reconcile(reading: Reading, out: Path) -> Result:
-    spark, bounds, provenance = reading.spark, reading.bounds, reading.provenance
+def _evidence(reading: Reading, out: Path) -> Evidence:
+    """What there is to judge by; what of it is a result is written."""
     parts = reading.parts()
     segments = reading.segments(parts)
     paired = kept(chain.with_previous(segments))
     facts = _rows(log_facts(paired))[0]
-    sealed.note(provenance, facts["sealed"])
+    sealed.note(reading.provenance, facts["sealed"])
+    _write(
+        paired.select(*(name for name in segments.columns if name not in NESTED)), out / "segments"
+    )
     records = reading.records(parts)
     summed = _written(ledger.ledger(parts), out / "ledger").coalesce(1)
     stated = kept(records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1))
     runs = kept(ledger.incarnations(summed))
-    balance = balances(summed, stated, runs)
-    steps = copies.copy_steps(records.where(ledger.kind_is(*copies.KINDS)))
-    states = copies.copy_states(steps).where(f"({copies.STILL_THERE}) or {bounds.late}")
-    states = copies.with_fate(states, runs).persist(KEPT)
-    open_copies = copies.still_there(states)
-    failures = balance["queues"].failures
-    missed = kept(copies.candidates(failures, open_copies))
+    states = copies.copy_states(copies.copy_steps(records.where(ledger.kind_is(*copies.KINDS))))
+    wanted = states.where(f"({copies.STILL_THERE}) or {reading.bounds.late}")
+    states = kept(copies.with_fate(wanted, runs))
     if reading.until:
-        _written(copies.open_items(open_copies), out / OPEN)
-    timed = ages.timed(states, chain.clock_breaks(paired, stated))
-    end = (facts["last_time_ms"] or 0, facts["last_sequence"] or 0)
-    gone = let_go.let_go_by(stated, provenance)
-    found = [
-        *log_breaks(paired, stated, let_go.excused(gone, provenance)),
-        *sealed.breaks(spark, provenance),
+        _write(copies.open_items(copies.still_there(states)), out / OPEN)
+    balance = balances(summed, stated, runs)
+    return Evidence(parts, records, summed, paired, stated, runs, states, balance, facts)
+
+
+def _breaks(reading: Reading, seen: Evidence, out: Path) -> DataFrame:
+    provenance = reading.provenance
+    gone = let_go.let_go_by(seen.stated, provenance)
+    found = together(
+        *judging.log_breaks(seen.paired, seen.stated, let_go.excused(gone, provenance)),
+        *sealed.breaks(reading.spark, provenance),
         *reading.breaks(gone),
-        *copy_breaks(steps, open_copies, failures, missed),
-        ages.stuck(copies.still_there(timed), missed, bounds, *end),
-        ages.late(timed, bounds),
-        order.out_of_order(records),
-        checked.undeclared(records),
-        *message_breaks(records, runs, balance["routes"].failures),
-        outlets.outlet_breaks(balance["outlets"].failures),
-        outlets.detached_breaks(balance["outlets"].totals, summed),
-        counters.counter_breaks(*(balance[of.name].failed for of in IDENTITIES)),
-        transactions.half_done(records),
-    ]
-    judged = with_proof(reduce(DataFrame.unionByName, found), chain.doubt(paired))
-    breaks = _written(judged, out / "breaks")
-    worked_out = {
-        "queues": queue_results(balance["queues"].results(), open_copies),
-        "outlets": outlets.with_ends(balance["outlets"].results(), records),
-        "routes": balance["routes"].results(),
-    }
-    results = {name: _written(frame, out / name) for name, frame in worked_out.items()}
-    plain = [name for name in segments.columns if name not in NESTED]
-    _written(paired.select(*plain), out / "segments")
-    published = parts.where("published is not null").select(F.inline("published"))
+        *judging.breaks_in(seen, reading.bounds),
+    )
+    return _written(with_proof(found, chain.doubt(seen.paired)), out / "breaks")
+
+
+def _result(reading: Reading, seen: Evidence, breaks: DataFrame, out: Path) -> Result:
+    records, summed, facts = seen.records, seen.summed, seen.facts
+    results = {name: _written(frame, out / name) for name, frame in _tables(seen).items()}
     ends = (facts["first_run"] or 0, facts["last_run"] or 0)
-    first_ms, last_ms = facts["first_time_ms"] or 0, facts["last_time_ms"] or 0
-    drawn = figures.figures(records, figures.span_ms(first_ms, last_ms), parts)
+    span_ms = figures.span_ms(facts["first_time_ms"] or 0, facts["last_time_ms"] or 0)
+    drawn = _written(figures.figures(records, span_ms, seen.parts), out / "figures")
+    published = seen.parts.where("published is not null").select(F.inline("published"))
     listed = _rows(breaks.orderBy(*map(F.expr, IN_ORDER)))
     losses = _rows(ledger.losses(summed).orderBy("row"))
-    lost_by = _rows(figures.losses_by_client(records, summed)) if losses else []
     counted = (
         breaks.groupBy("class", "proven")
         .agg(F.sum("count").alias("count"), F.count("*").alias("rows"))
         .collect()
     )
-    result = Result(
+    return Result(
         log=str(reading.log),
         breaks=listed,
         classes={row["class"]: row["count"] for row in counted if row["proven"]},
@@ -222,16 +201,24 @@ def _reconcile(reading: Reading, out: Path) -> Result:
         told=_rows(confirmed.told_of(records, summed))[0],
         published_again=_rows(messages.published_again(published))[0],
         log_facts=facts,
-        incarnations=_rows(runs.orderBy(F.desc("incarnation")))[::-1],
-        provenance=provenance,
+        incarnations=_rows(seen.runs.orderBy(F.desc("incarnation")))[::-1],
+        provenance=reading.provenance,
         stories=stories.stories(records, listed, str(reading.log)),
-        figures=[row.asDict() for row in _written(drawn, out / "figures").collect()],
-        losses_by_client=lost_by,
-        over_runs=_over_runs(results["queues"], ends) if facts["runs"] > 1 else [],
+        figures=[row.asDict() for row in drawn.collect()],
+        losses_by_client=_rows(figures.losses_by_client(records, summed)) if losses else [],
+        over_runs=_over_runs(results["queues"], ends) if seen.several else [],
         break_rows=sum(row["rows"] for row in counted),
     )
-    reading.carry(parts, records)
-    return result
+
+
+def _tables(seen: Evidence) -> dict[str, DataFrame]:
+    """Of each identity what its terms come to, and what else is known of each thing."""
+    of = {name: each.results() for name, each in seen.balance.items()}
+    return {
+        QUEUE.name: queue_results(of[QUEUE.name], copies.still_there(seen.states)),
+        OUTLET.name: outlets.with_ends(of[OUTLET.name], seen.records),
+        ROUTE.name: of[ROUTE.name],
+    }
 
 
 def _of_most(results: DataFrame, identity: Identity) -> list[Row]:
@@ -248,47 +235,6 @@ def _over_runs(queues: DataFrame, ends: tuple[int, int]) -> list[Row]:
     of = F.count("*").over(Window.partitionBy())
     rows = _rows(summed.withColumn("of", of).orderBy(most, "node"))
     return sorted(rows, key=lambda row: str(row["node"]))
-
-
-def copy_breaks(
-    steps: DataFrame, open_copies: DataFrame, failures: DataFrame, missed: DataFrame
-) -> list[DataFrame]:
-    """What is wrong with single copies; `failures` of the queues' identity, and what they miss."""
-    return [
-        copies.step_breaks(copies.with_previous(steps)),
-        copies.lost_at_restart(open_copies, missed.where("certain")),
-        copies.queue_breaks(failures, missed),
-    ]
-
-
-def message_breaks(records: DataFrame, runs: DataFrame, failures: DataFrame) -> list[DataFrame]:
-    """What is wrong with messages; `failures` of the routes' identity."""
-    states = messages.message_states(records.where(ledger.kind_is(*copies.KINDS)))
-    doubtful = states.where(messages.DOUBTFUL).persist(KEPT)
-    short = confirmed.with_told(doubtful.where(confirmed.SHORT), records)
-    return [
-        messages.mutated(doubtful),
-        messages.routed_twice(doubtful),
-        messages.led_nowhere(doubtful, runs),
-        messages.route_breaks(failures, short),
-        confirmed.lost(short, failures),
-        confirmed.not_durable(records),
-    ]
-
-
-def log_breaks(
-    paired: DataFrame, stated: DataFrame, excused: Mapping[str, str] = chain.NOTHING
-) -> list[DataFrame]:
-    """What is wrong with the log itself; `paired` by `chain.with_previous`.
-
-    `excused`: as of `chain.gaps_between`.
-    """
-    return [
-        chain.gaps_inside(paired),
-        chain.gaps_between(paired, excused),
-        chain.told_differences(stated),
-        chain.clock_breaks(paired, stated),
-    ]
 
 
 def log_facts(segments: DataFrame) -> DataFrame:
@@ -311,9 +257,14 @@ def log_facts(segments: DataFrame) -> DataFrame:
 
 
 def _written(frame: DataFrame, path: Path) -> DataFrame:
-    """Write a result, and go on from what was written: its schema need not be looked for."""
+    """Write a result, and go on from it."""
+    frame = kept(frame)
+    _write(frame, path)
+    return frame
+
+
+def _write(frame: DataFrame, path: Path) -> None:
     frame.write.mode("overwrite").parquet(str(path))
-    return frame.sparkSession.read.schema(frame.schema).parquet(str(path))
 
 
 def _rows(frame: DataFrame) -> list[Row]:

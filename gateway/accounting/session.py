@@ -35,10 +35,20 @@ _SMALL_LOG_SETTINGS: Final = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "2",
+    # What these find is worth less than looking for it.
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
 }
+_ASKED_FOR: Final = (
+    *("functions", "PythonUtils", "PythonSQLUtils"),
+    "org.apache.spark.sql.functions",
+)
 # Below, most of the time would go into the compiler: as a rule little of a log is not folded.
 SMALL_LOG_OCTETS: Final = 512 * 1024 * 1024
+# Below, one task after the other is soonest done: nothing is exchanged between partitions.
+ONE_PARTITION_OCTETS: Final = 32 * 1024 * 1024
+PARTITIONS: Final = "spark.sql.shuffle.partitions"
 PARTITION_OCTETS: Final = 128 * 1024 * 1024  # of the log; what is in doubt of it is far less
 
 
@@ -46,6 +56,8 @@ def local_settings(scratch: Path, octets: int) -> dict[str, str]:
     """Settings of a session on this machine: loopback only, no pages, partitions by size."""
     small = octets < SMALL_LOG_OCTETS
     partitions = max(2 * (os.cpu_count() or 1), octets // PARTITION_OCTETS)
+    if small:
+        partitions = 1 if octets < ONE_PARTITION_OCTETS else 2
     log_settings = scratch / "log4j2.properties"
     log_settings.write_text(_QUIET)
     java_options = _JAVA_OPTIONS.format(log_settings)
@@ -60,7 +72,7 @@ def local_settings(scratch: Path, octets: int) -> dict[str, str]:
         "spark.driver.extraJavaOptions": java_options,
         "spark.local.dir": str(scratch / "spark"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.sql.shuffle.partitions": str(partitions),
+        PARTITIONS: str(partitions),
         **(_SMALL_LOG_SETTINGS if small else {}),
     }
 
@@ -84,7 +96,23 @@ def spark_session(name: str, master: str, scratch: Path, octets: int = 0) -> Ite
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.dataSource.register(AuditDataSource)
+    _know_classes(spark)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def _know_classes(spark: SparkSession) -> None:
+    """Look up once what PySpark asks for with each function and column.
+
+    It is a search through all jars each time, and of a small log a fifth of the work.
+    """
+    view = spark.sparkContext._jvm
+    for name in _ASKED_FOR:
+        setattr(view, name, getattr(view, name))
+
+
+def makes_one_partition(spark: SparkSession) -> bool:
+    """Whether frames are best in one partition: between its steps nothing is exchanged."""
+    return spark.conf.get(PARTITIONS) == "1"

@@ -1,5 +1,6 @@
 """The whole job on written logs: balanced ones, broken ones, and copies that were tampered with."""
 
+import os
 import shutil
 import struct
 from functools import reduce
@@ -9,8 +10,9 @@ from zlib import crc32
 import pytest
 from support.audit_logs import ScriptedGateway, balanced_log, busy_log
 
+from gateway.accounting.judging import log_breaks
 from gateway.accounting.reading import read
-from gateway.accounting.reconcile import Result, log_breaks, reconcile
+from gateway.accounting.reconcile import Result, reconcile
 from gateway.accounting.segments.chain import with_previous
 from gateway.accounting.telling.report import html_page, summary
 from gateway.audit.reader import Block, Segment, segment_paths
@@ -217,7 +219,12 @@ def one_bit(log: Path, what: str) -> tuple[int, int, int]:
     return 2, found[-1] if what == "last" else found[4], 500
 
 
-@pytest.mark.parametrize("what", ["records", "names", "last", "header", "segment"])
+# Each is a reconciliation: all of them with GATEWAY_EXPLORE.
+FLIPPED = ("records", "names", "last", "header", "segment")
+FEW = FLIPPED if "GATEWAY_EXPLORE" in os.environ else ("records", "header", "segment")
+
+
+@pytest.mark.parametrize("what", FEW)
 def test_one_flipped_bit_is_one_break_and_nothing_else_is_called_one(spark, busy, tmp_path, what):
     """Nor where a whole segment is missing."""
     log = flipped(busy, tmp_path / "log", *([one_bit(busy, what)] if what != "segment" else []))

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
-from gateway.accounting.steps.copies import COPY_KEYS, STILL_HELD
+from gateway.accounting.steps.copies import COPY_KEYS, STILL_HELD, without
 
 DAY_MS: Final = 24 * 60 * 60 * 1000
 
@@ -55,7 +55,7 @@ def late(states: DataFrame, bounds: Bounds) -> DataFrame:
 
 
 def stuck(
-    open_copies: DataFrame, missed: DataFrame, bounds: Bounds, end_ms: int, end: int
+    open_copies: DataFrame, missed: DataFrame | None, bounds: Bounds, end_ms: int, end: int
 ) -> DataFrame:
     """Copies that are in a queue for longer than they may when the log ends.
 
@@ -66,7 +66,7 @@ def stuck(
     still = open_copies.where(STILL_HELD)
     old = still.where(waited > bounds.stuck_ms) if bounds.stuck_ms else still.where("false")
     return as_breaks(
-        old.join(F.broadcast(missed.select(*COPY_KEYS)), [*COPY_KEYS], "left_anti").select(
+        without(old, missed).select(
             "incarnation",
             *COPY_KEYS,
             F.col("sequence").alias("since"),

@@ -76,6 +76,17 @@ def as_breaks(frame: DataFrame, break_class: BreakClass | Column, detail: Column
     )
 
 
+def together(*frames: DataFrame) -> DataFrame:
+    """All breaks of these frames, at least one, which are by `as_breaks`.
+
+    By halves: Spark looks at all that a union is made of for each union again.
+    """
+    if len(frames) == 1:
+        return frames[0]
+    half = len(frames) // 2
+    return together(*frames[:half]).union(together(*frames[half:]))
+
+
 def with_proof(breaks: DataFrame, doubt: DataFrame) -> DataFrame:
     """Of each break, whether it is proven: not where what would explain it may be missing.
 

@@ -34,21 +34,19 @@ def with_told(messages: DataFrame, records: DataFrame) -> DataFrame:
     return joined.where("after = 1").withColumn("told", told).drop("at", "after", "range")
 
 
-def lost(short: DataFrame, failures: DataFrame) -> DataFrame:
+def lost(short: DataFrame, failures: DataFrame | None) -> DataFrame:
     """Messages that were confirmed, and no record says where all of their copies are.
 
     `short`: by `with_told`, of those that are `SHORT`. What `failures` of the routes' identity tell
-    of is told with them.
+    of, if there are any, is told with them.
     """
-    failed = failures.where("excess > 0").select(
-        "incarnation", "route", F.col("sequence").alias("failed")
-    )
-    untold = short.where("told is not null").join(
-        F.broadcast(failed.groupBy("incarnation", "route").agg(F.max("failed").alias("failed"))),
-        ["incarnation", "route"],
-        "left",
-    )
-    rows = untold.where("failed is null or failed < sequence").select(
+    untold = short.where("told is not null")
+    if failures is not None:
+        routes = failures.where("excess > 0").groupBy("incarnation", "route")
+        failed = F.broadcast(routes.agg(F.max("sequence").alias("failed")))
+        untold = untold.join(failed, ["incarnation", "route"], "left")
+        untold = untold.where("failed is null or failed < sequence")
+    rows = untold.select(
         *("message", "incarnation", F.col("route").alias("node"), "link"),
         F.col("first_routed").alias("since"),
         F.col("told").alias("sequence"),

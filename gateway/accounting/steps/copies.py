@@ -140,13 +140,22 @@ def open_items(open_copies: DataFrame) -> DataFrame:
     return held.orderBy("node", "position", "message")
 
 
-def lost_at_restart(open_copies: DataFrame, named: DataFrame) -> DataFrame:
-    """Durable copies that were not recovered, but for those that a checkpoint has `named`."""
+def without(open_copies: DataFrame, named: DataFrame | None) -> DataFrame:
+    """But for those that are `named` otherwise."""
+    if named is None:
+        return open_copies
+    return open_copies.join(F.broadcast(named.select(*COPY_KEYS)), [*COPY_KEYS], "left_anti")
+
+
+def lost_at_restart(open_copies: DataFrame, missed: DataFrame | None) -> DataFrame:
+    """Durable copies that were not recovered, but for those that a checkpoint is certain of.
+
+    `missed`: by `candidates`.
+    """
     lost = open_copies.where("durable and until is not null")
+    unnamed = without(lost, None if missed is None else missed.where("certain"))
     return as_breaks(
-        lost.join(F.broadcast(named.select(*COPY_KEYS)), [*COPY_KEYS], "left_anti").withColumns(
-            {"since": F.col("sequence"), "sequence": F.col("until")}
-        ),
+        unnamed.withColumns({"since": F.col("sequence"), "sequence": F.col("until")}),
         BreakClass.LOST,
         F.lit("durable, but not there after the restart"),
     )

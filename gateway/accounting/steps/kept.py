@@ -1,4 +1,4 @@
-"""Small frames that many steps look at, worked out once."""
+"""Frames that many steps look at, worked out once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ def kept(frame: DataFrame) -> DataFrame:
 
     A cached frame would be planned again, with all that it is made of, in each step that is made of
     it: of a small log that costs more than the rest. What an executor has kept goes with it, and
-    the job fails: so this is for small frames alone, whatever the size of the log.
+    the job fails, unless a directory for checkpoints is set (`spark.checkpoint.dir`).
     """
+    if frame.sparkSession.sparkContext.getCheckpointDir() is not None:
+        return frame.checkpoint(eager=False)
     return frame.localCheckpoint(eager=False)

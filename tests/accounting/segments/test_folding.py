@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
 import pytest
 from support.hand_log import HandLog
 
+from gateway.accounting import session
 from gateway.accounting.reconcile import Result, reconcile
 from gateway.accounting.segments.parts import EVERYTHING, part_batches
 from gateway.accounting.steps.ages import Bounds
@@ -190,14 +192,16 @@ def facts(result: Result, out: Path) -> dict:
     }
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_what_is_found_is_the_same_as_without_folding(spark, tmp_path, seed):
+@pytest.mark.parametrize("seed", range(1, 1 + int(os.environ.get("GATEWAY_EXPLORE", "1"))))
+def test_what_is_found_is_the_same_as_without_folding_and_in_one_partition(spark, tmp_path, seed):
     log = Wild(tmp_path / "log", seed).write(1500)
     told = {}
     for fold in (True, False):
         out = tmp_path / str(fold)
+        spark.conf.set(session.PARTITIONS, "1" if fold else "3")
         result = reconcile(spark, log, out, bounds=Bounds(late_ms=40), fold=fold)
         told[fold] = facts(result, out)
+    spark.conf.set(session.PARTITIONS, "1")
     assert {"LOST", "DUPLICATE", "MUTATED", "ORPHAN_SETTLEMENT"} <= set(told[True]["classes"])
     for name, value in told[False].items():
         assert told[True][name] == value, name

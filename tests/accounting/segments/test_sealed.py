@@ -7,8 +7,9 @@ import pytest
 from support.keys import Key
 from support.planted import KEY, PLANTED, sealed_log
 
+from gateway.accounting.judging import log_breaks
 from gateway.accounting.reading import read
-from gateway.accounting.reconcile import log_breaks, log_facts, reconcile
+from gateway.accounting.reconcile import log_facts, reconcile
 from gateway.accounting.segments import sealed
 from gateway.accounting.segments.chain import with_previous
 from gateway.accounting.telling.report import html_page, summary

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.accounting.steps.breaks import BreakClass, as_breaks, with_proof
+from gateway.accounting.steps.breaks import BreakClass, as_breaks, together, with_proof
 
 SPAN = "since bigint, sequence bigint"
 DOUBT = "doubt array<struct<first bigint, last bigint>>"
@@ -37,3 +37,12 @@ def test_what_is_missing_elsewhere_does_not_matter(proven):
 
 def test_what_is_there_needs_nothing_else(proven):
     assert proven(None, 50, (1, 100))
+
+
+def test_what_several_steps_find_is_all_there(frames):
+    found = [
+        as_breaks(frames.table("message bigint", (number,)), BreakClass.LOST, F.lit("gone"))
+        for number in range(5)
+    ]
+    rows = together(*found).select("message", "class", "detail").collect()
+    assert sorted(map(tuple, rows)) == [(number, "LOST", "gone") for number in range(5)]

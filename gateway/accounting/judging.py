@@ -1,0 +1,128 @@
+"""All breaks of one log: what the steps find, put together in one table.
+
+What asks why an identity fails is put together only where one does: to plan it takes as long as all
+the rest, and as a rule there is nothing to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from gateway.accounting.segments import chain
+from gateway.accounting.steps import (
+    ages,
+    checked,
+    confirmed,
+    copies,
+    counters,
+    ledger,
+    messages,
+    order,
+    outlets,
+    transactions,
+)
+from gateway.accounting.steps.balance import Balance
+from gateway.accounting.steps.identities import OUTLET, QUEUE, ROUTE
+from gateway.accounting.steps.kept import kept
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of one log.
+
+    Attributes:
+        parts: the log as it was read.
+        records: those in doubt, one by one.
+        summed: all of them, as `ledger.ledger` has them.
+        paired: its segments, by `chain.with_previous`.
+        stated: what the gateway said of itself and of the log.
+        runs: by `ledger.incarnations`.
+        states: of copies that are still there, or late, by `copies.with_fate`.
+        balance: by identity.
+        facts: how much log there is, from when to when, and how it ends.
+    """
+
+    parts: DataFrame
+    records: DataFrame
+    summed: DataFrame
+    paired: DataFrame
+    stated: DataFrame
+    runs: DataFrame
+    states: DataFrame
+    balance: Mapping[str, Balance]
+    facts: dict[str, Any]  # Any: a cell of a result
+
+    @property
+    def several(self) -> bool:
+        """There is more than one run."""
+        return bool(self.facts["runs"] > 1)
+
+
+def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
+    """What is wrong with copies, messages, outlets, routes and queues."""
+    failing = any(not each.failed.isEmpty() for each in seen.balance.values())
+    open_copies = copies.still_there(seen.states)
+    missed = None
+    if failing:
+        failures = seen.balance[QUEUE.name].failures
+        missed = kept(copies.candidates(failures, open_copies))
+    steps = copies.copy_steps(seen.records.where(ledger.kind_is(*copies.KINDS)))
+    timed = ages.timed(seen.states, chain.clock_breaks(seen.paired, seen.stated))
+    end = (seen.facts["last_time_ms"] or 0, seen.facts["last_sequence"] or 0)
+    found = [
+        copies.step_breaks(copies.with_previous(steps)),
+        ages.stuck(copies.still_there(timed), missed, bounds, *end),
+        order.out_of_order(seen.records),
+        checked.undeclared(seen.records),
+        *_message_breaks(seen, failing=failing),
+        outlets.detached_breaks(seen.balance[OUTLET.name].totals, seen.summed),
+        transactions.half_done(seen.records),
+    ]
+    if seen.several:  # else nothing was to be there after a restart
+        found.append(copies.lost_at_restart(open_copies, missed))
+    if bounds.late_ms:
+        found.append(ages.late(timed, bounds))
+    if missed is not None:
+        found.append(copies.queue_breaks(failures, missed))
+        found.append(outlets.outlet_breaks(seen.balance[OUTLET.name].failures))
+        failed = (seen.balance[of.name].failed for of in (QUEUE, OUTLET, ROUTE))
+        found.append(counters.counter_breaks(*failed))
+    return found
+
+
+def _message_breaks(seen: Evidence, *, failing: bool) -> list[DataFrame]:
+    """What is wrong with messages."""
+    records = seen.records
+    states = messages.message_states(records.where(ledger.kind_is(*copies.KINDS)))
+    doubtful = kept(states.where(messages.DOUBTFUL))
+    short = confirmed.with_told(doubtful.where(confirmed.SHORT), records)
+    failures = seen.balance[ROUTE.name].failures if failing else None
+    found = [
+        messages.mutated(doubtful),
+        messages.routed_twice(doubtful),
+        messages.led_nowhere(doubtful, seen.runs),
+        confirmed.lost(short, failures),
+        confirmed.not_durable(records),
+    ]
+    if failures is not None:
+        found.append(messages.route_breaks(failures, short))
+    return found
+
+
+def log_breaks(
+    paired: DataFrame, stated: DataFrame, excused: Mapping[str, str] = chain.NOTHING
+) -> list[DataFrame]:
+    """What is wrong with the log itself; `paired` by `chain.with_previous`.
+
+    `excused`: as of `chain.gaps_between`.
+    """
+    return [
+        chain.gaps_inside(paired),
+        chain.gaps_between(paired, excused),
+        chain.told_differences(stated),
+        chain.clock_breaks(paired, stated),
+    ]

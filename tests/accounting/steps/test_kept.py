@@ -1,0 +1,31 @@
+"""Frames that are worked out once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gateway.accounting.steps.kept import kept
+
+
+@pytest.fixture
+def safe(spark, tmp_path: Path) -> Path:
+    """A directory for checkpoints, which is of the context for as long as that lives."""
+    context = spark.sparkContext
+    context.setCheckpointDir(str(tmp_path / "checkpoints"))
+    yield tmp_path / "checkpoints"
+    context._jsc.sc().setCheckpointDir(None)
+
+
+def test_it_is_not_planned_again(frames):
+    rows = frames.table("message bigint", (1,), (2,)).where("message > 1")
+    assert "Filter" in rows._jdf.queryExecution().toString()
+    assert "Filter" not in kept(rows)._jdf.queryExecution().toString()
+    assert kept(rows).collect() == rows.collect()
+
+
+def test_where_there_is_a_directory_for_it_what_is_kept_is_there(frames, safe):
+    rows = kept(frames.table("message bigint", (1,), (2,)))
+    assert rows.count() == 2
+    assert list(safe.rglob("part-*"))
