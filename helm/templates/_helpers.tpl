@@ -79,6 +79,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- mustMergeOverwrite $config $fixed | toYaml }}
 {{- end }}
 
+{{/* The names of the CronJobs, which have 52 characters at most: their jobs' are longer. */}}
+{{- define "amqp-gateway.reconcileName" -}}
+{{- printf "%s-reconcile" (include "amqp-gateway.fullname" . | trunc 42 | trimSuffix "-") }}
+{{- end }}
+
+{{- define "amqp-gateway.closeName" -}}
+{{- printf "%s-close" (include "amqp-gateway.fullname" . | trunc 46 | trimSuffix "-") }}
+{{- end }}
+
 {{/* What the pods of both jobs over the audit log have in common. */}}
 {{- define "amqp-gateway.jobPod" -}}
 restartPolicy: Never

@@ -399,6 +399,14 @@ def test_both_jobs_are_for_themselves_and_where_the_volume_is(
     assert written == [{"reports"}, {"books", "closing"}]
 
 
+def test_a_long_name_leaves_jobs_the_52_characters_that_theirs_may_have(render: Render) -> None:
+    name = "n" * 60
+    jobs = {"reconcile": {"enabled": True}, "auditClose": {"enabled": True}}
+    found = [each for kind, each in render(fullnameOverride=name, **jobs) if kind == "CronJob"]
+    assert sorted(found) == ["n" * 42 + "-reconcile", "n" * 46 + "-close"]
+    assert {len(each) for each in found} == {52}
+
+
 @pytest.mark.parametrize("job", ["reconcile", "close"])
 @pytest.mark.parametrize("code", [0, 1, 3])
 def test_a_job_ends_as_its_command_does_and_is_not_tried_again(
