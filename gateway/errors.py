@@ -39,6 +39,10 @@ class TooMuchWorkError(GatewayError):
     """What was asked for would hold up everybody else; who began it answers with a refusal."""
 
 
+class HalfDoneError(GatewayError):
+    """What was asked for is done in part; the text says how far."""
+
+
 class ConfigurationError(GatewayError):
     """A configuration that cannot be used.
 

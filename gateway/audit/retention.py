@@ -1,5 +1,8 @@
 """Which segments of a log may go, by age, size and closed books; archives and removes them.
 
+An operator may ask for some to go that are neither too old nor too many: by the same rules, but all
+of them or none, as far as books say so.
+
 In three steps, with what the gateway does in between, so that a kill at any moment leaves a log
 that is whole by what it says itself:
 
@@ -76,6 +79,7 @@ class Standing(NamedTuple):
         oldest_ms: the time of its first record; 0: it has none.
         uncovered_octets: of segments that no closed book covers.
         overdue: how many should go, and stay: `why`; `SEEN` at most.
+        remedy: what can be done about that, or "".
         failure: why one of them could not be archived, or "".
         leftovers: what is in front of the beginning that the store remembers, in order: nothing
             else goes before that has.
@@ -91,6 +95,7 @@ class Standing(NamedTuple):
     uncovered_octets: int = 0
     overdue: int = 0
     why: str = ""
+    remedy: str = ""
     failure: str = ""
     leftovers: tuple[Path, ...] = ()
     departing: Departing | None = None
@@ -101,7 +106,15 @@ class Standing(NamedTuple):
 
 
 class StaysError(Exception):
-    """Why a segment that should go stays, in words."""
+    """Why a segment that should go stays, in words.
+
+    Attributes:
+        remedy: what can be done about it, or "".
+    """
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.remedy = remedy
 
 
 @final
@@ -124,9 +137,13 @@ class Retention:
         self.shelf = None if directory is None else Shelf(directory, trust)
 
     def look(
-        self, policy: Policy, *, log: str, first: LogEnd, last: LogEnd, now_ms: int
+        self, policy: Policy, *, log: str, first: LogEnd, last: LogEnd, now_ms: int, asked: int = 0
     ) -> Standing:
-        """At the log of that id with the ends that the store remembers. Raises OSError."""
+        """At the log of that id with the ends that the store remembers. Raises OSError.
+
+        `asked`: segments to that number are to go, and no others, however old or many; 0: nobody
+        has asked.
+        """
         shelf = self.shelf  # another one may be put there meanwhile
         if shelf is not None:
             shelf.look()
@@ -139,8 +156,12 @@ class Retention:
         standing = _standing(there, shelf)._replace(leftovers=leftovers)
         if leftovers:
             return standing
+        choice = _Choice(policy, log, shelf)
+        if asked:
+            should = sum(each.number <= min(asked, last.segment - 1) for each in there[:-1])
+            return choice.chosen(standing, there, should, whole=True)
         should = _should_go(policy, there, standing.octets, last.segment, now_ms)
-        return _Choice(policy, log, shelf).chosen(standing, there, should)
+        return choice.chosen(standing, there, should)
 
 
 def _standing(there: list[_One], shelf: Shelf | None) -> Standing:
@@ -197,22 +218,34 @@ class _Choice:
         self._shelf = shelf
         self._book: Book | None = None
 
-    def chosen(self, standing: Standing, there: list[_One], should: int) -> Standing:
-        """The same with what goes, and what stays and why."""
+    def chosen(
+        self, standing: Standing, there: list[_One], should: int, *, whole: bool = False
+    ) -> Standing:
+        """The same with what goes, and what stays and why; `whole`: none, if books keep one."""
         went: list[str] = []
-        why = failure = ""
+        why = remedy = failure = ""
         try:
+            if whole:
+                self._ask_all(there, should)
             self._keep_some(there, should, went)
-        except (StaysError, BookError) as error:
+        except StaysError as error:
+            why, remedy = str(error), error.remedy
+        except BookError as error:
             why = str(error)
         except ArchiveError as error:
             why = failure = str(error)
-        standing = standing._replace(why=why, failure=failure)
+        standing = standing._replace(why=why, remedy=remedy, failure=failure)
         if why:
             standing = standing._replace(overdue=should - len(went))
         if not went:
             return standing
         return standing._replace(departing=self._departing(there, len(went), went[-1]))
+
+    def _ask_all(self, there: list[_One], should: int) -> None:
+        """StaysError unless all of them may go, if they are what books say."""
+        for each, behind in pairwise(there[: should + 1]):
+            for number in range(each.number, behind.number):
+                self._ask(number)
 
     def _keep_some(self, there: list[_One], should: int, went: list[str]) -> None:
         """One after the other: the SHA-256 of each that may go, and is kept where it is to be."""
@@ -238,13 +271,28 @@ class _Choice:
         book = self._covering(number)
         if book is None:
             problem = "" if self._shelf is None else self._shelf.problem
-            raise StaysError(f"no closed book covers segment number {number}" + _behind(problem))
+            raise StaysError(
+                f"no closed book covers segment number {number}" + _behind(problem), self._to_cover
+            )
         if book.log != self._log:
-            raise StaysError(f"book {book.number} is of another log, with id {book.log}")
+            raise StaysError(
+                f"book {book.number} is of another log, with id {book.log}",
+                "audit.books must be those of this log",
+            )
         if not book.balanced and not self._policy.archive:
             raise StaysError(
-                f"book {book.number} is not balanced, and there is no archive for the segments"
+                f"book {book.number} is not balanced, and there is no archive for the segments",
+                "set audit.archive_directory or audit.archive_command",
             )
+
+    @property
+    def _to_cover(self) -> str:
+        """What can be done about a segment that no book covers."""
+        if self._shelf is None:
+            return "set audit.books, or audit.keep_unclosed: false"
+        if self._shelf.problem:
+            return "put that right, for none behind it counts"
+        return "amqp-gateway audit close makes one"
 
     def _compare(self, number: int, digest: str) -> None:
         """StaysError if it is not; `digest`: "" if it is missing."""

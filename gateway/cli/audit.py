@@ -27,6 +27,9 @@ OUT: Final = click.option(
     show_default=True,
     help="Directory for the report and the Parquet files.",
 )
+MASTER: Final = click.option(
+    "--master", default="local[*]", show_default=True, help="Spark master."
+)
 STUCK_AFTER: Final = click.option(
     "--stuck-after",
     type=click.FloatRange(0, 1e9, max_open=True),
@@ -126,6 +129,7 @@ Examples:
 )
 @click.option("--key", type=FILE, help="Private key (Ed25519, PEM) that signs the book.")
 @OUT
+@MASTER
 @STUCK_AFTER
 @LATE_AFTER
 @TRUSTED
@@ -135,6 +139,7 @@ def close(
     state: pathlib.Path,
     key: pathlib.Path | None,
     out: pathlib.Path,
+    master: str,
     stuck_after: float | None,
     late_after: float | None,
     trusted: tuple[pathlib.Path, ...],
@@ -155,7 +160,8 @@ def close(
         "--stuck-after": stuck_after,
         "--late-after": late_after,
     }
-    options = [f"--out={out}", *_given(told), *(f"--trust={each}" for each in trusted)]
+    options = [f"--out={out}", f"--master={master}", *_given(told)]
+    options += [f"--trust={each}" for each in trusted]
     click.get_current_context().exit(_run_job("close", log or default_log(), options))
 
 
@@ -176,7 +182,7 @@ Examples:
 )
 @click.argument("log", required=False, type=FILE)
 @OUT
-@click.option("--master", default="local[*]", show_default=True, help="Spark master.")
+@MASTER
 @click.option(
     "--textfile",
     type=FILE,

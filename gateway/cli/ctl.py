@@ -1,4 +1,4 @@
-"""`ctl`: look at a running gateway, change where its nodes live, and who is connected."""
+"""`ctl`: look at a running gateway, change where its nodes live, who is connected, what is kept."""
 
 from __future__ import annotations
 
@@ -43,14 +43,15 @@ Examples:
   amqp-gateway ctl --admin http://10.0.0.5:9672 --token-file token reload
   amqp-gateway ctl --token-file token connections
   amqp-gateway ctl --token-file token close 17 --reason "moved to another gateway"
+  amqp-gateway ctl --token-file token let-go 240
 
 \b
 Exit codes:
   0  done
-  1  it was not done: the gateway says why, or cannot be reached
+  1  it was not done, or not all of it: the gateway says why, or cannot be reached
   2  wrong arguments, or a wrong configuration: nothing was changed
 
-Changes made so hold until the next reload or restart: the configuration is the truth.
+Changes of rules hold until the next reload or restart: the configuration is the truth.
 """
 
 
@@ -165,7 +166,10 @@ def ctl(
     token_file: pathlib.Path | None,
     tls_ca: pathlib.Path | None,
 ) -> None:
-    """Look at a running gateway; pause, resume and switch its remote nodes; end connections."""
+    """Look at a running gateway; pause, resume and switch its remote nodes; end connections.
+
+    And let old segments of its audit log go.
+    """
     context.obj = lambda: Admin(url, token_file, tls_ca)
 
 
@@ -276,3 +280,20 @@ def switch(admin: Asked, rule: str, upstream: str) -> None:
 def reload(admin: Asked) -> None:
     """Read the configuration again, as SIGHUP does."""
     click.echo(admin().ask("reload", {})["done"])
+
+
+@ctl.command("let-go")
+@click.argument("segment", type=int)
+@click.pass_obj
+def let_go(admin: Asked, segment: int) -> None:
+    """Let the audit log's segments up to number SEGMENT go, which have it in their names.
+
+    All of them, or none, as for those that are old (audit.keep_age): a closed book must cover each,
+    unless audit.keep_unclosed is false, and each is archived first where an archive is set. Never
+    the segment that is written. The audit log says that an operator did it.
+
+    It is answered when they are removed, after half a minute or so. Where an archive fails in the
+    middle, those before are gone, and the answer says so. Nobody need wait for it: the gateway goes
+    on by itself.
+    """
+    click.echo(admin().ask("let-go", {"segment": segment})["done"])

@@ -22,6 +22,8 @@ COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 FREE: Final[Schema] = {"type": "object"}
 FREE_LIST: Final[Schema] = {"type": "array", "items": {"type": "object"}}
 TEXTS: Final[Schema] = {"type": "object", "additionalProperties": {"type": "string"}}
+# Of a job, quoted for its shell.
+ARGUMENTS: Final[Schema] = {"type": "array", "items": {"type": "string", "pattern": "^[^']*$"}}
 
 
 def mapping(**properties: Schema) -> Schema:
@@ -83,7 +85,16 @@ def values() -> Schema:
             schedule=TEXT,
             image=IMAGE,
             master=TEXT,
-            arguments={"type": "array", "items": {"type": "string", "pattern": "^[^']*$"}},
+            arguments=ARGUMENTS,
+            resources=FREE,
+            successfulJobsHistoryLimit=COUNT,
+            failedJobsHistoryLimit=COUNT,
+        ),
+        auditClose=mapping(
+            enabled=FLAG,
+            schedule=TEXT,
+            signingKey=mapping(existingSecret=TEXT, key=TEXT),
+            arguments=ARGUMENTS,
             resources=FREE,
             successfulJobsHistoryLimit=COUNT,
             failedJobsHistoryLimit=COUNT,

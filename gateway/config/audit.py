@@ -50,7 +50,7 @@ class AuditSettings(Section):
 
     @property
     def lets_go(self) -> bool:
-        """Whether any segment may ever go."""
+        """Whether any segment may ever go without that somebody asks for it."""
         return self.keep_age > 0 or self.keep_size > 0
 
     @property
@@ -76,12 +76,6 @@ def audit_rules(audit: AuditSettings, log: pathlib.Path) -> Iterator[tuple[list[
         yield ["audit.book_keys_file", "audit.books"], "needs audit.books"
     if audit.archive_directory is not None and audit.archive_command:
         yield ["audit.archive_command", "audit.archive_directory"], "either this or a directory"
-    for name in ("archive_directory", "archive_command"):
-        if getattr(audit, name) and not audit.lets_go:
-            yield (
-                [f"audit.{name}", *ages],
-                "nothing is let go: set audit.keep_age or audit.keep_size",
-            )
     for name in ("archive_directory", "books"):
         directory = getattr(audit, name)
         if directory is not None and directory.is_relative_to(log):

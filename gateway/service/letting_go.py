@@ -3,6 +3,9 @@
 What waits for disks and programs is done by a thread of its own (`audit.retention`), one thing at a
 time. In between, here: the record of what is let go, and that it is sealed and remembered by the
 store before anything is removed. Nothing is removed while a backup is made, which copies segments.
+
+An operator may ask for segments to go that the configuration would keep for longer: one at a time,
+by the same rules and steps; what the configuration wants waits until that is answered.
 """
 
 from __future__ import annotations
@@ -19,9 +22,12 @@ from gateway.audit.ends import LogEnd
 from gateway.audit.retention import Departing, Policy, Retention, Standing, remove
 from gateway.bridge.bridge import Bridge
 from gateway.config.audit import AuditSettings
+from gateway.errors import ConfigurationError, GatewayError, HalfDoneError
+from gateway.net.upstreams.reload import Operator
 
 LOOK_S: Final = 5
 REST_MS: Final = 60_000  # after a look that found nothing to do
+DEFECT: Final = "a defect of the gateway: see its log"
 T = TypeVar("T")
 
 
@@ -54,6 +60,45 @@ class Copies(Protocol):
     @property
     def making(self) -> bool:
         """Whether a backup is being made."""
+
+
+@final
+class Asked:
+    """What an operator has asked for.
+
+    Attributes:
+        first, last: the number of the log's first segment then, and of the last one that is to go.
+        done: what went, in words; or the GatewayError for which not all did.
+        recorded: something was recorded as let go for it.
+        segments, octets: how much was removed since.
+    """
+
+    def __init__(self, first: int, last: int, by: Operator) -> None:
+        self.first = first
+        self.last = last
+        self.by = by
+        self.done: Deferred[str] = Deferred()
+        self.recorded = False
+        self.segments = self.octets = 0
+
+    def succeed(self, archive: str) -> None:
+        """All of them went."""
+        how = f"archived by {archive}" if archive else "deleted"
+        self.done.callback(
+            f"segments {self.first} to {self.last} of the audit log are let go, {how}: "
+            f"{self.segments} segments, {self.octets} octets"
+        )
+
+    def fail(self, why: str) -> None:
+        """Not all of them go."""
+        if self.segments:
+            went = f"{self.segments} segments, {self.octets} octets, are let go, and not the others"
+            self.done.errback(HalfDoneError(f"{went}: {why}"))
+        elif self.recorded:
+            recorded = "segments are recorded as let go, and are not removed yet"
+            self.done.errback(HalfDoneError(f"{recorded}: {why}"))
+        else:
+            self.done.errback(GatewayError(why))
 
 
 @final
@@ -96,11 +141,38 @@ class LettingGo:
         self._busy = False
         self._stopped = False
         self._departing: Departing | None = None  # what is recorded, and not remembered yet
+        self._asked: Asked | None = None
         self._told = ""
 
     def stop(self) -> None:
         """Begin nothing any more."""
         self._stopped = True
+        self._fail_asked("the gateway is stopping")
+
+    def ask(self, segment: int, by: Operator) -> Deferred[str]:
+        """Let segments to that number go, as an operator asks; what went, in words.
+
+        GatewayError, now or later: some of them stay. The one that the log ends in always does.
+        """
+        first, last = self._log.first, self._log.last
+        if self._asked is not None:
+            raise GatewayError(
+                f"segments to number {self._asked.last} are being let go: ask again later"
+            )
+        if self._stopped:
+            raise GatewayError("the gateway is stopping")
+        if self._copies.making:
+            raise GatewayError("a backup is being made: ask again later")
+        if self._bridge.stuck():
+            raise GatewayError(f"no segment can be let go now: {self._bridge.store_error}")
+        if first is None or last is None or last.segment <= first.segment:
+            raise GatewayError("no segment of the audit log is closed")
+        if not first.segment <= segment < last.segment:
+            closed = f"those that are closed have the numbers {first.segment} to {last.segment - 1}"
+            raise ConfigurationError([("segment", f"no such segment can be let go: {closed}")])
+        self._asked = asked = Asked(first.segment, segment, by)
+        self.look()
+        return asked.done
 
     def look(self) -> None:
         """Each few seconds: go on with what is under way, or look again after a rest."""
@@ -111,8 +183,9 @@ class LettingGo:
             if first != self._departing.begins:
                 return
             self._departing = None
-        elif self._now_ms() < self._next_ms:
+        elif self._asked is None and self._now_ms() < self._next_ms:
             return
+        asked = self._asked
         self._begin(
             partial(
                 self.retention.look,
@@ -121,8 +194,9 @@ class LettingGo:
                 first=first,
                 last=last,
                 now_ms=self._now_ms(),
+                asked=0 if asked is None else asked.last,
             ),
-            self._seen,
+            partial(self._seen, asked),
         )
 
     def _begin(self, call: Callable[[], T], then: Callable[[T], None]) -> None:
@@ -140,22 +214,48 @@ class LettingGo:
         self._busy = self._copies.removing = False
         self._next_ms = self._now_ms() + REST_MS
         error = failure.value
+        problem = DEFECT
         if isinstance(error, OSError):
             where = f"{error.filename}: " if error.filename else ""
-            self._tell(f"the audit log: {where}{error.strerror or error}")
+            problem = f"{where}{error.strerror or error}"
+            self._tell(f"the audit log: {problem}")
         else:
             self.log.failure("letting segments of the audit log go broke off", failure)
+        self._fail_asked(problem)
 
-    def _seen(self, standing: Standing) -> None:
-        self.standing = standing
+    def _seen(self, asked: Asked | None, standing: Standing) -> None:
+        """`asked`: for whom it was looked; else for the configuration."""
         self.archive_failures += bool(standing.failure)
-        self._tell(_stay(standing))
+        if asked is None:
+            self.standing = standing
+            self._tell(_stay(standing))
+        else:  # of what the configuration wants it says nothing
+            wanted = self.standing
+            self.standing = standing._replace(overdue=wanted.overdue, why=wanted.why)
         if standing.leftovers:
             self._remove(standing)
         elif standing.departing is not None:
-            self._record(standing.departing)
+            self._record(standing.departing, asked)
+        elif asked is not None:
+            self._answer(asked, standing)
         else:
             self._next_ms = self._now_ms() + REST_MS
+
+    def _answer(self, asked: Asked, standing: Standing) -> None:
+        """Nothing more goes of what was asked for."""
+        why = ": ".join(each for each in (standing.why, standing.remedy) if each)
+        if not why and not asked.segments:
+            why = f"no segment to number {asked.last} is there: amqp-gateway audit verify says more"
+        if why:
+            self._fail_asked(why)
+            return
+        self._asked = None
+        asked.succeed(policy_of(self._settings()).archive)
+
+    def _fail_asked(self, why: str) -> None:
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            asked.fail(why)
 
     def _tell(self, problem: str) -> None:
         """Once of each that there is, one after the other, and when there is none any more."""
@@ -165,10 +265,13 @@ class LettingGo:
             self.log.info("the audit log: nothing that should go stays, and all closed books count")
         self._told = problem
 
-    def _record(self, departing: Departing) -> None:
+    def _record(self, departing: Departing, asked: Asked | None) -> None:
         """They are not removed before the store knows that they were let go on purpose."""
         bridge, audit = self._bridge, self._bridge.audit
         bridge.now_ms = self._now_ms()
+        if asked is not None:
+            asked.recorded = True
+            bridge.act_for_operator(bridge.now_ms, asked.by.how, asked.by.address)
         archive = policy_of(self._settings()).archive
         audit.let_go(
             bridge.now_ms,
@@ -179,7 +282,10 @@ class LettingGo:
             sha256=audit.passing(departing.sha256) if departing.sha256 else 0,
             book=departing.book,
             archive=audit.passing(archive) if archive else 0,
+            actor=bridge.ledger.actor,
+            address=bridge.ledger.address,
         )
+        bridge.now_ms = self._now_ms()  # what comes of it is the gateway's
         self._departing = departing
         self._log.let_go(departing.begins, int(audit.next_sequence) - 1)
         self._schedule()
@@ -203,6 +309,9 @@ class LettingGo:
         self._copies.removing = False
         self.segments += segments
         self.octets += octets
+        if self._asked is not None:
+            self._asked.segments += segments
+            self._asked.octets += octets
 
 
 def policy_of(settings: AuditSettings) -> Policy:

@@ -78,3 +78,45 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- mustMergeOverwrite $config $fixed | toYaml }}
 {{- end }}
+
+{{/* The names of the CronJobs, which have 52 characters at most: their jobs' are longer. */}}
+{{- define "amqp-gateway.reconcileName" -}}
+{{- printf "%s-reconcile" (include "amqp-gateway.fullname" . | trunc 42 | trimSuffix "-") }}
+{{- end }}
+
+{{- define "amqp-gateway.closeName" -}}
+{{- printf "%s-close" (include "amqp-gateway.fullname" . | trunc 46 | trimSuffix "-") }}
+{{- end }}
+
+{{/* What the pods of both jobs over the audit log have in common. */}}
+{{- define "amqp-gateway.jobPod" -}}
+restartPolicy: Never
+automountServiceAccountToken: false
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10010
+  runAsGroup: 10010
+  fsGroup: 10010
+  seccompProfile: {type: RuntimeDefault}
+# The volume can be mounted on one node only: the gateway's.
+affinity:
+  podAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels: {{- include "amqp-gateway.selectorLabels" . | nindent 12 }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The gateway's data is in the volume's data/; in volumes of earlier charts, in its root. */}}
+{{- define "amqp-gateway.findLog" -}}
+log=/var/lib/amqp-gateway/data
+if [ ! -e "$log/store.sqlite" ] && [ -e /var/lib/amqp-gateway/store.sqlite ]; then
+  log=/var/lib/amqp-gateway
+fi
+{{- end }}

@@ -276,3 +276,61 @@ def test_a_log_of_nothing_has_nothing_to_let_go(tmp_path):
     end = LogEnd(0, 1, 0, "")
     assert retention.look(OLD, log="ab", first=end, last=end, now_ms=1) == Standing()
     assert remove([]) == 0
+
+
+ASKED = Policy()  # nothing is too old, nor are there too many
+
+
+def test_what_somebody_asks_for_goes_and_nothing_else_does(kept):
+    kept.close(1, 6)
+    departing = kept.look(ASKED, asked=3).departing
+    assert (departing.first_segment, departing.last_segment, departing.book) == (1, 3, 1)
+    assert kept.gone(OLD, asked=3) == 3
+    standing = kept.look(ASKED)
+    assert (standing.departing, standing.why) == (None, "")
+
+
+def test_all_goes_that_is_asked_for_or_none_if_no_book_covers_one_of_them(kept):
+    kept.close(1, 3)
+    standing = kept.look(ASKED, asked=4)
+    assert standing.departing is None
+    assert standing.why == "no closed book covers segment number 4"
+    assert standing.remedy == "amqp-gateway audit close makes one"
+    assert kept.gone(Policy(keep_unclosed=False), asked=4) == 4
+
+
+def test_a_missing_segment_in_the_middle_must_be_covered_too(kept):
+    kept.close(1, 2)
+    kept.paths[2].unlink()
+    standing = kept.look(ASKED, asked=2)
+    assert standing.departing is None
+    assert standing.why == "no closed book covers segment number 3"
+
+
+def test_the_segment_that_the_log_ends_in_stays_whoever_asks(kept):
+    count = len(kept.paths)
+    kept.close(1, count)
+    assert kept.gone(ASKED, asked=count + 7) == count - 1
+    assert kept.gone(ASKED, asked=count, last=LogEnd(1, 4, 0, "")) == 3
+
+
+def test_what_can_be_done_about_what_stays_is_said(kept):
+    assert kept.look(ASKED, asked=1).remedy == "set audit.books, or audit.keep_unclosed: false"
+    kept.close(1, 3, balanced=False, classes={"LOST": 1})
+    archive = "set audit.archive_directory or audit.archive_command"
+    assert kept.look(ASKED, asked=3).remedy == archive
+    assert kept.gone(Policy(archive_directory=kept.archive), asked=3) == 3
+    (kept.books / "0000000001.book" / "book.json").write_text("{}")
+    kept.retention.read_books(kept.books, None)
+    standing = kept.look(ASKED, asked=3)
+    assert standing.why.endswith("0000000001.book: it is no book")
+    assert standing.remedy == "put that right, for none behind it counts"
+
+
+def test_more_than_go_together_are_asked_for_again_and_again(kept, monkeypatch):
+    kept.close(1, 6)
+    monkeypatch.setattr(retention_module, "TOGETHER", 2)
+    assert kept.gone(ASKED, asked=5) == 2
+    remove(kept.paths[:2])
+    kept.first = beginning(kept.log, 3)
+    assert kept.gone(ASKED, asked=5) == 4

@@ -237,13 +237,14 @@ def test_close_hands_on_what_it_is_given(
     assert amqp_gateway("audit", "close", "/log", *given).exit_code == 1
     assert ran[0][1:] == [
         *("-P", "-m", "gateway.accounting", "close", "--out=reconciliation"),
-        *("--books=books", "--state=state", "--", "/log"),
+        *("--master=local[*]", "--books=books", "--state=state", "--", "/log"),
     ]
     more = ("--key", "key", "--trust", str(public), "--late-after", "2", "--out", "out")
+    more += ("--master", "local[2]")
     amqp_gateway("audit", "close", "/log", *given, *more)
     assert ran[1][5:] == [
-        *("--out=out", "--books=books", "--state=state", "--key=key", "--late-after=2.0"),
-        *(f"--trust={public}", "--", "/log"),
+        *("--out=out", "--master=local[2]", "--books=books", "--state=state", "--key=key"),
+        *("--late-after=2.0", f"--trust={public}", "--", "/log"),
     ]
     assert amqp_gateway("audit", "close", "/log", "--books", "books").exit_code == 2
 

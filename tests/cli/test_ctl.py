@@ -61,6 +61,10 @@ def test_ctl_asks_the_admin_port_with_the_token(
     url, data, shown = asked[-1]
     assert (url, shown) == ("http://127.0.0.1:9672/ctl/switch", "Bearer secret")
     assert json.loads(data) == {"node": "orders", "upstream": "b"}
+    assert amqp_gateway("ctl", "--token-file", str(token), "let-go", "17").output == "done\n"
+    url, data, _shown = asked[-1]
+    assert url.endswith("/ctl/let-go")
+    assert json.loads(data) == {"segment": 17}
     for verb in (["pause", "orders"], ["resume", "orders"], ["reload"]):
         assert amqp_gateway("ctl", "--token-file", str(token), *verb).exit_code == 0
 

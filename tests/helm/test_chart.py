@@ -24,6 +24,7 @@ EVERYTHING = {
     },
     "serviceMonitor": {"enabled": True},
     "reconcile": {"enabled": True},
+    "auditClose": {"enabled": True, "signingKey": {"existingSecret": "auditor"}},
     "config": {"drain_timeout": "20s"},
     "podLabels": {"team": "payments"},
     "extraEnv": [{"name": "TZ", "value": "UTC"}],
@@ -44,6 +45,33 @@ def container(objects: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
         0
     ]
     return found
+
+
+def job_pod(objects: dict[tuple[str, str], dict[str, Any]], job: str) -> dict[str, Any]:
+    cron = objects["CronJob", f"{NAME}-{job}"]
+    found: dict[str, Any] = cron["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    return found
+
+
+def run_job(
+    objects: dict[tuple[str, str], dict[str, Any]], job: str, root: pathlib.Path, code: int = 0
+) -> tuple[int, list[str]]:
+    """Run the job's script with `root` for its volume: its exit code, and what it asked for."""
+    (found,) = job_pod(objects, job)["containers"]
+    (script,) = found["args"]
+    program = root / "amqp-gateway"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@"\nexit {code}\n')
+    program.chmod(0o755)
+    script = script.replace("/var/lib/amqp-gateway/", f"{root}/")
+    done = subprocess.run(
+        [*found["command"], script.replace("/var/lib/amqp-gateway\n", f"{root}/.\n")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": f"{root}:/usr/bin:/bin"},
+    )
+    assert done.stderr == ""
+    return done.returncode, done.stdout.splitlines()
 
 
 @pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["default", "everything"])
@@ -155,7 +183,7 @@ def test_a_signing_secret_has_the_audit_log_signed_and_trusted_keys_are_reconcil
     assert mount in container(objects)["volumeMounts"]
     volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
     assert {"name": "signing", "secret": {"secretName": "my-key", "defaultMode": 0o440}} in volumes
-    job = objects["CronJob", f"{NAME}-reconcile"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    job = job_pod(objects, "reconcile")
     (reconciling,) = job["containers"]
     (script,) = reconciling["args"]
     assert script.rstrip().endswith("--trust '/etc/amqp-gateway/trusted/keys.pem'")
@@ -259,8 +287,7 @@ def test_the_configuration_is_mounted_as_a_directory_which_a_running_pod_sees_ch
 
 
 def test_the_reconciliation_runs_where_the_volume_is(render: Render) -> None:
-    job = render(reconcile={"enabled": True})["CronJob", NAME + "-reconcile"]["spec"]
-    pod = job["jobTemplate"]["spec"]["template"]["spec"]
+    pod = job_pod(render(reconcile={"enabled": True}), "reconcile")
     assert pod["volumes"] == [
         {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{NAME}-0"}}
     ]
@@ -283,38 +310,129 @@ def test_the_reconciliation_runs_where_the_volume_is(render: Render) -> None:
         ([".", "data"], "data/audit"),
     ],
 )
-def test_the_reconciliation_reads_the_log_where_the_gateway_has_it(
-    render: Render, tmp_path: pathlib.Path, stores: list[str], log: str
+@pytest.mark.parametrize("job", ["reconcile", "close"])
+def test_the_jobs_read_the_log_where_the_gateway_has_it(
+    render: Render, tmp_path: pathlib.Path, job: str, stores: list[str], log: str
 ) -> None:
     for store in stores:
         (tmp_path / store).mkdir(exist_ok=True)
         (tmp_path / store / "store.sqlite").touch()
-    more = ["--push=http://pushgateway:9091", "--require-final"]
-    objects = render(reconcile={"enabled": True, "arguments": more})
-    job = objects["CronJob", NAME + "-reconcile"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    (container,) = job["containers"]
-    (script,) = container["args"]
-    (tmp_path / "amqp-gateway").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    (tmp_path / "amqp-gateway").chmod(0o755)
-    done = subprocess.run(
-        [
-            *container["command"],
-            script.replace("/var/lib/amqp-gateway/", f"{tmp_path}/").replace(
-                "/var/lib/amqp-gateway\n", f"{tmp_path}/.\n"
-            ),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
-    )
-    arguments = ["--out", "/var/lib/amqp-gateway-reports", "--master", "local[2]", *more]
-    assert done.stdout.split() == ["reconcile", f"{tmp_path}/{log}", *arguments]
+    objects = render(reconcile={"enabled": True}, auditClose={"enabled": True})
+    _ended, asked = run_job(objects, job, tmp_path)
+    command = {"reconcile": ["reconcile"], "close": ["audit", "close"]}[job]
+    assert asked[: len(command) + 1] == [*command, f"{tmp_path}/{log}"]
     settings = load(
         None,
         [f"data_directory={tmp_path}/data", f"former_data_directory={tmp_path}"],
     )
     assert settings.data_directory / "audit" == tmp_path / log
+
+
+def test_the_reconciliation_has_the_arguments_that_are_given(
+    render: Render, tmp_path: pathlib.Path
+) -> None:
+    more = ["--push=http://pushgateway:9091", "--require-final"]
+    objects = render(reconcile={"enabled": True, "arguments": more})
+    _ended, asked = run_job(objects, "reconcile", tmp_path)
+    assert asked[2:] == ["--out", "/var/lib/amqp-gateway-reports", "--master", "local[2]", *more]
+
+
+def test_books_are_closed_in_the_volume_with_a_key_that_the_gateway_does_not_have(
+    render: Render, tmp_path: pathlib.Path
+) -> None:
+    objects = render(
+        audit={
+            "trustedKeys": {"existingConfigMap": "my-keys"},
+            "books": {"enabled": True, "existingConfigMap": "auditors", "key": "auditors.pem"},
+        },
+        auditClose={
+            "enabled": True,
+            "schedule": "5 4 * * *",
+            "signingKey": {"existingSecret": "auditor", "key": "key.pem"},
+            "arguments": ["--late-after=3600"],
+        },
+    )
+    _ended, asked = run_job(objects, "close", tmp_path)
+    assert asked[3:] == [
+        *("--books", "/var/lib/amqp-gateway-books"),
+        *("--state", "/var/lib/amqp-gateway-closing/state"),
+        *("--out", "/var/lib/amqp-gateway-closing/report", "--master", "local[2]"),
+        *("--late-after=3600", "--key", "/etc/amqp-gateway/books-key/key.pem"),
+        *("--trust", "/etc/amqp-gateway/trusted/keys.pem"),
+        *("--trust", "/etc/amqp-gateway/books/auditors.pem"),
+    ]
+    cron = objects["CronJob", NAME + "-close"]["spec"]
+    assert (cron["schedule"], cron["concurrencyPolicy"]) == ("5 4 * * *", "Forbid")
+    pod = job_pod(objects, "close")
+    (closing,) = pod["containers"]
+    assert closing["image"].startswith("amqp-gateway-accounting:")
+    assert closing["volumeMounts"] == [
+        {"name": "data", "mountPath": "/var/lib/amqp-gateway", "readOnly": True},
+        {"name": "data", "mountPath": "/var/lib/amqp-gateway-books", "subPath": "books"},
+        {"name": "data", "mountPath": "/var/lib/amqp-gateway-closing", "subPath": "closing"},
+        {"name": "books-key", "mountPath": "/etc/amqp-gateway/books-key", "readOnly": True},
+        {"name": "trusted", "mountPath": "/etc/amqp-gateway/trusted", "readOnly": True},
+        {"name": "books", "mountPath": "/etc/amqp-gateway/books", "readOnly": True},
+    ]
+    assert pod["volumes"] == [
+        {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{NAME}-0"}},
+        {"name": "books-key", "secret": {"secretName": "auditor", "defaultMode": 0o440}},
+        {"name": "trusted", "configMap": {"name": "my-keys"}},
+        {"name": "books", "configMap": {"name": "auditors"}},
+    ]
+    # Where the gateway looks for them.
+    assert configuration(objects)["audit"]["books"] == "/var/lib/amqp-gateway/books"
+    assert "'auditor'" not in str(objects["StatefulSet", NAME])
+
+
+def test_both_jobs_are_for_themselves_and_where_the_volume_is(
+    render: Render, tmp_path: pathlib.Path
+) -> None:
+    objects = render(reconcile={"enabled": True}, auditClose={"enabled": True})
+    reconciling, closing = job_pod(objects, "reconcile"), job_pod(objects, "close")
+    for each in ("affinity", "securityContext", "restartPolicy", "volumes"):
+        assert closing[each] == reconciling[each]
+    written = [
+        {mount["subPath"] for mount in pod["containers"][0]["volumeMounts"] if "subPath" in mount}
+        for pod in (reconciling, closing)
+    ]
+    assert written == [{"reports"}, {"books", "closing"}]
+
+
+def test_a_long_name_leaves_jobs_the_52_characters_that_theirs_may_have(render: Render) -> None:
+    name = "n" * 60
+    jobs = {"reconcile": {"enabled": True}, "auditClose": {"enabled": True}}
+    found = [each for kind, each in render(fullnameOverride=name, **jobs) if kind == "CronJob"]
+    assert sorted(found) == ["n" * 42 + "-reconcile", "n" * 46 + "-close"]
+    assert {len(each) for each in found} == {52}
+
+
+@pytest.mark.parametrize("job", ["reconcile", "close"])
+@pytest.mark.parametrize("code", [0, 1, 3])
+def test_a_job_ends_as_its_command_does_and_is_not_tried_again(
+    render: Render, tmp_path: pathlib.Path, job: str, code: int
+) -> None:
+    objects = render(reconcile={"enabled": True}, auditClose={"enabled": True})
+    assert run_job(objects, job, tmp_path, code=code)[0] == code
+    spec = objects["CronJob", f"{NAME}-{job}"]["spec"]["jobTemplate"]["spec"]
+    assert (spec["backoffLimit"], spec["template"]["spec"]["restartPolicy"]) == (0, "Never")
+
+
+@pytest.mark.parametrize(
+    "audit",
+    [
+        {"trustedKeys": {"existingConfigMap": "my-keys"}},
+        {"books": {"enabled": True, "existingConfigMap": "auditors"}},
+    ],
+)
+def test_books_that_nobody_would_believe_are_refused_before_anything_is_installed(
+    helm: Any, tmp_path: pathlib.Path, audit: dict[str, Any]
+) -> None:
+    chosen = tmp_path / "values.yaml"
+    chosen.write_text(yaml.safe_dump({"audit": audit, "auditClose": {"enabled": True}}))
+    done = helm("template", "rel", str(CHART), "--values", str(chosen))
+    assert done.returncode != 0
+    assert "auditClose.signingKey.existingSecret is needed" in done.stderr
 
 
 def test_metrics_may_want_a_token_and_the_admin_port_may_speak_https(render: Render) -> None:

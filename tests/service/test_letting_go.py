@@ -11,15 +11,18 @@ from support.faulty_disk import BROKEN, FULL, FaultyDisk
 from support.lives import run, told
 from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
+from twisted.python.failure import Failure
 
 from gateway.audit.reader import segment_paths
 from gateway.audit.retention import Policy, Retention, Standing
 from gateway.audit.schema import segment_numbers
-from gateway.errors import GatewayError
+from gateway.errors import ConfigurationError, GatewayError, HalfDoneError
+from gateway.net.upstreams.reload import Operator
 from gateway.service import letting_go as letting_go_module
 from gateway.service.letting_go import LettingGo
 
 CLOSED = 6
+OPERATOR = Operator("ctl", "127.0.0.1:7000")
 
 
 class Keeper:
@@ -59,6 +62,30 @@ class Keeper:
                 return
             self.age()
         raise AssertionError(f"they stay: {self.letting_go.standing}")
+
+    def ask(self, segment: int, seconds: int = 100) -> str:
+        """An operator lets segments to that number go: the answer. Raises GatewayError."""
+        done = self.letting_go.ask(segment, OPERATOR)
+        answers: list[object] = []
+        done.addBoth(answers.append)
+        for _ in range(seconds):
+            if answers:
+                break
+            self.age()
+        (answer,) = answers
+        if isinstance(answer, Failure):
+            answer.raiseException()
+        return str(answer)
+
+    def refusal(self, segment: int) -> str:
+        """Why nothing of it is let go."""
+        there = self.numbers()
+        with pytest.raises(GatewayError) as refused:
+            self.ask(segment)
+        assert not isinstance(refused.value, HalfDoneError)
+        assert told(self.data, "let-go") == []
+        assert self.numbers()[: len(there)] == there
+        return str(refused.value)
 
     def numbers(self) -> list[int]:
         return [segment_numbers(path.name)[0] for path in segment_paths(self.data / "audit")]
@@ -165,10 +192,10 @@ def test_after_a_kill_at_any_step_the_next_life_goes_on(
     remove, unlink = letting_go_module.remove, pathlib.Path.unlink
     record = LettingGo._record
 
-    def recording(letting_go: LettingGo, departing: object) -> None:
+    def recording(letting_go: LettingGo, *what: object) -> None:
         if step == "archived":
             kill()
-        record(letting_go, departing)  # type: ignore[arg-type]
+        record(letting_go, *what)  # type: ignore[arg-type]
 
     def removing(paths: tuple[pathlib.Path, ...]) -> int:
         if step == "remembered":
@@ -332,3 +359,179 @@ def test_a_reload_may_say_otherwise_how_long_the_log_is_kept(tmp_path: pathlib.P
     keeper.gateway.run()
     keeper.let_go()
     keeper.gateway.stop()
+
+
+BY_HAND = "audit.keep_age=0s"
+
+
+def test_what_an_operator_asks_for_goes_and_the_log_says_who_asked(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path, BY_HAND, f"audit.archive_directory={tmp_path / 'archive'}")
+    keeper.close()
+    octets = sum(path.stat().st_size for path in segment_paths(keeper.data / "audit")[:4])
+    assert keeper.ask(4) == (
+        f"segments 1 to 4 of the audit log are let go, archived by {tmp_path / 'archive'}: "
+        f"4 segments, {octets} octets"
+    )
+    assert keeper.numbers()[0] == 5
+    assert archived(keeper) == [1, 2, 3, 4]
+    (record,) = told(keeper.data, "let-go")
+    assert (record["first_segment"], record["last_segment"], record["book"]) == (1, 4, 1)
+    assert (record["actor"], record["address"]) == ("operator by ctl", "127.0.0.1:7000")
+    assert (keeper.letting_go.segments, keeper.letting_go.octets) == (4, octets)
+    keeper.age(70)
+    assert keeper.numbers()[0] == 5
+    keeper.gateway.stop()
+    verified = run("audit", "verify", keeper.data)
+    assert verified.exit_code == 0, verified.output
+
+
+def test_what_goes_for_its_age_was_asked_for_by_nobody(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path)
+    keeper.close()
+    keeper.let_go()
+    (record,) = told(keeper.data, "let-go")
+    assert not {"actor", "address"} & record.keys()
+    keeper.gateway.stop()
+
+
+def test_what_no_book_covers_stays_whoever_asks(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path, BY_HAND)
+    keeper.close()
+    problem = f"no closed book covers segment number {CLOSED + 1}"
+    with capturedLogs() as events:
+        assert keeper.refusal(CLOSED + 2) == f"{problem}: amqp-gateway audit close makes one"
+    assert not any("and stay: " in (formatEvent(event) or "") for event in events)
+    assert (keeper.letting_go.standing.overdue, keeper.letting_go.standing.why) == (0, "")
+    assert keeper.ask(CLOSED).endswith(" octets")
+    keeper.gateway.stop()
+
+
+def test_the_open_segment_and_those_that_are_gone_cannot_be_asked_for(
+    tmp_path: pathlib.Path,
+) -> None:
+    keeper = Keeper(tmp_path, BY_HAND, "audit.keep_unclosed=false")
+    assert keeper.refusal(1) == "no segment of the audit log is closed"
+    keeper.close()
+    last = keeper.letting_go._log.last
+    assert last is not None
+    closed = f"those that are closed have the numbers 1 to {last.segment - 1}"
+    for number in (last.segment, 10**400, 0, -1):
+        assert keeper.refusal(number) == f"segment: no such segment can be let go: {closed}"
+    assert keeper.ask(2).startswith("segments 1 to 2 of the audit log are let go, deleted: 2 ")
+    with pytest.raises(ConfigurationError, match="have the numbers 3 to "):
+        keeper.ask(2)
+    keeper.gateway.stop()
+
+
+def test_one_operator_is_served_at_a_time_and_none_while_a_backup_is_made(
+    tmp_path: pathlib.Path,
+) -> None:
+    keeper = Keeper(tmp_path, BY_HAND)
+    keeper.close()
+    copies, keeper.letting_go._copies = keeper.letting_go._copies, Copies()
+    assert keeper.refusal(2) == "a backup is being made: ask again later"
+    keeper.letting_go._copies = copies
+    first = keeper.letting_go.ask(2, OPERATOR)
+    with pytest.raises(GatewayError, match="segments to number 2 are being let go"):
+        keeper.letting_go.ask(3, OPERATOR)
+    keeper.age(50)
+    assert first.called
+    assert keeper.ask(3).startswith("segments 3 to 3 ")
+    keeper.gateway.stop()
+
+
+def test_an_archive_that_fails_on_the_way_is_told_with_what_went(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path, BY_HAND, f"audit.archive_directory={tmp_path / 'archive'}")
+    keeper.close()
+    kept = segment_paths(keeper.data / "audit")[3].name
+    folder = keeper.archive / keeper.letting_go._log.log_id
+    folder.mkdir()
+    (folder / kept).write_bytes(b"another")
+    with pytest.raises(HalfDoneError) as failed:
+        keeper.ask(CLOSED)
+    text = str(failed.value)
+    assert text.startswith("3 segments, ")
+    assert " octets, are let go, and not the others: " in text
+    assert text.endswith("is there already, and is another one")
+    assert keeper.numbers()[0] == 4
+    keeper.gateway.stop()
+
+
+def test_what_is_recorded_and_cannot_be_removed_is_no_refusal(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(paths: tuple[pathlib.Path, ...]) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(paths[0]))
+
+    keeper = Keeper(tmp_path, BY_HAND)
+    keeper.close()
+    with monkeypatch.context() as patched:
+        patched.setattr(letting_go_module, "remove", refused)
+        with pytest.raises(HalfDoneError, match=r"are not removed yet: .*Read-only file system"):
+            keeper.ask(3)
+    assert keeper.numbers()[0] == 1
+    keeper.age(70)
+    assert keeper.numbers()[0] == 4
+    keeper.gateway.stop()
+
+
+def test_a_defect_ends_what_was_asked_for_and_not_what_is_asked_next(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_retention: Retention, _policy: Policy, **_more: object) -> Standing:
+        raise RuntimeError("a defect")
+
+    keeper = Keeper(tmp_path, BY_HAND)
+    keeper.close()
+    with monkeypatch.context() as patched, capturedLogs():
+        patched.setattr(Retention, "look", broken)
+        assert keeper.refusal(2) == "a defect of the gateway: see its log"
+    assert keeper.ask(2).startswith("segments 1 to 2 ")
+    keeper.gateway.stop()
+
+
+def test_segments_that_are_missing_already_are_not_said_to_go(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path, BY_HAND, "audit.keep_unclosed=false")
+    keeper.close()
+    for path in segment_paths(keeper.data / "audit")[:2]:
+        path.unlink()
+    assert keeper.refusal(2).startswith("no segment to number 2 is there: ")
+    keeper.gateway.stop()
+
+
+def test_who_waits_is_told_that_the_gateway_stops(tmp_path: pathlib.Path) -> None:
+    keeper = Keeper(tmp_path, BY_HAND)
+    keeper.close()
+    answers: list[Failure] = []
+    keeper.letting_go.ask(2, OPERATOR).addErrback(answers.append)
+    keeper.gateway.stop()
+    assert "the gateway is stopping" in answers[0].getErrorMessage()
+    with pytest.raises(GatewayError, match="the gateway is stopping"):
+        keeper.letting_go.ask(2, OPERATOR)
+    assert run("audit", "verify", keeper.data).exit_code == 0
+
+
+def test_what_an_operator_let_go_is_removed_after_a_kill_though_nobody_asks_again(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one").mkdir()
+    keeper = Keeper(tmp_path / "one", BY_HAND)
+    killed = tmp_path / "two" / "data"
+
+    def removing(paths: tuple[pathlib.Path, ...]) -> int:
+        shutil.copytree(keeper.data, killed)  # what a kill at this moment would leave
+        return remove(paths)
+
+    remove = letting_go_module.remove
+    monkeypatch.setattr(letting_go_module, "remove", removing)
+    keeper.close()
+    keeper.ask(3)
+    monkeypatch.undo()
+    keeper.gateway.stop()
+    second = Keeper(tmp_path / "two", BY_HAND)
+    assert second.numbers()[0] == 1
+    second.age(20)
+    assert second.numbers()[0] == 4
+    second.gateway.stop()
+    verified = run("audit", "verify", killed)
+    assert verified.exit_code == 0, verified.output

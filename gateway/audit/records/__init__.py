@@ -147,7 +147,8 @@ Faces and net
     for it, and nobody where the gateway did by itself (bridge).
     `rules_changed` when access rules, users or the configuration are read at start, and whenever
     they are others later.
-    `let_go` before segments of the log are removed, since they are old or too many (service).
+    `let_go` before segments of the log are removed, since they are old or too many, or an operator
+    has asked for it (service).
     An operator has no connection: what one asks for has no number of a connection, but an `actor`
     all the same, how he did it: "operator by ctl" with his `address`, "operator by SIGHUP" without.
     `feature_used` when a connection ends, and before checkpoints, for what the gateway does not

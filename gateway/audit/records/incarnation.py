@@ -82,12 +82,15 @@ class IncarnationRecords(RecordPacker):
         sha256: int32,
         book: int32,
         archive: int32,
+        actor: int32 = 0,
+        address: int32 = 0,
     ) -> None:
-        """Segments of this log are removed once this record is sealed, as the policy has it.
+        """Segments of this log are removed once this record is sealed.
 
         Names of the SHA-256 of the last of them in hex digits (0: that one was missing), and of
         where they are kept (0: nowhere); `book`: the number of the closed book that covers the
-        last, 0: none does.
+        last, 0: none does. `actor` and `address`: of the operator who has asked for it; 0: the
+        configuration has it so.
         """
         self._record(
             _LET_GO,
@@ -99,6 +102,8 @@ class IncarnationRecords(RecordPacker):
             node=sha256,
             copies=book,
             peer=archive,
+            actor=actor,
+            address=address,
         )
 
     def rules_changed(

@@ -9,6 +9,8 @@ POST /ctl/reload    read the configuration again
 POST /ctl/backup    {"directory": "/backups/monday"}: copy store and audit log to a new directory
                     where the gateway runs
 GET  /ctl/connections    clients, and what they do
+POST /ctl/let-go    {"segment": 17}: segments of the audit log up to that number; answered when they
+                    are removed
 POST /ctl/close     {"connection": 7, "reason": "moved to another gateway"}: it is told why
 GET  /ctl/subscriptions  durable subscriptions of 1.0 clients, and queues that may be such
 POST /ctl/assign    {"queue": ..., "user": ..., "container": ..., "link": ..., "virtual_host": ...}:
@@ -40,7 +42,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.seams import Subscriber
 from gateway.config import Settings
 from gateway.config.placement import matches
-from gateway.errors import ConfigurationError, GatewayError
+from gateway.errors import ConfigurationError, GatewayError, HalfDoneError
 from gateway.faces.face import endpoint
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.census import Census
@@ -58,7 +60,7 @@ from gateway.net.upstreams.reload import MissingError, Operator, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
 DEFECT: Final = "a defect of the gateway: see its log"
-COMMANDS: Final = ("pause", "resume", "switch", "reload", "close", "assign", "backup")
+COMMANDS: Final = ("pause", "resume", "switch", "reload", "close", "assign", "backup", "let-go")
 KEY_TOLD: Final = 80  # characters
 Answer = dict[str, Any]  # Any: what JSON holds
 
@@ -81,6 +83,7 @@ class Control(Resource):
         door: Door,
         backup: Backup,
         *,
+        let_go: Callable[[int, Operator], Deferred[str]],
         pieces: Pieces,
         answers: Answers,
     ) -> None:
@@ -92,6 +95,7 @@ class Control(Resource):
         self._read_again = read_again
         self._now_ms = now_ms
         self._backup = backup
+        self._let_go = let_go
         self._door = door
         self._pieces = pieces
         self._gathering = DeferredLock()  # one answer at a time
@@ -203,9 +207,10 @@ class Control(Resource):
 
     def _refuse(self, request: Request, what: str, error: GatewayError) -> bytes:
         found = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]
+        lead = "" if isinstance(error, HalfDoneError) else "nothing changed: "
         for key, problem in found:
             told = f"{key}: {problem}" if key else problem
-            self.log.error("ctl {what}: nothing changed: {told}", what=what, told=told)
+            self.log.error("ctl {what}: {lead}{told}", what=what, lead=lead, told=told)
         wrong = isinstance(error, ConfigurationError) and not isinstance(error, MissingError)
         code = 422 if wrong else 409
         return _json(request, code, {"problems": [_problem(*each) for each in found]})
@@ -217,6 +222,8 @@ class Control(Resource):
             return self._reloading.reload(self._read_again, by)
         if command == "backup":
             return self._backup.make(pathlib.Path(_text(asked, "directory")))
+        if command == "let-go":
+            return self._let_go(_number(asked, "segment"), by)
         if command in ("close", "assign"):
             return succeed(self._do_at_once(command, asked, by))
         settings = self._reloading.settings
@@ -233,9 +240,7 @@ class Control(Resource):
         self._bridge.now_ms = self._now_ms()
         self._door.turns.schedule()
         if command == "close":
-            number = asked.get("connection")
-            if not isinstance(number, int) or isinstance(number, bool):
-                raise ConfigurationError([("connection", "must be given, as a number")])
+            number = _number(asked, "connection")
             return close(self._door, number, _text(asked, "reason", ""))
         subscriber = Subscriber(
             _text(asked, "user", ""), _text(asked, "container"), _text(asked, "link")
@@ -316,7 +321,8 @@ def _no_number(name: str) -> object:
 def _in_words(command: str, asked: Answer) -> str:
     """What is asked for, as the log tells it."""
     given = [
-        asked.get(key) for key in ("node", "upstream", "connection", "queue", "user", "directory")
+        asked.get(key)
+        for key in ("node", "upstream", "connection", "queue", "user", "directory", "segment")
     ]
     plain = [each for each in given if isinstance(each, (str, int))]
     return " ".join([command, *(repr(each)[:80] for each in plain)])
@@ -326,6 +332,13 @@ def _text(asked: Answer, key: str, otherwise: str | None = None) -> str:
     value = asked.get(key, otherwise)
     if not isinstance(value, str) or (not value and otherwise is None):
         raise ConfigurationError([(key, "must be given, as a string")])
+    return value
+
+
+def _number(asked: Answer, key: str) -> int:
+    value = asked.get(key)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ConfigurationError([(key, "must be given, as a number")])
     return value
 
 

@@ -174,6 +174,8 @@ def every_verb(log: AuditLog) -> None:
         sha256=name,
         book=3,
         archive=name,
+        actor=name,
+        address=name,
     )
 
 

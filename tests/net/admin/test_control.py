@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 from support.whole_gateway import WholeGateway
-from twisted.logger import LogLevel, capturedLogs
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.logger import LogLevel, capturedLogs, formatEvent
 from twisted.web.test.requesthelper import DummyRequest
 
+from gateway.errors import GatewayError, HalfDoneError
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.channel import BODY_MAX
 from gateway.net.admin.control import COMMANDS, DEFECT, Control
 from gateway.net.admin.pieces import Pieces
+from gateway.net.upstreams.reload import Operator
 from gateway.wire.accounts import Account
 
 
@@ -43,6 +46,7 @@ class Stand:
             service.clock.now_ms,
             service.door,
             service.backup,
+            let_go=service.letting_go.ask,
             pieces=Pieces(self.gateway.reactor),
             answers=Answers(Pieces(self.gateway.reactor), Account()),
         )
@@ -126,6 +130,7 @@ KEYS = {
     "resume": ("node",),
     "switch": ("node", "upstream"),
     "close": ("connection", "reason"),
+    "let-go": ("segment",),
     "assign": ("queue", "user", "container", "link", "virtual_host"),
 }
 
@@ -188,3 +193,37 @@ def test_a_defect_is_told_in_our_form(stand: Stand, monkeypatch: pytest.MonkeyPa
         code, told = stand.ask("close", b'{"connection": 7}')
     assert (code, told) == (500, {"problems": [{"key": "", "problem": DEFECT}]})
     assert [each["log_format"] for each in logs] == ["ctl {what} broke off"]
+
+
+def test_what_is_let_go_is_answered_when_it_is_gone(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, Operator]] = []
+
+    def let_go(segment: int, by: Operator) -> Deferred[str]:
+        asked.append((segment, by))
+        return succeed("segments 1 to 17 are let go")
+
+    monkeypatch.setattr(stand.control, "_let_go", let_go)
+    code, told = stand.ask("let-go", b'{"segment": 17}')
+    assert (code, told) == (200, {"done": "segments 1 to 17 are let go"})
+    ((segment, by),) = asked
+    assert (segment, by.how) == (17, "ctl")
+    assert by.address
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (GatewayError("no book covers it"), "ctl let-go 17: nothing changed: no book covers it"),
+        (HalfDoneError("3 are let go: a disk"), "ctl let-go 17: 3 are let go: a disk"),
+    ],
+)
+def test_what_is_done_in_part_is_not_told_as_nothing_changed(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch, error: GatewayError, line: str
+) -> None:
+    monkeypatch.setattr(stand.control, "_let_go", lambda _segment, _by: fail(error))
+    with capturedLogs() as logs:
+        code, told = stand.ask("let-go", b'{"segment": 17}')
+    assert (code, told) == (409, {"problems": [{"key": "", "problem": str(error)}]})
+    assert [formatEvent(each) for each in logs] == [line]

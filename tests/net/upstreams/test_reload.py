@@ -66,6 +66,7 @@ class Stay:
             self.whole.service.clock.now_ms,
             self.whole.service.door,
             self.whole.service.backup,
+            let_go=self.whole.service.letting_go.ask,
             pieces=Pieces(self.whole.reactor),
             answers=Answers(Pieces(self.whole.reactor), Account()),
         )
