@@ -18,6 +18,7 @@ from gateway.cli.options import FILE
 from gateway.cli.reading import Reading
 from gateway.cli.trace import trace
 from gateway.cli.verify import verify_log
+from gateway.errors import GatewayError
 
 NOT_RUN: Final = 3  # of `reconcile` and `audit close`
 OUT: Final = click.option(
@@ -152,7 +153,7 @@ def close(
     Exit code 0: balanced, or nothing new was closed; 1: not balanced; 2: wrong arguments; 3: it
     could not be run, and no book was written.
     """
-    elsewhere((), trusted)  # as of `reconcile`
+    _look_at("close", (), trusted)
     told = {
         "--books": books,
         "--state": state,
@@ -233,7 +234,7 @@ def reconcile(
     """
     if rebuild and state is None:
         raise click.UsageError("--rebuild goes with --state")
-    elsewhere(anchors, trusted)  # what is wrong with them is told before Spark starts
+    _look_at("reconcile", anchors, trusted)
     told = {
         "--textfile": textfile,
         "--push": push or None,
@@ -257,6 +258,17 @@ def run_reconciliation(
 ) -> int:
     """Run the job; its exit code."""
     return _run_job("reconcile", log, [f"--out={out}", f"--master={master}", *flags])
+
+
+def _look_at(
+    job: str, anchors: tuple[pathlib.Path, ...], trusted: tuple[pathlib.Path, ...]
+) -> None:
+    """What is wrong with them is told before Spark starts: the job is not run."""
+    try:
+        elsewhere(anchors, trusted)
+    except GatewayError as error:
+        click.echo(f"{job}: {error}", err=True)
+        click.get_current_context().exit(NOT_RUN)
 
 
 def _given(told: Mapping[str, object]) -> list[str]:
