@@ -40,6 +40,15 @@ _SMALL_LOG_SETTINGS: Final = {
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
 }
+# Of what it has done it would keep a thousand plans in words, for pages that nobody sees.
+_UNSEEN: Final = {
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.maxPlanStringLength": "1000",
+}
 _ASKED_FOR: Final = (
     *("functions", "PythonUtils", "PythonSQLUtils"),
     "org.apache.spark.sql.functions",
@@ -73,6 +82,7 @@ def local_settings(scratch: Path, octets: int) -> dict[str, str]:
         "spark.local.dir": str(scratch / "spark"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         PARTITIONS: str(partitions),
+        **_UNSEEN,
         **(_SMALL_LOG_SETTINGS if small else {}),
     }
 

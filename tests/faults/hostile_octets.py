@@ -136,7 +136,9 @@ def silent_connections(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     silent: list[Raw] = [Raw(gateway.amqp_port, address=ELSEWHERE) for _ in range(count)]
     for client in silent:
         client.say(b"AMQP")
-    others = [Raw010(gateway.amqp_port, patience_s=9, address=host) for host in (HERE, ELSEWHERE)]
+    others = [
+        Raw010(gateway.amqp_port, patience_s=ALL_IN_S, address=host) for host in (HERE, ELSEWHERE)
+    ]
     return [*silent, *[client.log_in() for client in others]]
 
 
