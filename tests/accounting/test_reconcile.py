@@ -32,6 +32,8 @@ def test_a_balanced_log_is_balanced_and_the_results_are_written(spark, tmp_path)
     assert written == {"breaks", "figures", "ledger", "outlets", "queues", "routes", "segments"}
     assert summary(result, "report.html").startswith("balanced: ")
     assert "Every copy of every message" in html_page(result)
+    assert "the log is whole. It is not signed." in html_page(result)
+    assert "unsigned: whoever can write" in summary(result, "report.html")
 
 
 class Broken:

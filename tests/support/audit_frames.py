@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from enum import IntEnum, IntFlag
 
+from gateway.audit.schema import Kind
+
+CHECKPOINTS = (Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT)
+
 COLUMNS = {
     "incarnation": "bigint",
     "window": "bigint",
@@ -51,6 +55,47 @@ class Frames:
 
     def table(self, schema: str, *rows: tuple):
         return self.spark.createDataFrame(list(rows), schema).coalesce(1)
+
+
+class Cases:
+    """Stories of which each is a run of its own, so that one job looks at all of them.
+
+    Their messages have the same numbers in each; what is found is told as if each were alone.
+    """
+
+    APART = 1000
+
+    def __init__(self, cases: dict[str, tuple[dict, ...]]) -> None:
+        self.lines: list[dict] = []
+        self._begins: dict[str, tuple[int, int]] = {}
+        for run, (name, lines) in enumerate(cases.items(), start=1):
+            self._begins[name] = run, len(self.lines)
+            self.lines += [self._line(line, run) for line in lines]
+
+    def _line(self, line: dict, run: int) -> dict:
+        counts = line["kind"] in CHECKPOINTS  # what a message's number is of others
+        apart = 0 if counts or "message" not in line else self.APART * run
+        moved = {"message": line["message"] + apart} if apart else {}
+        return line | {"incarnation": run} | moved
+
+    def told(self, breaks) -> dict[str, list[tuple]]:
+        """Of each: class, message, node and count of each break, and since when until when."""
+        rows = breaks.collect()
+        return {
+            name: sorted(
+                (
+                    (
+                        *(row["class"], row["message"] and row["message"] - self.APART * run),
+                        *(row["node"], row["count"]),
+                        *(max(row["since"] - begin, 0), row["sequence"] - begin),
+                    )
+                    for row in rows
+                    if row["incarnation"] == run
+                ),
+                key=str,
+            )
+            for name, (run, begin) in self._begins.items()
+        }
 
 
 def _plain(value: object) -> object:

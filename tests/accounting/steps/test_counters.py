@@ -1,7 +1,7 @@
 """The counters of checkpoints, on frames: what they tell that no record tells."""
 
 import pytest
-from support.audit_frames import found, ledger_of, spans
+from support.audit_frames import Cases, ledger_of
 
 from gateway.accounting.steps.balance import balances
 from gateway.accounting.steps.counters import counter_breaks
@@ -21,7 +21,8 @@ RELEASED = ENDED | {"outcome": Outcome.RELEASED}
 REJECTED = ENDED | {"outcome": Outcome.REJECTED}
 DEAD = COPY | {"kind": Kind.DEAD_LETTERED, "reason": Reason.REJECTED}
 CLOCK = {"kind": Kind.CLOCK, "window": 2}
-WHOLE = (DECLARED, RECEIVED, ENTERED, SENT, ACCEPTED)
+HELD = (DECLARED, RECEIVED, ENTERED)
+WHOLE = (*HELD, SENT, ACCEPTED)
 
 
 def queue(entered: int = 1, depth: int = 0, **said: int) -> dict:
@@ -39,77 +40,84 @@ def route(routed: int = 1, exchange: str = "x") -> dict:
     return {"kind": Kind.ROUTE_CHECKPOINT, "window": 1} | said
 
 
-def breaks(frames, *lines: dict):
-    records = frames.records(*lines)
+CASES = {
+    "agree": (*WHOLE, queue(), outlet(), route()),
+    "below": (*WHOLE, queue(0), outlet(0), route(0)),
+    "above": (*WHOLE, queue(2), outlet(2), route(2)),
+    "sent": (*WHOLE, queue(), outlet(3), route()),
+    "routed": (*WHOLE, queue(), outlet(), route(2)),
+    "routed and not all entered": (*WHOLE, queue(2), outlet(), route(3), route(1, "y")),
+    "depth": (*WHOLE, queue(2, depth=1), outlet(), route(2)),
+    "twice": (
+        *(*WHOLE, queue(2), CLOCK, queue(2) | {"window": 2}, CLOCK),
+        queue(3) | {"window": 2},
+    ),
+    "not declared": (RECEIVED, ENTERED, SENT, ACCEPTED, queue(2)),
+    "released": (*HELD, SENT, RELEASED, queue(depth=1, copies=1)),
+    "requeued": (*HELD, SENT, ENDED | {"kind": Kind.REQUEUED}, queue(depth=1, copies=1)),
+    "dead letter": (*HELD, SENT, REJECTED, DEAD, ENTERED, queue(2, depth=1, copies=1)),
+    "sent still": (*HELD, SENT, queue(depth=1, copies=1)),
+    "waits for its turn": (*HELD, SENT, REJECTED, queue(depth=1, copies=1)),
+    "deleted": (*HELD, SENT, DELETED, RELEASED, queue(depth=1, copies=1)),
+    "sent without a record": (*HELD, queue(depth=1, copies=1), outlet(1, 1), route()),
+}
+
+
+@pytest.fixture(scope="module")
+def told(frames) -> dict[str, list[tuple]]:
+    cases = Cases(CASES)
+    records = frames.records(*cases.lines)
     summed = ledger_of(records)
     balance = balances(summed, records, incarnations(summed))
-    return counter_breaks(*(balance[of.name].failed for of in IDENTITIES))
+    return cases.told(counter_breaks(*(balance[of.name].failed for of in IDENTITIES)))
 
 
-def test_counters_that_agree_tell_nothing(frames):
-    assert found(breaks(frames, *WHOLE, queue(), outlet(), route())) == []
+def test_counters_that_agree_tell_nothing(told):
+    assert told["agree"] == []
 
 
-def test_one_below_the_log_is_of_something_that_began_anew(frames):
-    assert found(breaks(frames, *WHOLE, queue(0), outlet(0), route(0))) == []
+def test_one_below_the_log_is_of_something_that_began_anew(told):
+    assert told["below"] == []
 
 
-def test_a_message_without_records_is_told_once_for_its_route_its_queue_and_its_outlet(frames):
-    told = breaks(frames, *WHOLE, queue(2), outlet(2), route(2))
-    assert found(told) == [("LOST", None, "q", 1)]
-    assert spans(told) == [(0, 6)]
+def test_a_message_without_records_is_told_once_for_its_route_its_queue_and_its_outlet(told):
+    assert told["above"] == [("LOST", None, "q", 1, 0, 6)]
 
 
 @pytest.mark.parametrize(
-    ("lines", "node", "count"),
-    [
-        ((queue(), outlet(3), route()), "q", 2),
-        ((queue(), outlet(), route(2)), "x", 1),
-        ((queue(2), outlet(), route(3), route(1, "y")), "x", 1),
-    ],
-    ids=["sent", "routed", "routed and not all entered"],
+    ("case", "node", "count"),
+    [("sent", "q", 2), ("routed", "x", 1), ("routed and not all entered", "x", 1)],
 )
-def test_what_goes_beyond_what_entered_is_told_by_itself(frames, lines, node, count):
-    others = [each for each in found(breaks(frames, *WHOLE, *lines)) if each[2:] != ("q", 1)]
+def test_what_goes_beyond_what_entered_is_told_by_itself(told, case, node, count):
+    others = [each[:4] for each in told[case] if each[2:4] != ("q", 1)]
     assert ("LOST", None, node, count) in others
 
 
-def test_what_the_depth_tells_the_counter_does_not_tell_again(frames):
-    assert found(breaks(frames, *WHOLE, queue(2, depth=1), outlet(), route(2))) == []
+def test_what_the_depth_tells_the_counter_does_not_tell_again(told):
+    assert told["depth"] == []
 
 
-def test_it_is_told_at_its_first_checkpoint_only(frames):
-    later = queue(3) | {"window": 2}
-    told = breaks(frames, *WHOLE, queue(2), CLOCK, queue(2) | {"window": 2}, CLOCK, later)
-    assert sorted(spans(told)) == [(0, 6), (8, 10)]
+def test_it_is_told_at_its_first_checkpoint_only(told):
+    assert [each[4:] for each in told["twice"]] == [(0, 6), (8, 10)]
 
 
-def test_a_name_that_is_not_declared_may_be_anothers_that_was_renamed(frames):
-    assert found(breaks(frames, RECEIVED, ENTERED, SENT, ACCEPTED, queue(2))) == []
+def test_a_name_that_is_not_declared_may_be_anothers_that_was_renamed(told):
+    assert told["not declared"] == []
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [(SENT, RELEASED), (SENT, ENDED | {"kind": Kind.REQUEUED}), (SENT, REJECTED, DEAD, ENTERED)],
-    ids=["released", "requeued", "dead letter"],
-)
-def test_a_copy_that_is_with_somebody_although_it_was_given_back_is_stuck(frames, lines):
-    said = queue(1 + (ENTERED in lines), depth=1, copies=1)
-    told = breaks(frames, DECLARED, RECEIVED, ENTERED, *lines, said)
-    assert found(told) == [("STUCK", None, "q", 1)]
+@pytest.mark.parametrize("case", ["released", "requeued", "dead letter"])
+def test_a_copy_that_is_with_somebody_although_it_was_given_back_is_stuck(told, case):
+    assert [each[:4] for each in told[case]] == [("STUCK", None, "q", 1)]
 
 
-def test_what_somebody_has_is_not_stuck(frames):
-    for lines in ((SENT,), (SENT, REJECTED)):  # whose dead letter waits for its turn
-        said = queue(depth=1, copies=1)
-        assert found(breaks(frames, DECLARED, RECEIVED, ENTERED, *lines, said)) == []
+@pytest.mark.parametrize("case", ["sent still", "waits for its turn"])
+def test_what_somebody_has_is_not_stuck(told, case):
+    assert told[case] == []
 
 
-def test_of_a_deleted_queue_it_is_not_said(frames):
-    lines = (DECLARED, RECEIVED, ENTERED, SENT, DELETED, RELEASED, queue(depth=1, copies=1))
-    assert found(breaks(frames, *lines)) == []
+def test_of_a_deleted_queue_it_is_not_said(told):
+    assert told["deleted"] == []
 
 
-def test_what_an_outlet_was_sent_without_a_record_is_not_stuck_besides(frames):
-    lines = (DECLARED, RECEIVED, ENTERED, queue(depth=1, copies=1), outlet(1, 1), route())
-    assert found(breaks(frames, *lines)) == []
+def test_what_an_outlet_was_sent_without_a_record_is_not_stuck_besides(told):
+    assert told["sent without a record"] == []
