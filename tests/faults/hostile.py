@@ -264,10 +264,17 @@ def main(arguments: list[str]) -> None:
         be_polite(asked.polite)
         return
     print(HEAD, flush=True)
+    failed = False
     for attack in attacks():
-        if not asked.attack or attack.name in asked.attack:
-            with tempfile.TemporaryDirectory() as directory:
+        if asked.attack and attack.name not in asked.attack:
+            continue
+        with tempfile.TemporaryDirectory() as directory:
+            try:
                 print(play(attack, Path(directory), small=asked.small).row(), flush=True)
+            except AssertionError as error:  # the others are played all the same
+                print(f"{attack.name}: {error}", flush=True)
+                failed = True
+    sys.exit(failed)
 
 
 if __name__ == "__main__":
