@@ -2,6 +2,7 @@
 
 reconcile, __main__     the job, and how it is run
 reading, state          one log as it is read; what a run leaves for the next
+judging                 all breaks of one log, put together
 closing                 the other job: a closed book, of a reconciliation of closed segments
 segments                the log as a data source; is it whole
 steps                   what must be equal, and what is wrong where it is not

@@ -40,8 +40,8 @@ def message_states(records: DataFrame) -> DataFrame:
         F.min_by("body_digest", F.when(bodied, F.col("sequence"))).alias("original"),
         F.min(body).alias("least"),
         F.max(body).alias("greatest"),
-        F.max_by("sequence", body).alias("greatest_sequence"),
-        F.min_by("sequence", body).alias("least_sequence"),
+        F.max_by(F.struct("sequence", "node"), body).alias("greatest_at"),
+        F.min_by(F.struct("sequence", "node"), body).alias("least_at"),
         F.count_if(onward).alias("onward"),
         F.count_if(kind_is(Kind.ROUTED)).alias("followed"),
         F.max(F.when(onward, F.col("sequence"))).alias("last_onward"),
@@ -51,10 +51,11 @@ def message_states(records: DataFrame) -> DataFrame:
 
 
 def mutated(messages: DataFrame) -> DataFrame:
-    """Messages whose body changed without translation."""
+    """Messages whose body changed without translation; where it was another one."""
     other = F.col("least") == F.col("original")
-    changed = messages.where("least <> greatest").withColumn(
-        "sequence", F.when(other, F.col("greatest_sequence")).otherwise(F.col("least_sequence"))
+    at = F.when(other, F.col("greatest_at")).otherwise(F.col("least_at"))
+    changed = messages.where("least <> greatest").withColumns(
+        {"sequence": at["sequence"], "node": at["node"]}
     )
     found = F.when(other, F.col("greatest")).otherwise(F.col("least"))
     return as_breaks(

@@ -87,6 +87,7 @@ def test_a_body_that_leaves_with_a_wrong_octet_is_named_and_no_other(spark, tmp_
     writer.close()
     result = reconcile(spark, tmp_path / "log", tmp_path / "out")
     assert result.classes == {"MUTATED": 3}
-    assert sorted(row["message"] for row in result.breaks) == [
-        run.third(queue) for queue in ("same protocol", "other protocol", "changed in the queue")
+    queues = ("same protocol", "other protocol", "changed in the queue")
+    assert sorted((row["message"], row["node"]) for row in result.breaks) == [
+        (run.third(queue), queue) for queue in queues
     ]

@@ -14,7 +14,7 @@ RECEIVED = {"kind": Kind.RECEIVED, "message": 5, "exchange": "x", "copies": 2, "
 def test_a_body_that_changes_on_its_way_is_mutated(frames):
     sent = SENT | {"body_digest": 8}
     states = messages.message_states(frames.records(RECEIVED, sent))
-    assert found(messages.mutated(states)) == [("MUTATED", 5, None, 1)]
+    assert found(messages.mutated(states)) == [("MUTATED", 5, "q", 1)]
     assert spans(messages.mutated(states)) == [(None, 2)]  # whatever may be missing
 
 
