@@ -4,14 +4,16 @@
 state that is gone on from has all of what is before; and `closed` writes it by what was found.
 `audit.books` says what a book is. Whatever is in the way is a `BookError` in a sentence.
 
-The verdict of a book is that of everything up to its last segment, as the state carries it: so are
-the counted breaks and the sums. Spark has written the tables that the book's are made of.
+The sums of a book are of everything up to its last segment, as the state carries it. So are the
+breaks in its table; those that are not in that of the book before are its verdict. Spark has
+written the tables that the book's are made of.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -23,7 +25,18 @@ from gateway.accounting.state.folder import State
 from gateway.accounting.steps.breaks import BreakClass
 from gateway.accounting.telling.ran import Ran
 from gateway.audit import shelf
-from gateway.audit.books import CLOSING, OPEN_ITEMS, OPENING, SEGMENTS_MAX, Book, BookError, Covered
+from gateway.audit.books import (
+    BREAKS,
+    CLOSING,
+    OPEN_ITEMS,
+    OPENING,
+    SEGMENTS_MAX,
+    Book,
+    BookError,
+    Covered,
+    book_path,
+    table_path,
+)
 from gateway.audit.ends import log_id_in
 from gateway.audit.let_go import departed_by
 from gateway.audit.printable import printable
@@ -41,6 +54,11 @@ BALANCES: Final = {
     "outlet": ("outlets", "link", "unsettled"),
     "route": ("routes", "route", "pending"),
 }
+# Of a break, beside the record that shows it.
+IDENTITY: Final = (
+    *("class", "proven", "node", "message", "position", "link", "incarnation"),
+    *("segment", "block", "offset"),
+)
 GONE: Final = ("gone_with_process", "gone_at_stop", "in_doubt")  # in the depth by the terms
 NOT_TOLD: Final = ("balanced", "checkpoints", "last_stated")  # by checkpoints, not at the cut
 
@@ -155,9 +173,8 @@ def closed(plan: Plan, result: Result, out: Path, scratch: Path, ran: Ran) -> Bo
     Raises:
         BookError: it could not be written.
     """
-    classes = {**result.classes}
-    for name, count in result.unproven.items():
-        classes[f"{name}, {NOT_PROVEN}"] = count
+    classes: dict[str, int] = {}
+    breaks = _lines(scratch / "breaks.jsonl", _breaks(out, _known(plan), classes))
     if result.half:  # nothing may write that any more
         gap = str(BreakClass.LOG_GAP)
         classes[gap] = classes.get(gap, 0) + 1
@@ -172,6 +189,7 @@ def closed(plan: Plan, result: Result, out: Path, scratch: Path, ran: Ran) -> Bo
     tables = {
         CLOSING: _lines(scratch / "closing.jsonl", _balances(result, out)),
         OPEN_ITEMS: _lines(scratch / "open_items.jsonl", _rows(out / OPEN)),
+        BREAKS: breaks,
     }
     if plan.before is None:
         tables[OPENING] = _lines(scratch / "opening.jsonl", ())
@@ -180,7 +198,9 @@ def closed(plan: Plan, result: Result, out: Path, scratch: Path, ran: Ran) -> Bo
 
 def in_words(book: Book) -> str:
     """What was written."""
-    word = "balanced" if book.balanced else "not balanced"
+    word, known = "not balanced", book.tables[BREAKS].rows
+    if book.balanced:
+        word = "balanced" + (f" beside {known} breaks that were known" if known else "")
     signed = "not signed: whoever can write the books can write this one"
     if book.key:
         signed = f"signed by key {key_id(book.key)}"
@@ -220,6 +240,39 @@ def _covering(plan: Plan, out: Path) -> Book:
         made_by="",
         version=__version__,
     )
+
+
+def _breaks(out: Path, known: set[bytes], classes: dict[str, int]) -> Iterator[Row]:
+    """All that there are; `classes` counts those that are not `known`, in copies."""
+    for row in _rows(out / "breaks"):
+        if _identity(row) not in known:
+            name = row["class"] if row["proven"] else f"{row['class']}, {NOT_PROVEN}"
+            classes[name] = classes.get(name, 0) + row["count"]
+        yield row
+
+
+def _known(plan: Plan) -> set[bytes]:
+    """The breaks that the book before has; none, if it was made by a version that did not say."""
+    before = plan.before
+    if before is None or BREAKS not in before.tables:
+        return set()
+    path = table_path(book_path(plan.books, before.number), before, BREAKS)
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return {_identity(json.loads(line)) for line in lines}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BookError(f"book {before.number}: cannot read its table {BREAKS}: {error}") from None
+
+
+def _identity(row: Row) -> bytes:
+    """What makes it the same break in a later book, whatever is counted or said of it then.
+
+    Of one that shows in another record each time, as of a message that is stuck still, the message.
+    """
+    named = [row[name] for name in IDENTITY]
+    moves = row["class"] == BreakClass.STUCK and row["message"] is not None
+    said = json.dumps([*named, None if moves else row["sequence"]])
+    return blake2b(said.encode(), digest_size=16).digest()
 
 
 def _sums(result: Result) -> dict[str, int]:

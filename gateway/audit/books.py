@@ -38,6 +38,7 @@ OPENING: Final = "opening"  # balance of each queue, outlet and route when it be
 CLOSING: Final = "closing"  # and when it ends
 OPEN_ITEMS: Final = "open_items"  # what is in flight then, by its numbers
 TABLES: Final = (OPENING, CLOSING, OPEN_ITEMS)
+BREAKS: Final = "breaks"  # all that are known when it ends; older books do not say
 
 _NAME: Final = re.compile(r"([0-9]{10,18})\.book")
 _FILE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -93,7 +94,8 @@ class Book(NamedTuple):
         first_segment, first_sequence: where it begins; what is before is the book's before it.
         segments: of that number on, one behind the other.
         from_ms, until_ms: of its first and its last record, by the gateway's clock.
-        balanced: nothing is wrong in it; else `classes` counts the breaks, by their classes.
+        balanced: nothing is wrong in it; else `classes` counts the breaks, by their classes, that
+            no book before it has.
         final: nothing that comes later can change that.
         sums: what people look at first, by names of the maker's.
         made_ms, made_by, version: when, by whom, with which version of the program.

@@ -19,11 +19,13 @@ from support.keys import Key
 
 from gateway.accounting import __main__ as program
 from gateway.accounting import session
-from gateway.accounting.closing import check_state, closed, planned
+from gateway.accounting.closing import check_state, closed, in_words, planned
 from gateway.accounting.reconcile import reconcile
 from gateway.accounting.state.folder import Covered, Folder, State
+from gateway.accounting.steps.breaks import COLUMNS
 from gateway.accounting.telling import ran
 from gateway.audit.books import (
+    BREAKS,
     CLOSING,
     OPEN_ITEMS,
     OPENING,
@@ -235,7 +237,7 @@ def test_what_is_lost_or_missing_makes_a_book_that_is_not_balanced_and_its_segme
     closing, capsys
 ):
     closing.grow()
-    closing.lose()
+    lost = closing.lose()
     closing.grow()
     closing.grow()
     segment_paths(closing.log)[1].unlink()
@@ -256,6 +258,16 @@ def test_what_is_lost_or_missing_makes_a_book_that_is_not_balanced_and_its_segme
     )
     assert standing.departing is None
     assert standing.why.startswith("book 1 is not balanced")
+    known = closing.table(1, BREAKS)
+    assert lost in {row["message"] for row in known}
+    again = closing.lose()
+    closing.grow()
+    closing.grow()
+    assert closing.close() == 1
+    assert dict(closing.shelf.last.classes) == {"LOST": 1}  # what was known is of book 1
+    both = closing.table(2, BREAKS)
+    assert {lost, again} <= {row["message"] for row in both}
+    assert len(both) == len(known) + 1
 
 
 def test_what_does_not_go_together_is_refused_in_a_sentence(closing, capsys):
@@ -297,9 +309,16 @@ def test_a_state_that_has_other_segments_or_goes_further_is_refused(closing):
         check_state(plan, further, Path("state"))
 
 
-def test_what_cannot_be_proven_and_half_a_block_at_the_end_are_no_balance(closing, tmp_path):
-    closing.grow()
-    paths = segment_paths(closing.log)
+def broken(name: str, sequence: int, **said: object) -> dict:
+    return (
+        dict.fromkeys(COLUMNS)
+        | {"class": name, "count": 1, "proven": True, **said}
+        | {"sequence": sequence}
+    )
+
+
+def found_in(closing: Closing, *breaks: dict, half: str = "") -> SimpleNamespace:
+    """What Spark leaves of a log with these breaks, as far as a book is made of it."""
     rows = [
         {
             "segment": path.name,
@@ -310,19 +329,59 @@ def test_what_cannot_be_proven_and_half_a_block_at_the_end_are_no_balance(closin
             "first_time_ms": 1,
             "last_time_ms": 2,
         }
-        for number, path in enumerate(paths[:-1], start=1)
+        for number, path in enumerate(segment_paths(closing.log)[:-1], start=1)
     ]
-    (closing.out / "segments").mkdir(parents=True)
-    table = pyarrow.Table.from_pylist(rows)
-    parquet.write_table(table, closing.out / "segments" / "part-00000.parquet")
+    for table, content in (("segments", rows), ("breaks", list(breaks))):
+        shutil.rmtree(closing.out / table, ignore_errors=True)
+        (closing.out / table).mkdir(parents=True)
+        if content:
+            made = pyarrow.Table.from_pylist(content)
+            parquet.write_table(made, closing.out / table / "part-00000.parquet")
+    return SimpleNamespace(half=half, final=False, sums={}, incarnations=[])
+
+
+def test_what_cannot_be_proven_and_half_a_block_at_the_end_are_no_balance(closing, tmp_path):
+    closing.grow()
     plan = planned(closing.log, closing.books, Provenance(), None)
-    found = SimpleNamespace(
-        classes={}, unproven={"LOST": 2}, half="block 5", final=False, sums={}, incarnations=[]
-    )
+    found = found_in(closing, broken("LOST", 3, count=2, proven=False), half="block 5")
     book = closed(plan, found, closing.out, tmp_path, ran.here(1, 2, ""))
     assert not book.balanced
     assert book.classes == {"LOST, cannot be proven": 2, "LOG_GAP": 1}
-    assert (book.last_sequence, book.from_ms, book.until_ms) == (len(rows), 1, 2)
+    covered = len(segment_paths(closing.log)) - 1
+    assert (book.last_sequence, book.from_ms, book.until_ms) == (covered, 1, 2)
+
+
+def test_what_a_book_before_has_is_no_more_in_the_verdict(closing, tmp_path):
+    closing.grow()
+    unproven = broken("LOST", 3, message=7, node="orders", proven=False)
+    stuck = broken("STUCK", 4, message=8, node="orders")
+    told = []
+    for breaks in (
+        [unproven, stuck],
+        [unproven | {"count": 3}, stuck | {"sequence": 50, "detail": "for longer"}],
+        [unproven | {"proven": True}, stuck],
+    ):
+        plan = planned(closing.log, closing.books, Provenance(), None)
+        found = found_in(closing, *breaks)
+        book = closed(plan, found, closing.out, tmp_path, ran.here(1, 2, ""))
+        told.append((dict(book.classes), in_words(book).split(", ")[2]))
+        closing.grow()
+    assert told == [
+        ({"LOST, cannot be proven": 1, "STUCK": 1}, "not balanced"),
+        ({}, "balanced beside 2 breaks that were known"),
+        ({"LOST": 1}, "not balanced"),
+    ]
+
+
+def test_a_table_of_breaks_that_cannot_be_read_is_told(closing, tmp_path):
+    closing.grow()
+    plan = planned(closing.log, closing.books, Provenance(), None)
+    closed(plan, found_in(closing), closing.out, tmp_path, ran.here(1, 2, ""))
+    closing.grow()
+    plan = planned(closing.log, closing.books, Provenance(), None)
+    (book_path(closing.books, 1) / "breaks.jsonl").write_text("{}")
+    with pytest.raises(BookError, match="book 1: cannot read its table breaks"):
+        closed(plan, found_in(closing), closing.out, tmp_path, ran.here(1, 2, ""))
 
 
 @pytest.mark.parametrize(
