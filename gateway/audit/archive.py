@@ -44,6 +44,8 @@ def copy_into(directory: Path, log: str, path: Path, sha256: str) -> None:
             folder.mkdir(mode=0o700)
             sync_directory(directory)
         if os.path.lexists(target):
+            if os.path.samefile(target, path):  # by a link to it, or to where it is
+                raise ArchiveError(f"{target} is the segment itself, and no copy of it")
             if digest_of(target)[1] != sha256:
                 raise ArchiveError(f"{target} is there already, and is another one")
             sync_directory(folder)

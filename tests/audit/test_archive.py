@@ -47,6 +47,20 @@ def test_one_that_is_there_already_is_the_same_or_stays_as_it_is(segment, archiv
     assert copy.read_bytes() == b"other"
 
 
+@pytest.mark.parametrize("how", ["symbolic link", "hard link", "folder that is a link"])
+def test_the_segment_itself_is_no_copy_of_it(how, segment, archive):
+    folder = archive / "ab12"
+    if how == "folder that is a link":
+        folder.symlink_to(segment.parent)
+    else:
+        folder.mkdir()
+        made = folder / segment.name
+        made.symlink_to(segment) if how == "symbolic link" else made.hardlink_to(segment)
+    with pytest.raises(ArchiveError, match="is the segment itself, and no copy of it"):
+        copy_into(archive, "ab12", segment, DIGEST)
+    assert segment.is_file()
+
+
 def test_what_a_kill_left_half_copied_is_in_nobodys_way(segment, archive):
     (archive / "ab12").mkdir()
     (archive / "ab12" / f"{NAME}.new").write_bytes(CONTENT[:10])

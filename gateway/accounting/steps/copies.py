@@ -223,7 +223,7 @@ def candidates(failures: DataFrame, open_copies: DataFrame) -> DataFrame:
         .where("entered_sequence < sequence")
         .withColumns(
             {
-                "rank": F.row_number().over(of_failure.orderBy("position")),
+                "rank": F.row_number().over(of_failure.orderBy("position", "message")),
                 "certain": all_of_them | the_only_one | all_lost_later,
             }
         )
