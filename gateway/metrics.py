@@ -394,7 +394,7 @@ METRICS: Final = (
         "Segments that could not be archived, and stay; tried again each minute.",
     ),
     _gauge("gateway_audit_book_number", "The number of the last closed book; 0: there is none."),
-    _gauge("gateway_audit_book_balanced", "1 if all in that was balanced."),
+    _gauge("gateway_audit_book_balanced", "1 if it has no break that is in no book before."),
     _gauge("gateway_audit_book_timestamp_seconds", "When it was made, as Unix time."),
     _gauge(
         "gateway_audit_books_wrong", "1 if a book is wrong: it and those behind it do not count."

@@ -66,10 +66,8 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     """What is wrong with copies, messages, outlets, routes and queues."""
     failing = any(not each.failed.isEmpty() for each in seen.balance.values())
     open_copies = copies.still_there(seen.states)
-    missed = None
-    if failing:
-        failures = seen.balance[QUEUE.name].failures
-        missed = kept(copies.candidates(failures, open_copies))
+    failures = seen.balance[QUEUE.name].failures if failing else None
+    missed = None if failures is None else kept(copies.candidates(failures, open_copies))
     steps = copies.copy_steps(seen.records.where(ledger.kind_is(*copies.KINDS)))
     timed = ages.timed(seen.states, chain.clock_breaks(seen.paired, seen.stated))
     end = (seen.facts["last_time_ms"] or 0, seen.facts["last_sequence"] or 0)
@@ -86,7 +84,7 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
         found.append(copies.lost_at_restart(open_copies, missed))
     if bounds.late_ms:
         found.append(ages.late(timed, bounds))
-    if missed is not None:
+    if failures is not None and missed is not None:
         found.append(copies.queue_breaks(failures, missed))
         found.append(outlets.outlet_breaks(seen.balance[OUTLET.name].failures))
         failed = (seen.balance[of.name].failed for of in (QUEUE, OUTLET, ROUTE))

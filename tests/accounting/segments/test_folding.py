@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,14 @@ class Wild(HandLog):
         return self.end()
 
 
+@pytest.fixture
+def partitions(spark) -> Iterator[Callable[[int], None]]:
+    """Sets how many the session makes, for one test."""
+    before = spark.conf.get(session.PARTITIONS)
+    yield lambda number: spark.conf.set(session.PARTITIONS, str(number))
+    spark.conf.set(session.PARTITIONS, before)
+
+
 def facts(result: Result, out: Path) -> dict:
     from pyarrow import parquet
 
@@ -193,15 +202,16 @@ def facts(result: Result, out: Path) -> dict:
 
 
 @pytest.mark.parametrize("seed", range(1, 1 + int(os.environ.get("GATEWAY_EXPLORE", "1"))))
-def test_what_is_found_is_the_same_as_without_folding_and_in_one_partition(spark, tmp_path, seed):
+def test_what_is_found_is_the_same_as_without_folding_and_in_one_partition(
+    spark, partitions, tmp_path, seed
+):
     log = Wild(tmp_path / "log", seed).write(1500)
     told = {}
     for fold in (True, False):
         out = tmp_path / str(fold)
-        spark.conf.set(session.PARTITIONS, "1" if fold else "3")
+        partitions(1 if fold else 3)
         result = reconcile(spark, log, out, bounds=Bounds(late_ms=40), fold=fold)
         told[fold] = facts(result, out)
-    spark.conf.set(session.PARTITIONS, "1")
     assert {"LOST", "DUPLICATE", "MUTATED", "ORPHAN_SETTLEMENT"} <= set(told[True]["classes"])
     for name, value in told[False].items():
         assert told[True][name] == value, name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from gateway.accounting.steps.kept import kept
 
 
 @pytest.fixture
-def safe(spark, tmp_path: Path) -> Path:
+def safe(spark, tmp_path: Path) -> Iterator[Path]:
     """A directory for checkpoints, which is of the context for as long as that lives."""
     context = spark.sparkContext
     context.setCheckpointDir(str(tmp_path / "checkpoints"))
