@@ -26,13 +26,12 @@ def test_a_balanced_log_is_balanced_and_the_results_are_written(spark, tmp_path)
     assert result.final
     assert result.sums["queues"]["entered"] == 23
     assert result.sums["queues"]["gone_at_stop"] == 1
-    assert "gone with the process: 1 as that stopped in order." in html_page(result)
+    assert "the process: 1 as that stopped in order. It is not signed." in html_page(result)
     assert result.sums["queues"]["depth"] == 16
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert written == {"breaks", "figures", "ledger", "outlets", "queues", "routes", "segments"}
     assert summary(result, "report.html").startswith("balanced: ")
     assert "Every copy of every message" in html_page(result)
-    assert "the log is whole. It is not signed." in html_page(result)
     assert "unsigned: whoever can write" in summary(result, "report.html")
 
 
