@@ -51,7 +51,7 @@ def demo(count: int, directory: pathlib.Path | None) -> None:
     tallies = converse(lambda connector: _run(connector, directory, count))
     for tally in tallies:
         _print(tally)
-    click.echo("\nreconciling the audit log with Spark (half a minute) ...")
+    click.echo("\nreconciling the audit log with Spark (a minute) ...")
     verdict = run_reconciliation(directory / "data" / "audit", directory / "report")
     complete = all(tally.complete for tally in tallies)
     if not complete:
