@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gateway.accounting.command_line import bounds_in_words, bounds_of, parser
 from gateway.accounting.state.folder import Folder, StateError
 from gateway.accounting.telling import verdicts
 from gateway.audit.books import BookError
@@ -25,149 +26,17 @@ from gateway.files.whole import segment_size
 if TYPE_CHECKING:  # what it imports may not be installed
     from gateway.accounting.closing import Plan
     from gateway.accounting.reconcile import Result
-    from gateway.accounting.steps.ages import Bounds
     from gateway.accounting.telling.ran import Ran
 
 BALANCED: Final = 0
 NOT_BALANCED: Final = 1
 NOT_RUN: Final = 3  # 2 is of wrong arguments
 NOT_FINAL: Final = 4
-STUCK_AFTER_DAYS: Final = 30
-LONGEST: Final = 1e9  # days, or seconds: nothing is that old
 LIBRARIES: Final = ("pyspark", "pyarrow", "numpy")
 
 
 class NotRunError(Exception):
     """Why a job could not be run, in a sentence."""
-
-
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    top = argparse.ArgumentParser(
-        prog="python -m gateway.accounting",
-        description="Proves from an audit log that every message is accounted for.",
-        epilog=(
-            "Exit codes: 0 balanced, 1 not balanced, 2 wrong arguments, 3 it could not be run, "
-            "4 balanced so far, with --require-final."
-        ),
-    )
-    jobs = top.add_subparsers(dest="job", required=True, metavar="JOB")
-    job = jobs.add_parser(
-        "reconcile",
-        help="check the log and its identities, name lost and duplicate messages",
-        epilog="Example: python -m gateway.accounting reconcile ./data/audit --out ./report",
-    )
-    _add_common(job)
-    job.add_argument(
-        "--textfile",
-        type=Path,
-        metavar="FILE",
-        help="also write the verdict for Prometheus's node exporter to this file (*.prom)",
-    )
-    job.add_argument(
-        "--push", type=_url, metavar="URL", help="also put it into the Pushgateway at this URL"
-    )
-    job.add_argument(
-        "--webhook", type=_url, metavar="URL", help="also post it to this URL, as JSON"
-    )
-    job.add_argument(
-        "--require-final",
-        action="store_true",
-        help="exit with 4 where it is balanced so far: the log's end may yet change that",
-    )
-    job.add_argument(
-        "--anchor",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="heads of this log that were kept elsewhere, one on each line",
-    )
-    job.add_argument(
-        "--books",
-        type=Path,
-        metavar="DIRECTORY",
-        help="closed books of this log: segments that they cover may have been let go",
-    )
-    job.add_argument(
-        "--state",
-        type=Path,
-        metavar="DIR",
-        help="go on from what the run before left there, and leave the same: only what is new "
-        "is read",
-    )
-    job.add_argument(
-        "--rebuild",
-        action="store_true",
-        help="with --state: begin anew, from the whole log",
-    )
-    _add_close(jobs)
-    return top
-
-
-def _add_common(job: argparse.ArgumentParser) -> None:
-    job.add_argument("log", type=Path, metavar="AUDIT_DIR", help="directory of audit segments")
-    job.add_argument("--out", type=Path, required=True, help="directory for report and Parquet")
-    job.add_argument(
-        "--master",
-        default="local[*]",
-        help="Spark master; empty: the one submitted to (default: %(default)s)",
-    )
-    job.add_argument(
-        "--trust",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="public keys (Ed25519, PEM): seals must be signed by one of them",
-    )
-    job.add_argument(
-        "--stuck-after",
-        type=_bound,
-        default=STUCK_AFTER_DAYS,
-        metavar="DAYS",
-        help="what is in a queue for longer is STUCK; 0: nothing is (default: %(default)s)",
-    )
-    job.add_argument(
-        "--late-after",
-        type=_bound,
-        default=0,
-        metavar="SECONDS",
-        help="what is settled later after it came in is LATE; 0: nothing is (default: %(default)s)",
-    )
-
-
-def _add_close(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    job = jobs.add_parser(
-        "close",
-        help="reconcile the segments that are closed, and write a book that covers them",
-    )
-    _add_common(job)
-    job.add_argument("--books", type=Path, required=True, metavar="DIRECTORY", help="closed books")
-    job.add_argument(
-        "--state", type=Path, required=True, metavar="DIR", help="as of reconcile, and the same one"
-    )
-    job.add_argument(
-        "--key", type=Path, metavar="FILE", help="private key (Ed25519, PEM) that signs the book"
-    )
-    nothing = {"rebuild": False, "require_final": False, "anchor": []}
-    job.set_defaults(textfile=None, push=None, webhook=None, **nothing)
-
-
-def _bound(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value < LONGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no length of time")
-    return value
-
-
-def _url(text: str) -> str:
-    if not verdicts.is_url(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no URL of HTTP or HTTPS")
-    return text
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -220,21 +89,6 @@ def _run(options: argparse.Namespace) -> int:
             raise NotRunError(wrong[0])
     with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
         return _reconcile(options, Path(scratch), octets)
-
-
-def bounds_of(options: argparse.Namespace) -> Bounds:
-    """What takes too long, as the command line says."""
-    from gateway.accounting.steps.ages import DAY_MS, Bounds
-
-    stuck_ms, late_ms = options.stuck_after * DAY_MS, options.late_after * 1000
-    return Bounds(stuck_ms=int(stuck_ms), late_ms=int(late_ms))
-
-
-def bounds_in_words(options: argparse.Namespace) -> str:
-    """What takes too long, for people."""
-    days, seconds = options.stuck_after, options.late_after
-    stuck = f"stuck after {days:g} days" if days else "nothing is stuck by its age"
-    return f"{stuck}, {f'late after {seconds:g} s' if seconds else 'nothing is late'}"
 
 
 def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:

@@ -11,7 +11,6 @@ from support.audit_logs import UNREADABLE, balanced_log, put_unreadable
 
 from gateway.accounting import __main__ as program
 from gateway.accounting import bundle, java
-from gateway.accounting.steps.ages import DAY_MS, Bounds
 
 
 def test_without_a_log_it_says_so_and_exits_3(tmp_path, capsys):
@@ -25,29 +24,6 @@ def test_a_segment_that_cannot_be_read_is_told(kind, tmp_path, capsys):
     put_unreadable(bad, kind)
     assert program.main(["reconcile", str(tmp_path), "--out", str(tmp_path / "out")]) == 3
     assert capsys.readouterr().err.startswith(f"reconcile: cannot read {bad}: ")
-
-
-@pytest.mark.parametrize("value", ["soon", "-1", "nan", "inf"])
-def test_a_length_of_time_that_is_none_exits_2(value, capsys):
-    with pytest.raises(SystemExit) as exit_:
-        program.main(["reconcile", "log", "--out", "out", f"--late-after={value}"])
-    assert exit_.value.code == 2
-    assert f"'{value}' is no length of time" in capsys.readouterr().err
-
-
-def test_the_bounds_are_those_of_the_job_unless_others_are_given():
-    options = program.parser().parse_args(["reconcile", "log", "--out", "out"])
-    assert program.bounds_of(options) == Bounds()
-    given = ["--stuck-after=0.5", "--late-after=2.5"]
-    options = program.parser().parse_args(["reconcile", "log", "--out", "out", *given])
-    assert program.bounds_of(options) == Bounds(stuck_ms=DAY_MS // 2, late_ms=2500)
-
-
-def test_bad_usage_exits_2(capsys):
-    with pytest.raises(SystemExit) as exit_:
-        program.main(["reconcile"])
-    assert exit_.value.code == 2
-    assert "usage:" in capsys.readouterr().err
 
 
 def test_without_java_it_says_what_to_install_and_exits_3(tmp_path, capsys, monkeypatch):

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.accounting import __main__ as program
+from gateway.accounting.command_line import parser
 from gateway.accounting.steps.breaks import BreakClass
 from gateway.accounting.telling import verdicts
 from gateway.accounting.telling.stories import Told
@@ -155,7 +156,7 @@ def test_what_nobody_takes_is_told_without_what_may_be_secret(error, monkeypatch
 def test_what_one_does_not_take_others_hear_all_the_same(tmp_path, monkeypatch, capsys) -> None:
     taker = Taker(monkeypatch, URLError("no route"))
     others = ["--push", "http://a", "--webhook", "http://b", f"--textfile={tmp_path}/none/x.prom"]
-    options = program.parser().parse_args(["reconcile", "log", f"--out={tmp_path}", *others])
+    options = parser().parse_args(["reconcile", "log", f"--out={tmp_path}", *others])
     result = found(incarnations=[{"stopped": True}]).result
     program._tell_others(options, verdicts.Told(result, 1.0, 1.0), tmp_path)
     assert json.loads((tmp_path / "report.json").read_text())["classes"] == {"LOST": 2}

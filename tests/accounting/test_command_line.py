@@ -1,0 +1,30 @@
+"""The words that a job is run with."""
+
+import pytest
+
+from gateway.accounting import __main__ as program
+from gateway.accounting.command_line import bounds_of, parser
+from gateway.accounting.steps.ages import DAY_MS, Bounds
+
+
+@pytest.mark.parametrize("value", ["soon", "-1", "nan", "inf"])
+def test_a_length_of_time_that_is_none_exits_2(value, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        program.main(["reconcile", "log", "--out", "out", f"--late-after={value}"])
+    assert exit_.value.code == 2
+    assert f"'{value}' is no length of time" in capsys.readouterr().err
+
+
+def test_the_bounds_are_those_of_the_job_unless_others_are_given():
+    options = parser().parse_args(["reconcile", "log", "--out", "out"])
+    assert bounds_of(options) == Bounds()
+    given = ["--stuck-after=0.5", "--late-after=2.5"]
+    options = parser().parse_args(["reconcile", "log", "--out", "out", *given])
+    assert bounds_of(options) == Bounds(stuck_ms=DAY_MS // 2, late_ms=2500)
+
+
+def test_bad_usage_exits_2(capsys):
+    with pytest.raises(SystemExit) as exit_:
+        program.main(["reconcile"])
+    assert exit_.value.code == 2
+    assert "usage:" in capsys.readouterr().err
