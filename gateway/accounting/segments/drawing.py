@@ -1,7 +1,8 @@
-"""What charts are drawn from, of one unit: counts by time, and how long copies waited.
+"""What charts are drawn from, of one unit: counts by time, and how long copies and clients waited.
 
 Nothing here decides anything: it is as exact as a chart needs. Of what is not folded, the waiting
-times are those that `telling.figures` finds in its records.
+times are those that `telling.figures` finds in its records. Of publishers who are told in another
+unit than the one that has their message it is not known how long they waited.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from gateway.accounting.segments.columns import Unit, in_words
+from gateway.accounting.segments.columns import Columns, Unit, in_words
 from gateway.accounting.segments.folding import Folding
 from gateway.accounting.segments.summing import groups_of
 from gateway.accounting.steps.ledger import TOLD_APART
@@ -37,6 +38,7 @@ WAITS: Final = pa.struct(
         ("step", pa.int32()),  # the class of times
         ("number", pa.int64()),
         ("worst", pa.int64()),
+        ("told", pa.bool_()),  # until a publisher was told; else until the copy was settled
     ]
 )
 
@@ -73,10 +75,39 @@ def waits(unit: Unit, folding: Folding) -> pa.Array:
     settled = np.isin(kind[last], (Kind.SETTLED, Kind.SENT)) & (kind[first] == Kind.ENTERED)
     settled &= flags[first] & int(Flag.UNQUEUED) == 0
     first, last = first[settled], last[settled]
-    waited = times[last] - times[first]
-    first, waited = first[waited >= 0], waited[waited >= 0]
-    steps = np.rint(np.log(waited + 1) * CLASSES).astype(np.int32)
     nodes, exchanges = unit.column("node")[first], unit.column("exchange")[first]
+    return _by_class(unit, nodes, exchanges, times[last] - times[first], told=False)
+
+
+def tellings(unit: Unit) -> pa.Array:
+    """A value of `WAITS` for each exchange and class of times, of messages.
+
+    From when a message came until its publisher was told how it ended. Ranges of one link do not
+    overlap: a message needs only the last one that begins at it or before.
+    """
+    kind = unit.column("kind")
+    ranges, came = np.flatnonzero(kind == Kind.CONFIRMED), np.flatnonzero(kind == Kind.RECEIVED)
+    rows = np.concatenate([ranges, came])
+    link, message = unit.column("link")[rows], unit.column("message")[rows]
+    order = np.lexsort((np.arange(len(rows)) >= len(ranges), message, link))
+    is_range = order < len(ranges)
+    before = np.maximum.accumulate(np.where(is_range, np.arange(len(order)), -1))
+    asked = np.flatnonzero(~is_range & (before >= 0))
+    one, its = order[asked], order[before[asked]]
+    in_it = (link[one] == link[its]) & (message[one] <= unit.column("position")[rows[its]])
+    one, its = rows[one[in_it]], rows[its[in_it]]
+    times = unit.column("time_ms")
+    nowhere = np.zeros(len(one), dtype=np.int32)
+    exchanges = unit.column("exchange")[one]
+    return _by_class(unit, nowhere, exchanges, times[its] - times[one], told=True)
+
+
+def _by_class(
+    unit: Unit, nodes: Columns, exchanges: Columns, waited: Columns, *, told: bool
+) -> pa.Array:
+    forward = waited >= 0
+    nodes, exchanges, waited = nodes[forward], exchanges[forward], waited[forward]
+    steps = np.rint(np.log(waited + 1) * CLASSES).astype(np.int32)
     _different, firsts, places, counts = np.unique(
         groups_of([nodes, exchanges, steps]),
         return_index=True,
@@ -91,5 +122,6 @@ def waits(unit: Unit, folding: Folding) -> pa.Array:
         pa.array(steps[firsts]),
         pa.array(counts),
         pa.array(worst),
+        pa.array(np.full(len(firsts), told)),
     ]
     return pa.StructArray.from_arrays(arrays, fields=list(WAITS))

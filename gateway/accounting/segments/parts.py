@@ -22,7 +22,7 @@ from gateway.accounting.segments.columns import (
     text_of,
     units,
 )
-from gateway.accounting.segments.drawing import MOVES, WAITS, moves, waits
+from gateway.accounting.segments.drawing import MOVES, WAITS, moves, tellings, waits
 from gateway.accounting.segments.folding import Folding, folded, folded_words, nothing, of_messages
 from gateway.accounting.segments.summing import SUMS, sums
 from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, SegmentSurvey
@@ -98,7 +98,7 @@ def _lists(unit: Unit, folding: Folding) -> dict[str, pa.Array]:
         "folded": words_of(unit, folding.alone),
         "published": _published(unit),
         "moves": moves(unit),
-        "waits": waits(unit, folding),
+        "waits": pa.concat_arrays([waits(unit, folding), tellings(unit)]),
     }
 
 

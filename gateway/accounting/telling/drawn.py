@@ -121,14 +121,25 @@ def waits(result: Result) -> str:
     names = ["99 of 100", "95 of 100", "half of them"]
     chart = bars(f"Until settled, of the {len(drawn)} busiest queues", names, drawn)
     return (
-        _classes(of_figure(result, "waits by class"))
+        _classes(of_figure(result, "waits by class"), "Copies by how long they waited", "copies")
         + chart
         + _waits_table("Until settled, by queue", "queue", every + queues, "queues")
         + _waits_table("Until settled, by route", "exchange or upstream", routes, "routes")
     )
 
 
-def _classes(rows: list[Row]) -> str:
+def told(result: Result) -> str:
+    """How long publishers waited until they were told how their messages ended."""
+    every = of_figure(result, "told")
+    if not every:
+        return note("Nobody was told here of what came here.")
+    routes = of_figure(result, "told by route")
+    captions = "Messages by how long their publishers waited", "messages"
+    table_ = _waits_table("Until told, by route", "exchange", every + routes, "routes", "told")
+    return _classes(of_figure(result, "told by class"), *captions) + table_
+
+
+def _classes(rows: list[Row], caption: str, what: str) -> str:
     """How many took how long: classes of the figure, four of them in one where there are many."""
     ordered = sorted(rows, key=lambda row: row["p50_ms"])
     group = -(-len(ordered) // BARS)
@@ -137,14 +148,14 @@ def _classes(rows: list[Row]) -> str:
         part = ordered[place : place + group]
         count = sum(row["count"] for row in part)
         drawn.append(Bar(f"up to {lasting(part[-1]['worst_ms'])}", [count], number(count)))
-    return bars("Copies by how long they waited", ["copies"], drawn)
+    return bars(caption, [what], drawn)
 
 
-def _waits_table(caption: str, key: str, rows: list[Row], what: str) -> str:
-    head = heads([key], ["settled", "half of them", "95 of 100", "99 of 100", "the longest"])
+def _waits_table(caption: str, key: str, rows: list[Row], what: str, ended: str = "settled") -> str:
+    head = heads([key], [ended, "half of them", "95 of 100", "99 of 100", "the longest"])
     told = []
     for row in rows[:LISTED]:
-        whole = row["figure"] == "waits"
+        whole = row["figure"] in ("waits", "told")
         name = "all" if whole else row["name"] or "(default exchange)"
         times = [row[each] for each in ("p50_ms", "p95_ms", "p99_ms", "worst_ms")]
         numbers = [number(row["count"]), *map(lasting, times)]

@@ -117,7 +117,8 @@ def waits(records: DataFrame, folded: DataFrame | None = None) -> DataFrame:
     """How long copies were in queues until somebody settled them.
 
     ``waits`` of all of them, ``waits by class`` (`p50_ms` is what is typical of a class), ``waits
-    by queue`` and ``waits by route``, which is the exchange. `folded`: of others, by class.
+    by queue`` and ``waits by route``, which is the exchange. `folded`: of others, by class; and of
+    messages until their publishers were told: ``told``, ``told by class``, ``told by route``.
     """
     entered = kind_is(Kind.ENTERED)
     settled = sent_settled() | settles_for_good()
@@ -130,28 +131,31 @@ def waits(records: DataFrame, folded: DataFrame | None = None) -> DataFrame:
     waited = copies.selectExpr("node", "exchange", "ended - begun as ms").where("ms >= 0")
     step = F.expr(f"cast(round(ln(ms + 1) * {CLASSES}) as int)").alias("step")
     one = waited.select(
-        "node", "exchange", step, F.lit(1).alias("number"), F.col("ms").alias("worst")
+        *("node", "exchange", step, F.lit(1).alias("number"), F.col("ms").alias("worst")),
+        F.lit(False).alias("told"),
     )
+    keys = ("told", "node", "exchange", "step")
     summed = (
         (one if folded is None else one.unionByName(folded))
-        .groupBy(*("node", "exchange", "step"))
+        .withColumn("told", F.expr("coalesce(told, false)"))  # of states that do not have it
+        .groupBy(*keys)
         .agg(F.sum("number").alias("number"), F.max("worst").alias("worst"))
     )
     typical = F.expr(f"least(round(exp(step / {CLASSES}) - 1), worst)")
-    keys = [F.col(name) for name in ("node", "exchange", "step")]
+    what, *which = [F.col(name) for name in keys]
     grouped = (
         summed.withColumn("typical", typical)
-        .groupingSets([[], *([key] for key in keys)], *keys)
+        .groupingSets([[what], *([what, key] for key in which)], what, *which)
         .agg(
             F.grouping_id().alias("which"),
             F.sum("number").alias("count"),
             F.max("worst").alias("worst_ms"),
             F.expr("percentile(typical, array(0.5, 0.95, 0.99), number)").alias("parts"),
         )
-        .where("count > 0")
+        .where("count > 0 and not (told and which = 3)")
     )
-    figure = "case which when 7 then 'waits' when 6 then 'waits by class'"
-    figure += " when 3 then 'waits by queue' else 'waits by route' end as figure"
+    figure = "if(told, 'told', 'waits') || case which when 7 then '' when 6 then ' by class'"
+    figure += " when 3 then ' by queue' else ' by route' end as figure"
     parts = [f"parts[{at}] as {name}" for at, name in enumerate(("p50_ms", "p95_ms", "p99_ms"))]
     name = "coalesce(node, exchange) as name"
     return grouped.selectExpr(figure, name, "count", "worst_ms", *parts)

@@ -120,8 +120,12 @@ again.</p>
 $flow
 <h2 id="waits">Waits</h2>
 <p>From entering a queue until somebody settled the copy for good, to within a tenth; the longest is
-exact. How long publishers waited to be told is not among them.</p>
+exact.</p>
 $waits
+<h3>Until publishers were told</h3>
+<p>From when a message came until its publisher was told how it ended, where both are near each
+other in the log; what is sent settled is told to nobody.</p>
+$told
 <h2 id="migration">Migration</h2>
 <p>Who still speaks 0-10, and what is used that the gateway does not offer.</p>
 $migration

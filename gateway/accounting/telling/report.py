@@ -159,6 +159,7 @@ def html_page(result: Result, ran: Ran | None = None) -> str:
         identities="".join(_identity(result, identity) for identity in IDENTITIES),
         flow=drawn.flow(result),
         waits=drawn.waits(result),
+        told=drawn.told(result),
         migration=drawn.migration(result),
         losses=drawn.losses(result) + _checked_paragraph(result.checked),
         again=_told(result.told) + _again(result.published_again),

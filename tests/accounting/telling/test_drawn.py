@@ -51,6 +51,19 @@ def test_waits_are_told_in_all_by_queue_and_by_route() -> None:
     assert "was settled here" in drawn.waits(found())
 
 
+def test_how_long_publishers_waited_is_told_in_all_and_by_route() -> None:
+    rows = [
+        *(wait("told"), wait("told by route", name="orders.x"), wait("waits by route", name="y")),
+        wait("told by class"),
+    ]
+    told = drawn.told(found(figures=rows))
+    assert "<td>all</td>" in told
+    assert "<td>orders.x</td>" in told
+    assert "<td>y</td>" not in told
+    assert "<svg" in told
+    assert "Nobody was told here" in drawn.told(found())
+
+
 def test_what_is_not_listed_of_many_queues_is_said() -> None:
     rows = [wait("waits"), *(wait("waits by queue", name=f"q{each}") for each in range(100))]
     assert "60 of 101 queues; report.json has the first" in drawn.waits(found(figures=rows))
