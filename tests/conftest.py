@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -21,7 +22,10 @@ from interop.brokers.fixtures import (
 )
 from support import workers
 from support.examples import FAST, WHOLE
-from support.reconciling import Reconcile, reconciling
+from support.reconciling import Reconcile, lacking, reconciling, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TESTS = Path(__file__).parent
 SLOW_ROOMS = ("accounting", "faults", "helm", "interop")
@@ -145,7 +149,19 @@ def no_programs(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def reconcile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reconcile]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
+    """One session for all tests of a worker."""
+    scratch = tmp_path_factory.mktemp("spark")
+    missing = lacking(scratch)
+    if missing and os.environ.get("CI_INTEROP") == "1":
+        pytest.fail(missing)
+    elif missing:
+        pytest.skip(missing)
+    with session(scratch) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def reconcile(spark: "SparkSession") -> Reconcile:
     """Fails where an audit log is not balanced."""
-    with reconciling(tmp_path_factory.mktemp("spark")) as run:
-        yield run
+    return reconciling(spark)

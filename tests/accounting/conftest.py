@@ -1,16 +1,14 @@
-"""One Spark session for all tests of the jobs; without Spark none of them is there to run."""
+"""The tests of the jobs: without Spark none of them is there to run."""
 
 from __future__ import annotations
 
 import importlib.util
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.audit_frames import Frames
+from support.reconciling import LIBRARIES
 
-LIBRARIES = ("numpy", "pyarrow", "pyspark")
 LACKING = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
 
 
@@ -32,20 +30,6 @@ def pytest_pycollect_makemodule(
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Several reconciliations, beside whatever else a machine does, take their time."""
     item.add_marker(pytest.mark.timeout(1200))
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator:
-    from gateway.accounting.java import MISSING, java_home
-    from gateway.accounting.session import spark_session
-
-    scratch = tmp_path_factory.mktemp("spark")
-    home = java_home(scratch)
-    if home is None:
-        pytest.skip(MISSING)
-    os.environ["JAVA_HOME"] = str(home)
-    with spark_session("tests", "local[1]", scratch) as session:
-        yield session
 
 
 @pytest.fixture(scope="session")

@@ -35,12 +35,11 @@ from pathlib import Path
 from faults.disk import AUDIT, FOREVER, STORE, Disk, compiled
 from faults.runs import Runs, Told
 from faults.upstream_load import CREDIT, Book, Load, Publisher
-from support.bridge_ledger import BlockLog, LedgerCheck
+from support.bridge_ledger import ledger_of
 from support.gateway_process import GatewayProcess
 from support.lines import Lines
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.audit.reader import Segment, segment_paths
 from gateway.audit.verify import verify
 from gateway.clients.client import Delivered, Subscription
 from gateway.clients.client_0_10 import Client010
@@ -279,7 +278,7 @@ class Run:
             damage = [one for one in damage if one.problem != "gap"]
         assert not damage, [str(one) for one in damage]
         if not self.plan.killed:
-            balance(self.gateway.audit)
+            ledger_of(self.gateway.audit).assert_balanced()
 
     def drained(self, port: int, queue: str) -> list[tuple[str, bool]]:
         """What is left in a queue, by a client that is not ours where there is one."""
@@ -349,18 +348,6 @@ def drained(port: int, queue: str) -> list[tuple[str, bool]]:
     lines.run_until(lambda: len(letters) >= depth)
     lines.hang_up()
     return [(bytes(letter.body.value).decode().rstrip(), letter.redelivered) for letter in letters]
-
-
-def balance(audit: Path) -> None:
-    """The ledger of all records."""
-    log = BlockLog()
-    for path in segment_paths(audit):
-        segment = Segment(path.name, path.read_bytes())
-        start = segment.good
-        for _block in segment.blocks():
-            pass
-        log.append(segment.octets[start : segment.good])
-    LedgerCheck(log.records()).assert_balanced()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from interop.brokers.artemis import Artemis
 from interop.brokers.broker import Broker
 from interop.brokers.broker_j import BrokerJ
 from interop.brokers.rabbitmq import RabbitMQ4, RabbitMQ310
-from support.reconciling import Reconcile, reconciling
+from support.reconciling import Reconcile, reconciling, session
 
 BROKERS: tuple[type[Broker], ...] = (Artemis, ActiveMQ, RabbitMQ4, RabbitMQ310, BrokerJ)
 TITLES = ("confirmed", "consumed", "doubled", "doubts", "MiB", "s")
@@ -40,8 +40,9 @@ def main() -> None:
         work = asked.keep or Path(scratch)
         with (
             by_name[asked.broker](work / "broker") as broker,
-            reconciling(Path(scratch)) as reconcile,
+            session(Path(scratch)) as spark,
         ):
+            reconcile = reconciling(spark)
             failed = [
                 name
                 for name in asked.scenario or SCENARIOS

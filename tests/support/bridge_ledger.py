@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
+from pathlib import Path
 from typing import NamedTuple
 
 from gateway.audit.digests import entry_mix
+from gateway.audit.reader import Segment, segment_paths
 from gateway.audit.schema import (
     BLOCK_HEADER,
     FIELD_NAMES,
@@ -275,3 +277,15 @@ class LedgerCheck:
         self._need(record, depth == record.position, f"depth is {depth}")
         self._need(record, checksum == record.id_digest, f"checksum is {checksum}")
         self._need(record, unsettled == record.copies, f"{unsettled} unsettled")
+
+
+def ledger_of(audit: Path) -> LedgerCheck:
+    """Of a log in files."""
+    log = BlockLog()
+    for path in segment_paths(audit):
+        segment = Segment(path.name, path.read_bytes())
+        start = segment.good
+        for _block in segment.blocks():
+            pass
+        log.append(segment.octets[start : segment.good])
+    return LedgerCheck(log.records())

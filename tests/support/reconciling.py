@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Reconcile = Callable[[Path], None]
+LIBRARIES = ("numpy", "pyarrow", "pyspark")
+
+
+def lacking(scratch: Path) -> str | None:
+    """What is not installed of what the jobs need, and how to install it."""
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        return f"no {', '.join(missing)}: pip install '.[accounting]'"
+    from gateway.accounting.java import MISSING, java_home
+
+    return None if java_home(scratch) is not None else MISSING
 
 
 @contextlib.contextmanager
-def reconciling(scratch: Path) -> Iterator[Reconcile]:
-    """What reconciles a log, and fails where it is not balanced."""
-    from gateway.accounting.java import MISSING, java_home
-    from gateway.accounting.reconcile import reconcile
+def session(scratch: Path) -> Iterator[SparkSession]:
+    """A session of one core: the logs are small, and others work beside it."""
+    from gateway.accounting.java import java_home
     from gateway.accounting.session import spark_session
+
+    os.environ["JAVA_HOME"] = str(java_home(scratch))
+    with spark_session("tests", "local[1]", scratch) as spark:
+        yield spark
+
+
+def reconciling(spark: SparkSession) -> Reconcile:
+    """What reconciles a log, and fails where it is not balanced."""
+    from gateway.accounting.reconcile import reconcile
     from gateway.accounting.telling import report
 
-    home = java_home(scratch)
-    assert home is not None, MISSING
-    os.environ["JAVA_HOME"] = str(home)
-    with spark_session("tests", "local[2]", scratch) as spark:
+    def run(log: Path) -> None:
+        out = log.parent / "reconciliation"
+        out.mkdir()
+        result = reconcile(spark, log, out)
+        assert result.balanced, report.summary(result, str(out))
 
-        def run(log: Path) -> None:
-            out = log.parent / "reconciliation"
-            out.mkdir()
-            result = reconcile(spark, log, out)
-            assert result.balanced, report.summary(result, str(out))
-
-        yield run
+    return run

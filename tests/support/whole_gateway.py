@@ -9,14 +9,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from support.bridge_ledger import BlockLog, LedgerCheck
+from support.bridge_ledger import LedgerCheck, ledger_of
 from support.net import Wire
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
 
-from gateway.audit.reader import Segment, segment_paths
-from gateway.audit.schema import BLOCK_HEADER
 from gateway.clients.client import Client, ClientProtocol, Login
 from gateway.clients.client_0_10 import Client010
 from gateway.clients.client_1_0 import Client10
@@ -110,12 +108,7 @@ class WholeGateway:
 
     def ledger(self) -> LedgerCheck:
         """What the audit log says, once the gateway has stopped."""
-        log = BlockLog()
-        for path in segment_paths(self.service.settings.data_directory / "audit"):
-            segment = Segment(path.name, path.read_bytes())
-            for block in segment.blocks():
-                log.append(segment.octets[block.start - BLOCK_HEADER.size : block.end])
-        return LedgerCheck(log.records())
+        return ledger_of(self.service.settings.data_directory / "audit")
 
     def _on_stopped(self) -> None:
         self.stopped = True

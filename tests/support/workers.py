@@ -16,7 +16,7 @@ TESTS = Path(__file__).parents[1]
 # A test that uses several of these goes with the first.
 BROKERS = ("artemis", "rabbitmq4", "broker_j", "activemq", "rabbitmq310")
 EITHER_BROKER = "upstream_broker"  # each of them in turn
-SPARK = "accounting"
+SPARK, SESSION = "accounting", "spark"  # all of the jobs, and who else has their session
 EARLY = (*BROKERS, SPARK, "faults/test_kill", "interop/test_serve")
 
 
@@ -30,7 +30,8 @@ def group_of(item: pytest.Item) -> str:
         if broker in uses:
             return broker
     file = item.path.relative_to(TESTS)
-    return SPARK if file.parts[0] == SPARK else file.with_suffix("").as_posix()
+    spark = file.parts[0] == SPARK or SESSION in uses
+    return SPARK if spark else file.with_suffix("").as_posix()
 
 
 def name_group(item: pytest.Item) -> None:

@@ -14,9 +14,9 @@ from interop.brokers.artemis import Artemis
 from interop.brokers.broker import free_ports
 from interop.needed import needed
 from interop.upstream.redirector import PREFIX, Redirector
+from support.bridge_ledger import ledger_of
 from support.certificates import Authority
 from support.fault_proxy import FaultProxy
-from support.reconciling import Reconcile
 
 MESSAGES = 600
 DETOURS = 'gateway_upstream_detour_connections{upstream="main"}'
@@ -97,7 +97,7 @@ def stand(tmp_path: Path, artemis: Artemis, name: str) -> Iterator[Redirected]:
 
 
 def test_nothing_is_lost_while_either_container_goes_and_comes_back(
-    stand: Redirected, reconcile: Reconcile
+    stand: Redirected,
 ) -> None:
     stand.start_loaded(messages=MESSAGES)
     assert stand.detours() == 1
@@ -126,7 +126,7 @@ def test_nothing_is_lost_while_either_container_goes_and_comes_back(
     verdict = stand.check()
     assert verdict.confirmed == len(stand.published.all_sent())
     assert verdict.consumed == MESSAGES
-    reconcile(verdict.audit)
+    ledger_of(verdict.audit).assert_balanced()
 
 
 def test_the_address_that_is_told_is_attached_to(

@@ -16,8 +16,8 @@ import yaml
 from interop.brokers.artemis import Artemis
 from interop.brokers.broker import Broker
 from interop.brokers.rabbitmq import RabbitMQ4
+from support.bridge_ledger import ledger_of
 from support.gateway_process import GatewayProcess, command
-from support.reconciling import Reconcile
 
 from gateway.cli.ctl import Admin
 from gateway.errors import GatewayError
@@ -128,7 +128,7 @@ def between(tmp_path: Path, artemis: Artemis, rabbitmq4: RabbitMQ4, name: str) -
 
 @pytest.mark.parametrize(("protocol", "means"), [("0-10", "ctl"), ("1.0", "SIGHUP")])
 def test_a_queue_moves_under_load_and_nothing_is_lost(
-    between: Between, protocol: str, means: str, reconcile: Reconcile
+    between: Between, protocol: str, means: str
 ) -> None:
     gateway = between.gateway
     sending = between.client(
@@ -166,7 +166,7 @@ def test_a_queue_moves_under_load_and_nothing_is_lost(
     moved = samples['gateway_upstream_messages_total{direction="received",upstream="new"}']
     assert moved >= MORE
     assert gateway.stop() == 0
-    reconcile(gateway.audit)
+    ledger_of(gateway.audit).assert_balanced()
 
 
 def test_a_switch_to_where_something_is_missing_is_refused_and_says_what(
