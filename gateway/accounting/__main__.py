@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gateway.accounting.command_line import bounds_in_words, bounds_of, parser
+from gateway.accounting.locations import location
+from gateway.accounting.locations.location import Location
+from gateway.accounting.locations.settings import SettingsError, settings_of
 from gateway.accounting.state.folder import Folder, StateError
 from gateway.accounting.telling import verdicts
 from gateway.audit.books import BookError
-from gateway.audit.elsewhere import known_elsewhere, take_books
-from gateway.audit.ends import log_id_in
-from gateway.audit.reader import segment_paths
-from gateway.files.whole import segment_size
+from gateway.audit.elsewhere import known_by, take_books
 
 if TYPE_CHECKING:  # what it imports may not be installed
     from gateway.accounting.closing import Plan
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         top.error("--rebuild goes with --state")
     try:
         return _run(options)
-    except (NotRunError, StateError, BookError) as error:
+    except (NotRunError, StateError, BookError, SettingsError) as error:
         problem = str(error)
     except KeyboardInterrupt:
         problem = "interrupted"
@@ -63,9 +63,11 @@ def _run(options: argparse.Namespace) -> int:
     if missing:
         raise NotRunError(f"{missing[0]} is not installed: pip install 'amqp-gateway[accounting]'")
     try:
-        paths = segment_paths(options.log)
-        octets = sum(segment_size(path) for path in paths)
-        options.provenance = known_elsewhere(options.anchor, options.trust)
+        options.settings = settings_of(options.properties_file)
+        _locate(options)
+        paths = location.segments(options.log)
+        octets = sum(location.size(path) for path in paths)
+        options.provenance = known_by(map(location.anchors, options.anchor), options.trust)
     except OSError as error:
         raise NotRunError(f"cannot read {error.filename}: {error.strerror}") from None
     except ImportError as error:
@@ -84,11 +86,20 @@ def _run(options: argparse.Namespace) -> int:
             print(f"nothing new is closed in {options.log}: no book is written")
             return BALANCED
     elif options.books is not None:
-        wrong = take_books(options.provenance, options.books, log_id_in(options.log))
+        with location.books_here(options.books) as books:
+            wrong = take_books(options.provenance, books, location.log_id(options.log))
         if wrong:
-            raise NotRunError(wrong[0])
+            raise NotRunError(wrong[0].replace(str(books), str(options.books)))
     with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
         return _reconcile(options, Path(scratch), octets)
+
+
+def _locate(options: argparse.Namespace) -> None:
+    """What addresses mean by the settings. Raises ValueError."""
+    for name in ("log", "out", "state", "books"):
+        if getattr(options, name) is not None:
+            setattr(options, name, location.at(getattr(options, name), options.settings))
+    options.anchor = [location.at(each, options.settings) for each in options.anchor]
 
 
 def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
@@ -109,9 +120,9 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     from gateway.accounting.reconcile import reconcile
     from gateway.accounting.telling import ran, report
 
-    log, out = options.log.resolve(), options.out.resolve()
+    log, out = location.absolute(options.log), location.absolute(options.out)
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        location.make(out)
     except OSError as error:
         raise NotRunError(f"{out}: {error.strerror}") from None
     began_s = time.time()
@@ -119,14 +130,17 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     with _state(options) as state:
         new = octets if state is None else _new_octets(log, state)
         try:
-            with session.spark_session(options.job, options.master, scratch, new) as spark:
+            with session.spark_session(
+                options.job, options.master, scratch, new, options.settings
+            ) as spark:
+                session.check_reach(spark, out, None if state is None else state.path)
                 bounds, known = bounds_of(options), options.provenance
                 result = reconcile(spark, log, out, known, bounds, state=state, until=until)
         except PySparkRuntimeError as error:
             raise NotRunError(f"Spark does not start: {error}") from None
         by_whom = ran.here(began_s, time.time(), bounds_in_words(options))
         page = out / "report.html"
-        verdicts.replace(page, report.html_page(result, by_whom))
+        location.write(page, report.html_page(result, by_whom))
         print(report.summary(result, str(page)))
         took_s = by_whom.ended_s - began_s
         _tell_others(options, verdicts.Told(result, by_whom.ended_s, took_s, by_whom), out)
@@ -135,7 +149,7 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     return exit_code(result, require_final=options.require_final)
 
 
-def _close(plan: Plan, result: Result, out: Path, scratch: Path, by_whom: Ran) -> int:
+def _close(plan: Plan, result: Result, out: Location, scratch: Path, by_whom: Ran) -> int:
     from gateway.accounting import closing
 
     book = closing.closed(plan, result, out, scratch, by_whom)
@@ -149,7 +163,7 @@ def _state(options: argparse.Namespace) -> Iterator[Folder | None]:
     if options.state is None:
         yield None
         return
-    folder = Folder(options.state.resolve())
+    folder = Folder(location.absolute(options.state))
     with folder.held():
         if options.rebuild:
             folder.clear()
@@ -161,13 +175,13 @@ def _state(options: argparse.Namespace) -> Iterator[Folder | None]:
         yield folder
 
 
-def _new_octets(log: Path, folder: Folder) -> int:
+def _new_octets(log: Location, folder: Folder) -> int:
     """How much of the log was not read by an earlier run."""
     last = folder.read().last
-    return sum(segment_size(path) for path in segment_paths(log) if path.name > last)
+    return sum(location.size(path) for path in location.segments(log) if path.name > last)
 
 
-def _tell_others(options: argparse.Namespace, told: verdicts.Told, out: Path) -> None:
+def _tell_others(options: argparse.Namespace, told: verdicts.Told, out: Location) -> None:
     """Programs: what one of them does not take is said, and the others are told all the same."""
     from gateway.accounting.steps.breaks import BreakClass
     from gateway.accounting.telling import report
@@ -176,10 +190,10 @@ def _tell_others(options: argparse.Namespace, told: verdicts.Told, out: Path) ->
     looked_for = tuple(str(each) for each in BreakClass)
     text = verdicts.exposition(told, looked_for)
     ways: list[Callable[[], None]] = [
-        lambda: verdicts.replace(out / "report.json", json.dumps(found, indent=1) + "\n")
+        lambda: location.write(out / "report.json", json.dumps(found, indent=1) + "\n")
     ]
     if options.textfile is not None:
-        ways.append(lambda: verdicts.replace(options.textfile, text))
+        ways.append(lambda: location.write(options.textfile, text))
     if options.push:
         ways.append(lambda: verdicts.push(options.push, text))
     if options.webhook:

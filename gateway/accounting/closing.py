@@ -20,6 +20,8 @@ from typing import Any, Final, NamedTuple
 from pyarrow import parquet
 
 from gateway import __version__
+from gateway.accounting.locations import location
+from gateway.accounting.locations.location import Location
 from gateway.accounting.reconcile import OPEN, Result
 from gateway.accounting.state.folder import State
 from gateway.accounting.steps.breaks import BreakClass
@@ -37,11 +39,9 @@ from gateway.audit.books import (
     book_path,
     table_path,
 )
-from gateway.audit.ends import log_id_in
 from gateway.audit.let_go import departed_by
 from gateway.audit.printable import printable
 from gateway.audit.provenance import Provenance
-from gateway.audit.reader import segment_paths
 from gateway.audit.schema import segment_numbers
 from gateway.audit.seals import key_id
 from gateway.files.whole import SECRET_MAX, read_regular
@@ -84,7 +84,7 @@ class Plan(NamedTuple):
     signer: shelf.SignText | None
 
 
-def planned(log: Path, books: Path, provenance: Provenance, key: Path | None) -> Plan | None:
+def planned(log: Location, books: Path, provenance: Provenance, key: Path | None) -> Plan | None:
     """The next book of that log; `None`: nothing was closed since the last one.
 
     What the books cover may have been let go: `provenance` knows that then.
@@ -92,7 +92,7 @@ def planned(log: Path, books: Path, provenance: Provenance, key: Path | None) ->
     Raises:
         BookError: none can be made.
     """
-    paths = segment_paths(log)
+    paths = location.segments(log)
     numbers = [segment_numbers(path.name)[0] for path in paths]
     signer = None if key is None else _signer(key)
     trust = provenance.trust
@@ -106,7 +106,7 @@ def planned(log: Path, books: Path, provenance: Provenance, key: Path | None) ->
     if row.problem:
         raise BookError(row.problem)
     provenance.by_books = departed_by(row.books())
-    before, name = row.last, log_id_in(log)
+    before, name = row.last, location.log_id(log)
     first = 0 if before is None else before.last_segment + 1
     if not name:
         raise BookError(f"{log} has no id, as of an early version: there are no books of such")
@@ -120,7 +120,7 @@ def planned(log: Path, books: Path, provenance: Provenance, key: Path | None) ->
     return Plan(books, name, first, last, paths[-2].name, before, signer)
 
 
-def _check_log(log: Path, name: str, newest: int, before: Book) -> None:
+def _check_log(log: Location, name: str, newest: int, before: Book) -> None:
     if before.log != name:
         raise BookError(
             f"book {before.number} is of another log, with id {before.log}; that of {log} is {name}"
@@ -145,7 +145,7 @@ def _signer(path: Path) -> shelf.SignText:
         raise BookError(f"{path}: {error}") from None
 
 
-def check_state(plan: Plan, state: State, where: Path) -> None:
+def check_state(plan: Plan, state: State, where: Location) -> None:
     """BookError unless the state has all that the books cover, and no more than the next."""
     before = plan.before
     there = {segment_numbers(each.name)[0]: each.sha256 for each in state.segments}
@@ -167,7 +167,7 @@ def check_state(plan: Plan, state: State, where: Path) -> None:
         )
 
 
-def closed(plan: Plan, result: Result, out: Path, scratch: Path, ran: Ran) -> Book:
+def closed(plan: Plan, result: Result, out: Location, scratch: Path, ran: Ran) -> Book:
     """Write the book by what was found of the log up to the last segment of the plan, into `out`.
 
     Raises:
@@ -210,7 +210,7 @@ def in_words(book: Book) -> str:
     )
 
 
-def _covering(plan: Plan, out: Path) -> Book:
+def _covering(plan: Plan, out: Location) -> Book:
     """What it covers, and nothing else of it yet."""
     there = {segment_numbers(row["segment"])[0]: row for row in _rows(out / "segments")}
     first = plan.first or min(there)
@@ -242,7 +242,7 @@ def _covering(plan: Plan, out: Path) -> Book:
     )
 
 
-def _breaks(out: Path, known: set[bytes], classes: dict[str, int]) -> Iterator[Row]:
+def _breaks(out: Location, known: set[bytes], classes: dict[str, int]) -> Iterator[Row]:
     """All that there are; `classes` counts those that are not `known`, in copies."""
     for row in _rows(out / "breaks"):
         if _identity(row) not in known:
@@ -285,7 +285,7 @@ def _sums(result: Result) -> dict[str, int]:
     }
 
 
-def _balances(result: Result, out: Path) -> Iterator[Row]:
+def _balances(result: Result, out: Location) -> Iterator[Row]:
     """What each queue, outlet and route has at the cut, and by which terms.
 
     Of the run that is past its recovery, and of one that is not yet; an outlet that has nothing
@@ -306,10 +306,10 @@ def _balances(result: Result, out: Path) -> Iterator[Row]:
             yield {"what": what, "name": row[key], **terms}
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def _rows(path: Location) -> Iterator[Row]:
     """Of a table that Spark has written, in its order, a piece at a time."""
-    for file in sorted(path.glob("*.parquet")):
-        for batch in parquet.ParquetFile(file).iter_batches():
+    for file in location.tables(path):
+        for batch in parquet.ParquetFile(location.opened(file)).iter_batches():
             yield from batch.to_pylist()
 
 

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gateway.accounting.locations import location
+from gateway.accounting.locations.settings import Settings
 from gateway.accounting.telling import verdicts
 
 if TYPE_CHECKING:  # what it imports may not be installed
@@ -53,19 +55,19 @@ def parser() -> argparse.ArgumentParser:
         "--anchor",
         action="append",
         default=[],
-        type=Path,
+        type=_address,
         metavar="FILE",
         help="heads of this log that were kept elsewhere, one on each line",
     )
     job.add_argument(
         "--books",
-        type=Path,
+        type=_address,
         metavar="DIRECTORY",
         help="closed books of this log: segments that they cover may have been let go",
     )
     job.add_argument(
         "--state",
-        type=Path,
+        type=_address,
         metavar="DIR",
         help="go on from what the run before left there, and leave the same: only what is new "
         "is read",
@@ -80,8 +82,20 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_common(job: argparse.ArgumentParser) -> None:
-    job.add_argument("log", type=Path, metavar="AUDIT_DIR", help="directory of audit segments")
-    job.add_argument("--out", type=Path, required=True, help="directory for report and Parquet")
+    job.add_argument(
+        "log",
+        type=_address,
+        metavar="AUDIT_DIR",
+        help="directory of audit segments: a path, or a URI of s3a:// or hdfs://, as those below",
+    )
+    job.add_argument("--out", type=_address, required=True, help="directory for report and Parquet")
+    job.add_argument(
+        "--properties-file",
+        type=Path,
+        metavar="FILE",
+        help="settings of Spark's, as of spark-submit: spark.hadoop.fs.s3a.* say how s3a:// is "
+        "reached",
+    )
     job.add_argument(
         "--master",
         default="local[*]",
@@ -117,15 +131,33 @@ def _add_close(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="reconcile the segments that are closed, and write a book that covers them",
     )
     _add_common(job)
-    job.add_argument("--books", type=Path, required=True, metavar="DIRECTORY", help="closed books")
     job.add_argument(
-        "--state", type=Path, required=True, metavar="DIR", help="as of reconcile, and the same one"
+        "--books",
+        type=_address,
+        required=True,
+        metavar="DIRECTORY",
+        help="closed books, on this machine",
+    )
+    job.add_argument(
+        "--state",
+        type=_address,
+        required=True,
+        metavar="DIR",
+        help="as of reconcile, and the same one",
     )
     job.add_argument(
         "--key", type=Path, metavar="FILE", help="private key (Ed25519, PEM) that signs the book"
     )
     nothing = {"rebuild": False, "require_final": False, "anchor": []}
     job.set_defaults(textfile=None, push=None, webhook=None, **nothing)
+
+
+def _address(text: str) -> str:
+    try:
+        location.at(text, Settings())
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def _bound(text: str) -> float:

@@ -8,13 +8,15 @@ are closed. The newest segment may still grow: it is read each time, or left out
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from gateway.accounting.locations import location
+from gateway.accounting.locations.location import Location
 from gateway.accounting.segments import sealed
 from gateway.accounting.segments.columns import RECORDS_SCHEMA
 from gateway.accounting.segments.folding import OF_NO_MESSAGE
@@ -38,9 +40,8 @@ from gateway.accounting.steps.kept import kept
 from gateway.accounting.steps.ledger import kind_is
 from gateway.audit.let_go import LetGo
 from gateway.audit.provenance import Provenance
-from gateway.audit.reader import Segment, segment_paths
+from gateway.audit.reader import Segment
 from gateway.audit.schema import segment_numbers
-from gateway.files.whole import read_head, segment_size
 
 USED: Final = (*RECORDS_SCHEMA.names, "ordinal", "part")
 STRAYS_MAX: Final = 100_000  # above, nothing is folded
@@ -49,7 +50,7 @@ IDS_KEPT_MS: Final = DAY_MS  # for so long a state has the ids of what was publi
 HEAD_OCTETS: Final = 64 * 1024  # the header of a segment is in these
 
 
-def read(spark: SparkSession, log: Path, **options: str) -> DataFrame:
+def read(spark: SparkSession, log: Location, **options: str) -> DataFrame:
     """A view of the log."""
     return spark.read.format(FORMAT).options(**options).load(str(log))
 
@@ -67,7 +68,7 @@ class Reading:
     def __init__(
         self,
         spark: SparkSession,
-        log: Path,
+        log: Location,
         provenance: Provenance,
         bounds: Bounds,
         *,
@@ -86,7 +87,7 @@ class Reading:
         self._fold = fold
         self._folder = folder
         self.until = until
-        paths = segment_paths(log)
+        paths = location.segments(log)
         self._paths = [path for path in paths if not until or path.name <= until]
         self._state = State() if folder is None else folder.read()
         self._id = _log_id(self._paths)
@@ -259,18 +260,18 @@ def _by_message(parts: DataFrame) -> DataFrame:
     return kept(records.coalesce(1) if one else records.repartition("message"))
 
 
-def _size(path: Path) -> int:
+def _size(path: Location) -> int:
     try:
-        return segment_size(path)
+        return location.size(path)
     except OSError:
         return -1
 
 
-def _log_id(paths: list[Path]) -> str:
+def _log_id(paths: Sequence[Location]) -> str:
     """The log's id, by the first segment that says it; empty: none does."""
     for path in paths:
         try:
-            header = Segment(path.name, read_head(path, HEAD_OCTETS)).header
+            header = Segment(path.name, location.head(path, HEAD_OCTETS)).header
         except OSError:
             continue
         if header is not None and header.log:

@@ -7,7 +7,6 @@ results as Parquet and gives back what the report shows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -15,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting import judging
 from gateway.accounting.judging import Evidence
+from gateway.accounting.locations.location import Location
 from gateway.accounting.reading import Reading
 from gateway.accounting.segments import chain, let_go, sealed
 from gateway.accounting.state.folder import Folder
@@ -110,8 +110,8 @@ class Result:
 
 def reconcile(
     spark: SparkSession,
-    log: Path,
-    out: Path,
+    log: Location,
+    out: Location,
     provenance: Provenance | None = None,
     bounds: ages.Bounds = BOUNDS,
     *,
@@ -138,7 +138,7 @@ def reconcile(
     return result
 
 
-def _evidence(reading: Reading, out: Path) -> Evidence:
+def _evidence(reading: Reading, out: Location) -> Evidence:
     """What there is to judge by; what of it is a result is written."""
     parts = reading.parts()
     segments = reading.segments(parts)
@@ -161,7 +161,7 @@ def _evidence(reading: Reading, out: Path) -> Evidence:
     return Evidence(parts, records, summed, paired, stated, runs, states, balance, facts)
 
 
-def _breaks(reading: Reading, seen: Evidence, out: Path) -> DataFrame:
+def _breaks(reading: Reading, seen: Evidence, out: Location) -> DataFrame:
     provenance = reading.provenance
     gone = let_go.let_go_by(seen.stated, provenance)
     found = together(
@@ -173,7 +173,7 @@ def _breaks(reading: Reading, seen: Evidence, out: Path) -> DataFrame:
     return _written(with_proof(found, chain.doubt(seen.paired)), out / "breaks")
 
 
-def _result(reading: Reading, seen: Evidence, breaks: DataFrame, out: Path) -> Result:
+def _result(reading: Reading, seen: Evidence, breaks: DataFrame, out: Location) -> Result:
     records, summed, facts = seen.records, seen.summed, seen.facts
     results = {name: _written(frame, out / name) for name, frame in _tables(seen).items()}
     ends = (facts["first_run"] or 0, facts["last_run"] or 0)
@@ -256,14 +256,14 @@ def log_facts(segments: DataFrame) -> DataFrame:
     )
 
 
-def _written(frame: DataFrame, path: Path) -> DataFrame:
+def _written(frame: DataFrame, path: Location) -> DataFrame:
     """Write a result, and go on from it."""
     frame = kept(frame)
     _write(frame, path)
     return frame
 
 
-def _write(frame: DataFrame, path: Path) -> None:
+def _write(frame: DataFrame, path: Location) -> None:
     frame.write.mode("overwrite").parquet(str(path))
 
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from gateway.accounting.segments.source import AuditDataSource
+from gateway.accounting.locations.location import Location
+from gateway.accounting.locations.remote import Remote
+from gateway.accounting.locations.settings import NONE, Settings, SettingsError
+from gateway.accounting.segments.source import reaching
+
+ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 
 # The root's level is the one at which Spark would not announce that it changes it.
 # The scheduler has traces of measurements that came too late; of a job that fails the driver hears.
@@ -88,10 +95,13 @@ def local_settings(scratch: Path, octets: int) -> dict[str, str]:
 
 
 @contextmanager
-def spark_session(name: str, master: str, scratch: Path, octets: int = 0) -> Iterator[SparkSession]:
+def spark_session(
+    name: str, master: str, scratch: Path, octets: int = 0, settings: Settings = NONE
+) -> Iterator[SparkSession]:
     """A session with the audit data source registered; stopped at the end.
 
     Without a `master` it is the one that the program was submitted to. `octets`: so many are read.
+    `settings`: what is said there counts, whatever is usual.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
@@ -102,15 +112,52 @@ def spark_session(name: str, master: str, scratch: Path, octets: int = 0) -> Ite
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
         for key, value in local_settings(scratch, octets).items():
-            builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+            if key not in settings.names:
+                builder = builder.config(key, value)
+    with _told_to_java(settings):
+        spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    spark.dataSource.register(AuditDataSource)
+    spark.dataSource.register(reaching(settings))
     _know_classes(spark)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+@contextmanager
+def _told_to_java(settings: Settings) -> Iterator[None]:
+    """As the file that they stand in: on a command line others would see them."""
+    before = os.environ.get(ARGUMENTS)
+    if settings.file is not None:
+        path = shlex.quote(str(settings.file.resolve()))
+        os.environ[ARGUMENTS] = f"--properties-file {path} {before or 'pyspark-shell'}"
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[ARGUMENTS] = before
+        else:
+            os.environ.pop(ARGUMENTS, None)
+
+
+def check_reach(spark: SparkSession, *written: Location | None) -> None:
+    """SettingsError unless Spark can write Parquet there, as far as its classes go."""
+    java = spark.sparkContext._jvm
+    assert java is not None
+    hadoop = java.org.apache.hadoop
+    for each in written:
+        if not isinstance(each, Remote):
+            continue
+        try:
+            configuration = spark.sparkContext._jsc.hadoopConfiguration()
+            hadoop.fs.FileSystem.getFileSystemClass(each.scheme, configuration)
+        except Py4JError:
+            version = hadoop.util.VersionInfo.getVersion()
+            raise SettingsError(
+                f"Spark cannot write to {each}: it needs org.apache.hadoop:hadoop-aws:{version} "
+                "(spark.jars.packages, or --packages of spark-submit)"
+            ) from None
 
 
 def _know_classes(spark: SparkSession) -> None:

@@ -5,7 +5,7 @@ Standard library only, as in `reader`, as long as no keys are given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gateway.audit.books import Book, BookError
@@ -22,12 +22,17 @@ def known_elsewhere(anchors: Sequence[Path], trusted: Sequence[Path]) -> Provena
         OSError: one cannot be read.
         ValueError: one is not what it should be; with its name.
     """
+    return known_by(((str(path), read_whole(path, ANCHORS_MAX)) for path in anchors), trusted)
+
+
+def known_by(anchors: Iterable[tuple[str, bytes]], trusted: Sequence[Path]) -> Provenance:
+    """The same by where such a file of heads is, and what is in it."""
     heads: list[Anchor] = []
-    for path in anchors:
+    for where, text in anchors:
         try:
-            heads += anchors_in(read_whole(path, ANCHORS_MAX), path.name)
+            heads += anchors_in(text, where.rpartition("/")[2])
         except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+            raise ValueError(f"{where}: {error}") from None
     return Provenance(_keys(trusted) if trusted else None, heads)
 
 

@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,13 +23,14 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from gateway.accounting.locations import location
+from gateway.accounting.locations.location import Location
+from gateway.accounting.locations.settings import Settings
 from gateway.accounting.segments.columns import RECORDS_SCHEMA, record_batches
 from gateway.accounting.segments.parts import PARTS_SCHEMA, Asked, part_batches
 from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, segment_row
 from gateway.accounting.state.carried import ALL, carried_batches
-from gateway.audit.reader import segment_paths
 from gateway.audit.schema import segment_numbers
-from gateway.files.whole import read_segment
 
 FORMAT: Final = "amqp_gateway_audit"
 
@@ -40,7 +40,7 @@ _SCHEMAS: Final = {"records": RECORDS_SCHEMA, "segments": SEGMENTS_SCHEMA, "part
 
 
 class SegmentPartition(InputPartition):
-    """One segment: its path, and its ordinal by file name."""
+    """One segment: its path or URI, and its ordinal by file name."""
 
     def __init__(self, path: str, ordinal: int) -> None:
         super().__init__((path, ordinal))
@@ -49,7 +49,13 @@ class SegmentPartition(InputPartition):
 
 
 class AuditDataSource(DataSource):
-    """See the module."""
+    """See the module.
+
+    Attributes:
+        reach: how other machines are reached; no option, since these are shown in plans.
+    """
+
+    reach: ClassVar[Settings] = Settings()
 
     @classmethod
     def name(cls) -> str:
@@ -64,7 +70,7 @@ class AuditDataSource(DataSource):
         """A batch reader."""
         kinds = self.options.get("kinds", "")
         return AuditReader(
-            Path(self.options["path"]),
+            self.reach,
             self.options.get("view", "records"),
             frozenset(int(kind) for kind in kinds.split(",") if kind),
             Asked(
@@ -80,13 +86,14 @@ class AuditReader(DataSourceReader):
 
     def __init__(
         self,
-        directory: Path,
+        reach: Settings,
         view: str,
         kinds: frozenset[int],
         asked: Asked,
         options: Mapping[str, str],
     ) -> None:
-        self.directory = directory
+        self.reach = reach
+        self.directory = options["path"]
         self.view = view
         self.kinds = kinds
         self.asked = asked
@@ -103,12 +110,12 @@ class AuditReader(DataSourceReader):
         """One for each segment there is now, or of those that are asked for."""
         paths = [
             path
-            for path in segment_paths(self.directory)
+            for path in location.segments(self._at(self.directory))
             if path.name > self.after and (not self.until or path.name <= self.until)
         ]
         only = self.only
         if only is None:
-            left = sorted(Path(self.carried).glob("*.parquet")) if self.carried else []
+            left = location.tables(self._at(self.carried)) if self.carried else []
             carried = [SegmentPartition(str(path), ALL) for path in left]
             new = [SegmentPartition(str(path), at) for at, path in enumerate(paths, self.first)]
             return [*carried, *new]
@@ -116,14 +123,17 @@ class AuditReader(DataSourceReader):
             SegmentPartition(str(path), only[path.name][0]) for path in paths if path.name in only
         ]
 
+    def _at(self, address: str) -> Location:
+        return location.at(address, self.reach)
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one segment."""
         assert isinstance(partition, SegmentPartition)
-        path, ordinal = Path(partition.path), partition.ordinal
+        path, ordinal = self._at(partition.path), partition.ordinal
         if ordinal == ALL:
             yield from carried_batches(path, self.asked.late_ms, fold=self.asked.fold)
             return
-        octets = read_segment(path)
+        octets = location.read(path)
         offsets = self.offsets.get(segment_numbers(path.name)[0], [])
         if self.view == "segments":
             yield segment_row(path.name, ordinal, octets, offsets)
@@ -137,3 +147,15 @@ class AuditReader(DataSourceReader):
             yield from part_batches(path.name, ordinal, octets, asked)
         else:
             yield from record_batches(path.name, octets, self.kinds)
+
+
+def reaching(settings: Settings) -> type[AuditDataSource]:
+    """The data source that reaches other machines so.
+
+    Spark gives it to workers as it is, by value, and shows nothing of what is in it.
+    """
+
+    class Reaching(AuditDataSource):
+        reach = settings
+
+    return Reaching

@@ -1,5 +1,6 @@
 """What a run of the job leaves for the next, so that this reads only what is new.
 
 folder     the directory that it is in: whole, or the one before
+keeping    its files, here and elsewhere
 carried    which records are carried on, and which are settled for good
 """

@@ -7,7 +7,6 @@ same rules, over the records that no part has folded, when they are read again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -16,6 +15,8 @@ from pyarrow import parquet
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from gateway.accounting.locations import location
+from gateway.accounting.locations.location import Location
 from gateway.accounting.segments.columns import DTYPES, RECORDS_SCHEMA, Columns, Unit
 from gateway.accounting.segments.drawing import waits
 from gateway.accounting.segments.folding import folded, nothing
@@ -54,10 +55,10 @@ def _without_bends(records: DataFrame) -> DataFrame:
     return joined.withColumn("bends", F.coalesce("stays", F.lit(False))).drop("stays")
 
 
-def carried_batches(path: Path, late_ms: int, *, fold: bool = True) -> Iterator[pa.RecordBatch]:
+def carried_batches(path: Location, late_ms: int, *, fold: bool = True) -> Iterator[pa.RecordBatch]:
     """Rows of parts from one file of what `carried` has left; its folder has a number for name."""
     kept = pa.schema([PARTS_SCHEMA.field(name) for name in (*RECORDS_SCHEMA.names, *PLACE)])
-    table = parquet.read_table(path, columns=kept.names).cast(kept)
+    table = parquet.read_table(location.opened(path), columns=kept.names).cast(kept)
     yield from folded_again(table, part_of(path.parent.name), late_ms, fold=fold)
 
 

@@ -5,28 +5,26 @@ for each run, and one with the records that are carried on. It is replaced at on
 names is there; what it does not name is of a run that broke off, and is deleted by the next.
 
 Whatever is wrong with it is a `StateError` in a sentence.
+
+How its files are kept, and other runs away from them, is told in `keeping`.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import shutil
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from gateway.accounting.locations.location import Location
+from gateway.accounting.state.keeping import STATE_FILE, Elsewhere, Here, InUseError
 from gateway.audit.let_go import LetGo
 from gateway.audit.schema import SCHEMA_VERSION, segment_numbers
-from gateway.files.whole import read_regular
 
 # Of the state, raised with whatever a fold leaves out and a step asks for; and of the records.
 FORM: Final = f"1.{SCHEMA_VERSION}"
-STATE_FILE: Final = "state.json"
-LOCK_FILE: Final = "lock"
-STATE_MAX: Final = 256 * 1024 * 1024
 REBUILD: Final = "begin anew with --rebuild"
 
 
@@ -80,28 +78,26 @@ class State(NamedTuple):
 class Folder:
     """One state's directory; `path` is made if it is not there."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Location) -> None:
         self.path = path
+        self._kept = Here(path) if isinstance(path, Path) else Elsewhere(path)
+        self._named: AbstractSet[str] = frozenset()  # by the state that was read
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """For one run alone. Raises StateError where another one has it."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        """For one run alone, where that can be. Raises StateError where another one has it."""
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise StateError(f"{self.path} is in use by another run") from None
-            yield
-        finally:
-            os.close(handle)
+            with self._kept.held():
+                yield
+        except InUseError as error:
+            raise StateError(f"{self.path} {error}") from None
 
     def read(self) -> State:
         """What the run before has left; of a new directory, nothing."""
         path = self.path / STATE_FILE
+        self._named = frozenset()
         try:
-            told = json.loads(read_regular(path, STATE_MAX))
+            told = json.loads(self._kept.read())
         except FileNotFoundError:
             return State()
         except OSError as error:
@@ -115,19 +111,18 @@ class Folder:
             state = _state(told)
         except (KeyError, TypeError, ValueError):
             raise StateError(f"{path} is no state: {REBUILD}") from None
-        for name in _named(state):
-            if not (self.path / name).is_dir():
+        self._named = _named(state)
+        for name in self._named:
+            if not self._kept.has(name):
                 raise StateError(f"{self.path / name} is missing, which the state names: {REBUILD}")
         return state
 
     def fresh(self, state: State) -> str:
         """The name of a folder that is not there yet, behind those that the state names."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        taken = [int(name) for name in os.listdir(self.path) if name.isdigit()]
-        return f"{max([0, *taken, *(int(name) for name in _named(state))]) + 1:08d}"
+        return f"{self._kept.fresh(_named(state)):08d}"
 
     def write(self, state: State) -> None:
-        """From now on this counts, and only that. Raises OSError."""
+        """From now on this counts, and only that. Raises OSError, StateError."""
         told = {
             "form": FORM,
             "log": state.log,
@@ -136,31 +131,17 @@ class Folder:
             "said": [list(each) for each in state.said],
             "records": state.records,
         }
-        beside = self.path / f"{STATE_FILE}.new"
-        with beside.open("w", encoding="utf-8") as file:
-            json.dump(told, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, self.path / STATE_FILE)
-        directory = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-        self.sweep(state)
-
-    def sweep(self, state: State) -> None:
-        """Delete what the state does not name."""
-        named = _named(state)
-        for path in self.path.iterdir():
-            if path.name.isdigit() and path.name not in named:
-                shutil.rmtree(path, ignore_errors=True)
+            self._kept.put(json.dumps(told))
+        except InUseError as error:
+            raise StateError(f"{self.path} {error}") from None
+        before, self._named = self._named, _named(state)
+        self._kept.sweep(self._named, before)
 
     def clear(self) -> None:
         """Nothing was reconciled yet."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / STATE_FILE).unlink(missing_ok=True)
-        self.sweep(State())
+        self._kept.clear()
+        self._named = frozenset()
 
 
 def _named(state: State) -> set[str]:

@@ -7,13 +7,11 @@ What cannot be told is said on standard error, and changes no verdict: whoever w
 from __future__ import annotations
 
 import json
-import os
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import asdict
 from http.client import HTTPException
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gateway.audit.provenance import Provenance
@@ -128,13 +126,6 @@ def exposition(told: Told, classes: tuple[str, ...]) -> str:
             lines += [f"# HELP {name} {HELP[name]}", head]
         lines.append(f"{name}{labels} {value}")
     return "\n".join(lines) + "\n"
-
-
-def replace(path: Path, text: str) -> None:
-    """Put it in a file that somebody may be reading: either the old text or all of the new one."""
-    beside = path.with_name(path.name + ".new")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
 
 
 def is_url(text: str) -> bool:
