@@ -88,19 +88,6 @@ def test_json_has_all_that_the_page_says() -> None:
     }
 
 
-def test_a_file_that_cannot_be_written_keeps_what_it_has(tmp_path, monkeypatch) -> None:
-    file = tmp_path / "gateway.prom"
-    verdicts.replace(file, "old\n")
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(verdicts.os, "replace", full)
-    with pytest.raises(OSError, match="No space"):
-        verdicts.replace(file, "new\n")
-    assert file.read_text() == "old\n"
-
-
 class Taker:
     """Takes what is sent by HTTP, or refuses it."""
 
