@@ -18,6 +18,7 @@ CACHE = Path(
 )
 JARS = CACHE / "jars"
 KAFKA = CACHE / "kafka"
+MOTO = CACHE / "moto"
 RHEA = CACHE / "rhea"
 PYTHON27 = CACHE / "python27"
 PYTHON27_CLIENT = PYTHON27 / "opt/qpid-python"
@@ -90,6 +91,12 @@ def _kafka_missing() -> str | None:
     return _commands_missing("java")
 
 
+def _moto_missing() -> str | None:
+    if not (MOTO / "moto/server.py").is_file():
+        return f"no S3 server (moto) in {MOTO}"
+    return None
+
+
 def _rhea_missing() -> str | None:
     if not (RHEA / "node_modules/rhea/package.json").is_file():
         return f"rhea not in {RHEA}"
@@ -128,6 +135,7 @@ _CHECKS: dict[str, Callable[[], str | None]] = {
     "proton": proton_missing,
     "jms": _jms_missing,
     "kafka": _kafka_missing,
+    "moto": _moto_missing,
     "rhea": _rhea_missing,
     "tshark": _tshark_missing,
     "qpid-python": _qpid_python_missing,

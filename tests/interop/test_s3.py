@@ -1,0 +1,119 @@
+"""An audit log in a bucket, on a server of S3 that is not ours (moto)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from interop import installed
+from interop.needed import needed
+from support.audit_logs import balanced_log
+from support.moto import S3, serving
+from support.reconciling import Reconcile
+
+from gateway.accounting import __main__ as program
+from gateway.accounting.locations import location
+
+pytestmark = pytest.mark.process
+LOG = "s3a://logs/gateway/audit"
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3]:
+    needed("moto")
+    pytest.importorskip("pyspark", reason="no pyspark: pip install '.[accounting]'")
+    with serving(installed.MOTO) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def log(s3: S3, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log here, of which there is a copy at `LOG`."""
+    directory = balanced_log(tmp_path_factory.mktemp("s3") / "audit", segment_octets=3000)
+    s3.put(directory, "logs/gateway/audit")
+    return directory
+
+
+def test_a_bucket_has_what_was_put_into_it(s3: S3, log: Path) -> None:
+    there = location.at(LOG, s3.settings())
+    segments = location.segments(there)
+    assert [each.name for each in segments] == sorted(each.name for each in log.iterdir())
+    for segment in segments:
+        octets = (log / segment.name).read_bytes()
+        assert location.size(segment) == len(octets)
+        assert (location.read(segment), location.head(segment, 9)) == (octets, octets[:9])
+    assert location.log_id(there) == location.log_id(log)
+    assert location.segments(location.at("s3a://logs/other", s3.settings())) == []
+
+
+def test_what_is_written_to_a_bucket_is_there_and_what_is_removed_is_not(s3: S3, log: Path) -> None:
+    there = location.at("s3a://logs/out", s3.settings())
+    location.make(there)
+    for text in ("old", "new"):
+        location.write(there / "report.html", text)
+        assert location.anchors(there / "report.html")[1] == text.encode()
+    about = s3.filesystem().open_input_file("logs/out/report.html").metadata()
+    assert about["Content-Type"] == b"text/html; charset=utf-8"
+    assert there.is_folder()
+    there.remove()
+    assert not there.is_folder()
+
+
+@pytest.mark.parametrize(
+    ("address", "other", "told"),
+    [
+        ("s3a://no-such-bucket/audit", {}, "The specified bucket does not exist"),
+        (LOG, {"secret_key": "an/other+secret"}, "SIGNATURE_DOES_NOT_MATCH"),
+        (LOG, {"access_key": "somebody else"}, "INVALID_ACCESS_KEY_ID"),
+        (LOG, {"endpoint": "http://127.0.0.1:9"}, "Failed to connect to 127.0.0.1"),
+        (LOG, {"aws_credentials_provider": "com.example.Vault"}, "Vault is not known here"),
+        ("s3a://logs/none", {}, "no audit segments in s3a://logs/none"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_a_line_without_a_secret(
+    s3: S3, log: Path, tmp_path: Path, address: str, other: dict, told: str, capsys
+) -> None:
+    settings = s3.properties(tmp_path / "spark.conf", **other)
+    arguments = ["reconcile", address, "--out", str(tmp_path), "--properties-file", str(settings)]
+    assert program.main(arguments) == 3
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert (said.err.count("\n"), told in said.err, "s3a://" in said.err) == (1, True, True)
+    assert not {s3.secret_key, s3.access_key, *other.values()} & set(said.err.split())
+    assert s3.secret_key not in said.err and "an/other+secret" not in said.err
+
+
+def test_a_report_that_cannot_be_written_is_told_before_spark_is_started(
+    s3: S3, log: Path, tmp_path: Path, capsys
+) -> None:
+    settings = s3.properties(tmp_path / "spark.conf")
+    out = ["--out", "s3a://no-such-bucket/out", "--properties-file", str(settings)]
+    assert program.main(["reconcile", str(log), *out]) == 3
+    assert "The specified bucket does not exist" in capsys.readouterr().err
+
+
+def test_a_log_in_a_bucket_is_reconciled_as_one_here_and_no_plan_has_a_secret(
+    s3: S3, log: Path, tmp_path: Path, reconcile: Reconcile
+) -> None:
+    from pyspark.sql import SparkSession
+
+    from gateway.accounting.reading import read
+    from gateway.accounting.reconcile import reconcile as judge
+    from gateway.accounting.segments.source import reaching
+    from gateway.accounting.telling import report
+
+    spark = SparkSession.getActiveSession()
+    assert spark is not None  # that of `reconcile`
+    spark.dataSource.register(reaching(s3.settings()))
+    there = location.at(LOG, s3.settings())
+    found = [judge(spark, each, tmp_path / each.name / "out") for each in (log, there)]
+    for told in ("breaks", "classes", "sums", "queues", "outlets", "routes", "log_facts"):
+        here, elsewhere = (getattr(each, told) for each in found)
+        assert here == elsewhere
+    assert [report.verdict(each) for each in found] == ["balanced", "balanced"]
+    assert {program.exit_code(each, require_final=True) for each in found} == {0}
+    frame = read(spark, there)
+    plan = frame._jdf.queryExecution().toString() + report.html_page(found[1])
+    assert LOG in plan
+    assert s3.secret_key not in plan and s3.access_key not in plan
