@@ -7,6 +7,7 @@ judging                 all breaks of one log, put together
 closing                 the other job: a closed book, of a reconciliation of closed segments
 segments                the log as a data source; is it whole
 steps                   what must be equal, and what is wrong where it is not
+locations               where all of it is: paths of this machine, URIs of others
 telling                 what people and other programs are told
 session, java, bundle   Spark: one here, its Java, what a cluster is given
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gateway.accounting.locations import location
-from gateway.accounting.locations.settings import Settings
+from gateway.accounting.locations.settings import NONE
 from gateway.accounting.telling import verdicts
 
 if TYPE_CHECKING:  # what it imports may not be installed
@@ -93,8 +93,8 @@ def _add_common(job: argparse.ArgumentParser) -> None:
         "--properties-file",
         type=Path,
         metavar="FILE",
-        help="settings of Spark's, as of spark-submit: spark.hadoop.fs.s3a.* say how s3a:// is "
-        "reached",
+        help="settings of Spark's, as of spark-submit: spark.hadoop.fs.s3a.* say how to reach "
+        "s3a://",
     )
     job.add_argument(
         "--master",
@@ -133,7 +133,7 @@ def _add_close(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     _add_common(job)
     job.add_argument(
         "--books",
-        type=_address,
+        type=_address_here,
         required=True,
         metavar="DIRECTORY",
         help="closed books, on this machine",
@@ -154,9 +154,17 @@ def _add_close(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def _address(text: str) -> str:
     try:
-        location.at(text, Settings())
+        location.at(text, NONE)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def _address_here(text: str) -> str:
+    if not isinstance(location.at(_address(text), NONE), Path):
+        raise argparse.ArgumentTypeError(
+            "a book is put in its place at once, which only a file system of this machine can"
+        )
     return text
 
 

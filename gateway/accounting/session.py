@@ -114,7 +114,7 @@ def spark_session(
         for key, value in local_settings(scratch, octets).items():
             if key not in settings.names:
                 builder = builder.config(key, value)
-    with _told_to_java(settings):
+    with told_to_java(settings):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.dataSource.register(reaching(settings))
@@ -126,7 +126,7 @@ def spark_session(
 
 
 @contextmanager
-def _told_to_java(settings: Settings) -> Iterator[None]:
+def told_to_java(settings: Settings) -> Iterator[None]:
     """As the file that they stand in: on a command line others would see them."""
     before = os.environ.get(ARGUMENTS)
     if settings.file is not None:

@@ -13,8 +13,15 @@ import click
 
 from gateway.audit.printable import printable_json
 from gateway.cli.features import HEAD, table, uses_in
-from gateway.cli.logs import ANCHORS, BOOKS, TRUSTED, default_log, elsewhere, segments_of
-from gateway.cli.options import FILE
+from gateway.cli.logs import (
+    TRUSTED,
+    anchors_option,
+    books_option,
+    default_log,
+    elsewhere,
+    segments_of,
+)
+from gateway.cli.options import ADDRESS, FILE
 from gateway.cli.reading import Reading
 from gateway.cli.trace import trace
 from gateway.cli.verify import verify_log
@@ -23,13 +30,19 @@ from gateway.errors import GatewayError
 NOT_RUN: Final = 3  # of `reconcile` and `audit close`
 OUT: Final = click.option(
     "--out",
-    type=FILE,
+    type=ADDRESS,
+    metavar="DIR",
     default="reconciliation",
     show_default=True,
     help="Directory for the report and the Parquet files.",
 )
 MASTER: Final = click.option(
     "--master", default="local[*]", show_default=True, help="Spark master."
+)
+PROPERTIES: Final = click.option(
+    "--properties-file",
+    type=FILE,
+    help="Settings of Spark's, as of spark-submit: spark.hadoop.fs.s3a.* say how to reach s3a://.",
 )
 STUCK_AFTER: Final = click.option(
     "--stuck-after",
@@ -113,7 +126,7 @@ Examples:
   amqp-gateway audit close --books books --state state --key /etc/auditor/books.key
 """
 )
-@click.argument("log", required=False, type=FILE)
+@click.argument("log", required=False, type=ADDRESS)
 @click.option(
     "--books",
     type=FILE,
@@ -123,7 +136,7 @@ Examples:
 )
 @click.option(
     "--state",
-    type=FILE,
+    type=ADDRESS,
     metavar="DIR",
     required=True,
     help="As of reconcile, and the same one: it goes on from there, and leaves it for the next.",
@@ -131,16 +144,18 @@ Examples:
 @click.option("--key", type=FILE, help="Private key (Ed25519, PEM) that signs the book.")
 @OUT
 @MASTER
+@PROPERTIES
 @STUCK_AFTER
 @LATE_AFTER
 @TRUSTED
 def close(
-    log: pathlib.Path | None,
+    log: str | None,
     books: pathlib.Path,
-    state: pathlib.Path,
+    state: str,
     key: pathlib.Path | None,
-    out: pathlib.Path,
+    out: str,
     master: str,
+    properties_file: pathlib.Path | None,
     stuck_after: float | None,
     late_after: float | None,
     trusted: tuple[pathlib.Path, ...],
@@ -155,6 +170,7 @@ def close(
     """
     _look_at("close", (), trusted)
     told = {
+        "--properties-file": properties_file,
         "--books": books,
         "--state": state,
         "--key": key,
@@ -179,11 +195,13 @@ Examples:
   amqp-gateway reconcile /backups/monday/audit --require-final
   amqp-gateway reconcile --state /var/lib/amqp-gateway/reconciled
   amqp-gateway reconcile --textfile /var/lib/node-exporter/amqp-gateway.prom
+  amqp-gateway reconcile s3a://logs/gateway/audit --properties-file spark.conf
 """
 )
-@click.argument("log", required=False, type=FILE)
+@click.argument("log", required=False, type=ADDRESS)
 @OUT
 @MASTER
+@PROPERTIES
 @click.option(
     "--textfile",
     type=FILE,
@@ -200,31 +218,34 @@ Examples:
 @LATE_AFTER
 @click.option(
     "--state",
-    type=FILE,
+    type=ADDRESS,
     metavar="DIR",
     help="Go on from what the run before left there, and leave the same: it reads what is new.",
 )
 @click.option("--rebuild", is_flag=True, help="With --state: begin anew, from the whole log.")
-@ANCHORS
+@anchors_option(ADDRESS)
 @TRUSTED
-@BOOKS
+@books_option(ADDRESS)
 def reconcile(
-    log: pathlib.Path | None,
-    out: pathlib.Path,
+    log: str | None,
+    out: str,
     master: str,
+    properties_file: pathlib.Path | None,
     textfile: pathlib.Path | None,
     push: str | None,
     webhook: str | None,
     require_final: bool,
     stuck_after: float | None,
     late_after: float | None,
-    state: pathlib.Path | None,
+    state: str | None,
     rebuild: bool,
-    anchors: tuple[pathlib.Path, ...],
+    anchors: tuple[str, ...],
     trusted: tuple[pathlib.Path, ...],
-    books: pathlib.Path | None,
+    books: str | None,
 ) -> None:
     """Prove from an audit log that every message is accounted for (Spark).
+
+    LOG, --out, --state, --books and --anchor are paths, or URIs: s3a://BUCKET/PREFIX, hdfs://.
 
     Damage of the log costs the records that it has, and is told first (LOG_GAP). What only these
     could explain is listed as "cannot be proven", and not counted.
@@ -234,8 +255,9 @@ def reconcile(
     """
     if rebuild and state is None:
         raise click.UsageError("--rebuild goes with --state")
-    _look_at("reconcile", anchors, trusted)
+    _look_at("reconcile", [pathlib.Path(each) for each in anchors if ":" not in each], trusted)
     told = {
+        "--properties-file": properties_file,
         "--textfile": textfile,
         "--push": push or None,
         "--webhook": webhook or None,
@@ -254,15 +276,13 @@ def reconcile(
 
 
 def run_reconciliation(
-    log: pathlib.Path, out: pathlib.Path, master: str = "local[*]", *flags: str
+    log: pathlib.Path | str, out: pathlib.Path | str, master: str = "local[*]", *flags: str
 ) -> int:
     """Run the job; its exit code."""
     return _run_job("reconcile", log, [f"--out={out}", f"--master={master}", *flags])
 
 
-def _look_at(
-    job: str, anchors: tuple[pathlib.Path, ...], trusted: tuple[pathlib.Path, ...]
-) -> None:
+def _look_at(job: str, anchors: Sequence[pathlib.Path], trusted: Sequence[pathlib.Path]) -> None:
     """What is wrong with them is told before Spark starts: the job is not run."""
     try:
         elsewhere(anchors, trusted)
@@ -276,7 +296,7 @@ def _given(told: Mapping[str, object]) -> list[str]:
     return [f"{name}={value}" for name, value in told.items() if value is not None]
 
 
-def _run_job(job: str, log: pathlib.Path, options: Sequence[str]) -> int:
+def _run_job(job: str, log: pathlib.Path | str, options: Sequence[str]) -> int:
     """Run a job in a process of its own, since the gateway never imports Spark; its exit code."""
     command = [sys.executable, "-P", "-m", "gateway.accounting", job, *options, "--", str(log)]
     try:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import click
 
 from gateway.audit.elsewhere import known_elsewhere
 from gateway.audit.provenance import Provenance
 from gateway.audit.reader import segment_paths
-from gateway.cli.options import FILE
+from gateway.cli.options import FILE, F
 from gateway.config.settings import default_data_directory
 from gateway.errors import GatewayError
 from gateway.files.whole import is_file
 
-ANCHORS: Final = click.option(
-    "--anchor",
-    "anchors",
-    multiple=True,
-    type=FILE,
-    metavar="FILE",
-    help="Heads of this log that were kept elsewhere, one on each line: all must still be true.",
-)
 TRUSTED: Final = click.option(
     "--trust",
     "trusted",
@@ -33,12 +26,31 @@ TRUSTED: Final = click.option(
 )
 
 
-BOOKS: Final = click.option(
-    "--books",
-    type=FILE,
-    metavar="DIRECTORY",
-    help="Closed books of this log: segments that they cover may have been let go.",
-)
+def anchors_option(kind: click.ParamType[Any]) -> Callable[[F], F]:
+    """``--anchor``, as parameter `anchors`; `kind`: of a path, or of an address."""
+    return click.option(
+        "--anchor",
+        "anchors",
+        multiple=True,
+        type=kind,
+        metavar="FILE",
+        help="Heads of this log that were kept elsewhere, one on each line: all must still be "
+        "true.",
+    )
+
+
+def books_option(kind: click.ParamType[Any]) -> Callable[[F], F]:
+    """``--books``, as parameter `books`; `kind`: as above."""
+    return click.option(
+        "--books",
+        type=kind,
+        metavar="DIRECTORY",
+        help="Closed books of this log: segments that they cover may have been let go.",
+    )
+
+
+ANCHORS: Final = anchors_option(FILE)
+BOOKS: Final = books_option(FILE)
 
 
 def default_log() -> pathlib.Path:
@@ -46,7 +58,7 @@ def default_log() -> pathlib.Path:
     return default_data_directory() / "audit"
 
 
-def elsewhere(anchors: tuple[pathlib.Path, ...], trusted: tuple[pathlib.Path, ...]) -> Provenance:
+def elsewhere(anchors: Sequence[pathlib.Path], trusted: Sequence[pathlib.Path]) -> Provenance:
     """Heads that were kept elsewhere, and keys that are trusted; GatewayError."""
     try:
         return known_elsewhere(anchors, trusted)

@@ -15,6 +15,7 @@ from gateway.files.whole import SECRET_MAX
 F = TypeVar("F", bound=Callable[..., Any])  # Any: a command's own parameters
 
 FILE = click.Path(path_type=pathlib.Path)
+ADDRESS = click.STRING  # a path or a URI: a job in a process of its own knows what it means
 
 
 class Moment(click.ParamType[int]):

@@ -28,3 +28,20 @@ def test_bad_usage_exits_2(capsys):
         program.main(["reconcile"])
     assert exit_.value.code == 2
     assert "usage:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["reconcile", "gs://logs/audit", "--out", "out"],
+        ["reconcile", "log", "--out", "s3a://me:secret@reports"],
+        ["reconcile", "log", "--out", "out", "--state", "s3a:///state"],
+        ["close", "log", "--out", "out", "--state", "s", "--books", "s3a://books/gateway"],
+    ],
+)
+def test_what_is_no_address_exits_2_and_says_nothing_of_a_secret(arguments, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        program.main(arguments)
+    assert exit_.value.code == 2
+    said = capsys.readouterr().err
+    assert "error: argument" in said and "secret" not in said

@@ -277,3 +277,22 @@ def test_reconcile_hands_anchors_and_keys_on(
     given = ("--anchor", head, "--trust", str(tmp_path / "public.pem"))
     assert amqp_gateway("reconcile", str(log), *given).exit_code == 0
     assert ran[0][7:-2] == [f"--anchor={head}", f"--trust={tmp_path}/public.pem"]
+
+
+def test_addresses_are_handed_on_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+
+    def fake(command: list[str], check: bool) -> Any:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(audit_verbs.subprocess, "run", fake)
+    given = ["--state", "s3a://logs/state", "--anchor", "s3a://logs/heads", "--books", "s3a://b/c"]
+    out = ["--out", "s3a://logs/out", "--properties-file", "spark.conf"]
+    assert amqp_gateway("reconcile", "s3a://logs/audit", *out, *given).exit_code == 0
+    assert {"--out=s3a://logs/out", "--properties-file=spark.conf"} < set(ran[0])
+    assert {"--anchor=s3a://logs/heads", "--books=s3a://b/c"} < set(ran[0])
+    assert ran[0][-2:] == ["--", "s3a://logs/audit"]
+    given = ["--books", "books", "--state", "s3a://logs/state", *out]
+    assert amqp_gateway("audit", "close", "s3a://logs/audit", *given).exit_code == 0
+    assert {"--state=s3a://logs/state", "--out=s3a://logs/out"} < set(ran[1])

@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
-from gateway.accounting.locations.settings import Settings
+from gateway.accounting.locations.settings import NONE, Settings
 from gateway.accounting.segments.columns import RECORDS_SCHEMA, record_batches
 from gateway.accounting.segments.parts import PARTS_SCHEMA, Asked, part_batches
 from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, segment_row
@@ -55,7 +55,7 @@ class AuditDataSource(DataSource):
         reach: how other machines are reached; no option, since these are shown in plans.
     """
 
-    reach: ClassVar[Settings] = Settings()
+    reach: ClassVar[Settings] = NONE
 
     @classmethod
     def name(cls) -> str:

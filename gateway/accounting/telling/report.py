@@ -18,6 +18,7 @@ from gateway.accounting.telling.words import (
     moment,
     number,
     octets,
+    traced,
 )
 from gateway.audit import story
 from gateway.audit.printable import printable
@@ -93,7 +94,7 @@ def _commands(result: Result) -> list[str]:
     """What to type for the stories of the breaks that are listed: one command for messages."""
     listed = [row for row in result.breaks if row["proven"]][:LISTED]
     numbers = list(dict.fromkeys(row["message"] for row in listed if row["message"] is not None))
-    told = [story.command(result.log, message=numbers)] if numbers else []
+    told = [story.command(traced(result.log), message=numbers)] if numbers else []
     for row, its in zip(result.breaks, result.stories, strict=True):
         if row in listed and row["message"] is None and its.command:
             told.append(its.command)

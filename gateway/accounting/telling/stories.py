@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.ledger import kind_is
+from gateway.accounting.telling.words import traced
 from gateway.audit.reader import shown
 from gateway.audit.schema import ALIASES, FIELD_NAMES, NAME_FIELDS, Kind
 from gateway.audit.story import Record, Story, command
@@ -43,7 +44,7 @@ def stories(records: DataFrame, breaks: list[Row], log: str) -> list[Told]:
     for row in breaks:
         message = row["message"]
         if message is not None:
-            typed = command(log, message=message)
+            typed = command(traced(log), message=message)
             told.append(Told(steps.get((message, row["sequence"]), []), typed))
         else:
             told.append(Told([], _by_queue(row, times, log)))
@@ -57,7 +58,7 @@ def _by_queue(row: Row, times: dict[int, int], log: str) -> str:
         return ""
     since = times.get(row["since"] or 0)
     said = None if since is None else _moment(since)
-    return command(log, queue=row["node"], since=said, until=_moment(until))
+    return command(traced(log), queue=row["node"], since=said, until=_moment(until))
 
 
 def _moment(time_ms: int) -> str:

@@ -10,6 +10,7 @@ from gateway.accounting.telling.words import (
     number,
     octets,
     table,
+    traced,
 )
 
 
@@ -56,3 +57,8 @@ def test_of_a_long_table_the_rest_is_folded() -> None:
     assert "<details><summary>7 more</summary>" in told
     assert told.count("<td>") == len(rows)
     assert "<details>" not in table("Queues", "<th></th>", rows[:FOLDED])
+
+
+def test_a_log_that_is_elsewhere_is_traced_as_a_copy():
+    assert traced("/logs/audit") == "/logs/audit"
+    assert traced("s3a://logs/audit") == "COPY OF s3a://logs/audit"

@@ -1,0 +1,37 @@
+"""How Spark is started: what it is told, and where others would see that."""
+
+import os
+import shlex
+
+import pytest
+from support.buckets import bucket
+
+from gateway.accounting.locations.settings import NONE, SettingsError, settings_of
+from gateway.accounting.session import ARGUMENTS, check_reach, told_to_java
+
+SECRET = "spark.hadoop.fs.s3a.secret.key"
+
+
+def test_java_is_told_where_settings_stand_and_not_what_they_are(tmp_path, monkeypatch):
+    file = tmp_path / "spark's.conf"
+    file.write_text(f"{SECRET} hidden\n")
+    monkeypatch.setenv(ARGUMENTS, "--conf a=b pyspark-shell")
+    with told_to_java(settings_of(file, {})):
+        told = shlex.split(os.environ[ARGUMENTS])
+    assert told == ["--properties-file", str(file), "--conf", "a=b", "pyspark-shell"]
+    assert os.environ[ARGUMENTS] == "--conf a=b pyspark-shell"
+
+
+def test_without_settings_java_is_told_nothing(monkeypatch):
+    monkeypatch.delenv(ARGUMENTS, raising=False)
+    with told_to_java(NONE):
+        assert ARGUMENTS not in os.environ
+
+
+def test_where_spark_cannot_write_is_told_with_what_it_needs(spark, tmp_path):
+    check_reach(spark, tmp_path, None)
+    with pytest.raises(SettingsError) as raised:
+        check_reach(spark, tmp_path, bucket(tmp_path) / "out")
+    told = str(raised.value)
+    assert told.startswith("Spark cannot write to s3a://bucket/out: it needs ")
+    assert "org.apache.hadoop:hadoop-aws:3." in told
