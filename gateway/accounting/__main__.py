@@ -20,6 +20,7 @@ from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.settings import SettingsError, settings_of
 from gateway.accounting.state.folder import Folder, StateError
 from gateway.accounting.telling import verdicts
+from gateway.accounting.telling.failing import reason
 from gateway.audit.books import BookError
 from gateway.audit.elsewhere import known_by, take_books
 
@@ -52,8 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         problem = "interrupted"
     except Exception as error:  # of Spark, Java, the disk: no verdict, whatever it is
-        told = str(error).strip().splitlines()
-        problem = f"{type(error).__name__}: {told[0] if told else 'no more is known'}"
+        problem = reason(error)
     print(f"{options.job}: {problem}", file=sys.stderr)
     return NOT_RUN
 

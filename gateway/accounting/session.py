@@ -35,6 +35,8 @@ logger.heartbeat.name = org.apache.spark.executor.Executor
 logger.heartbeat.level = fatal
 logger.scheduler.name = org.apache.spark.scheduler.DAGScheduler
 logger.scheduler.level = fatal
+logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
+logger.tasks.level = fatal
 """
 _JAVA_OPTIONS: Final = "-Dlog4j2.configurationFile=file:{} -Djava.net.preferIPv4Stack=true"
 _SMALL_LOG_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

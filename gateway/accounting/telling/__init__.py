@@ -6,4 +6,5 @@ tables, drawn, charts   the parts of the page
 words                   numbers, times and terms, as people read them
 ran                     who says so
 verdicts                other programs
+failing                 why there is nothing to tell
 """
