@@ -2,7 +2,7 @@
 
 The zip holds exactly what the jobs import of this project, all of it plain Python; beside it comes
 a start script of the same name. On a cluster, with a log and an output directory that all its
-machines see at the same path:
+machines see at the same path, or by a URI:
 
     spark-submit --master MASTER --py-files accounting.zip accounting.py reconcile LOG --out DIR
 """

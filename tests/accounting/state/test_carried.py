@@ -1,16 +1,18 @@
 """What is folded over several segments and runs, and what is carried on."""
 
 import pyarrow as pa
+from pyarrow import parquet
+from support.buckets import bucket
 from support.hand_log import HandLog
 
 from gateway.accounting.segments.columns import RECORDS_SCHEMA
-from gateway.accounting.segments.parts import EVERYTHING, part_batches
-from gateway.accounting.state.carried import ALL, folded_again
+from gateway.accounting.segments.parts import EVERYTHING, PARTS_SCHEMA, part_batches
+from gateway.accounting.state.carried import ALL, carried_batches, folded_again
 from gateway.audit.reader import segment_paths
 
 
-def carried(log: HandLog) -> tuple[set[int], list[dict]]:
-    """The messages that records are carried on of, and what else is said."""
+def records_of(log: HandLog) -> pa.Table:
+    """Those that are not folded, as they are left for the next run."""
     batches = [
         batch
         for ordinal, path in enumerate(segment_paths(log.directory))
@@ -20,9 +22,14 @@ def carried(log: HandLog) -> tuple[set[int], list[dict]]:
     table = pa.Table.from_batches(batches).select(names)
     records = table.filter(pa.compute.is_valid(table.column("sequence")))
     plain = pa.array([False] * len(records))  # as if other sends stood around these
-    records = records.set_column(names.index("bends"), "bends", plain)
+    return records.set_column(names.index("bends"), "bends", plain)
+
+
+def carried(log: HandLog) -> tuple[set[int], list[dict]]:
+    """The messages that records are carried on of, and what else is said."""
+    records = records_of(log)
     rows = [row for each in folded_again(records, -4, 0) for row in each.to_pylist()]
-    assert all(batch.schema == batches[0].schema for batch in folded_again(records, -4, 0))
+    assert all(batch.schema == PARTS_SCHEMA for batch in folded_again(records, -4, 0))
     kept = {row["message"] for row in rows if row["sequence"] and row["node"] == "q"}
     return kept, [row for row in rows if row["sequence"] is None]
 
@@ -68,3 +75,17 @@ def test_what_a_restart_brought_back_is_folded_and_what_came_back_without_one_is
         leave(log, message)
     log.end()
     assert carried(log)[0] == {6, 7}
+
+
+def test_what_was_left_elsewhere_is_read_as_what_was_left_here(tmp_path):
+    log = HandLog(tmp_path / "log")
+    log.start()
+    enter(log, 5)
+    log.end()
+    folder = tmp_path / "bucket" / "00000004"
+    folder.mkdir(parents=True)
+    parquet.write_table(records_of(log), folder / "part.parquet")
+    there = bucket(tmp_path) / "00000004" / "part.parquet"
+    here = list(carried_batches(folder / "part.parquet", 0))
+    assert list(carried_batches(there, 0)) == here
+    assert {row["part"] for row in here[-1].to_pylist()} == {-4}
