@@ -22,7 +22,7 @@ from gateway.files.whole import PIECE
 SAID_MAX: Final = 300
 FOLDER: Final = -1  # as its octets
 
-_AMAZON: Final = re.compile(r"AWS Error (\w+) during \w+ operation: (.*)", re.DOTALL)
+_AMAZON: Final = re.compile(r"AWS Error (.+?) during \w+ operation: (.*)", re.DOTALL)
 _REQUEST: Final = re.compile(r" \(Request ID: [^)]*\)")
 _DETAILS: Final = re.compile(r".*; Details: (?=.)", re.DOTALL)
 
@@ -59,10 +59,10 @@ class Store:
         if self._filesystem is None:
             try:
                 self._filesystem = self._made()
-            except (OSError, ValueError) as error:
-                told = self.settings.without_secrets(str(error))
+            except (OSError, ValueError, ImportError) as error:  # of a pyarrow that has no S3
+                told = self.settings.without_secrets(in_short(str(error)))
                 where = f"{self.scheme}://{self.authority}"
-                raise OSError(errno.EINVAL, told.splitlines()[0], where) from None
+                raise OSError(errno.EINVAL, told, where) from None
         return self._filesystem
 
     def _made(self) -> Any:

@@ -118,6 +118,12 @@ def test_it_is_given_to_workers_with_its_settings_and_shows_none(tmp_path):
             "Could not connect to server; Details: Failed to connect to 127.0.0.1:5999",
             "Failed to connect to 127.0.0.1:5999 (NETWORK_CONNECTION)",
         ),
+        (
+            "When listing: AWS Error UNKNOWN (HTTP status 301) during ListObjectsV2 operation: "
+            "Looks like the configured region is 'a' while the bucket is located in 'b'.",
+            "Looks like the configured region is 'a' while the bucket is located in 'b'. "
+            "(UNKNOWN (HTTP status 301))",
+        ),
         ("HDFS connection failed\n  at java", "HDFS connection failed"),
         ("", "no more is known"),
     ],
