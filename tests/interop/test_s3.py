@@ -10,7 +10,6 @@ from interop import installed
 from interop.needed import needed
 from support.audit_logs import balanced_log
 from support.moto import S3, serving
-from support.reconciling import Reconcile
 
 from gateway.accounting import __main__ as program
 from gateway.accounting.locations import location
@@ -94,7 +93,7 @@ def test_a_report_that_cannot_be_written_is_told_before_spark_is_started(
 
 
 def test_a_log_in_a_bucket_is_reconciled_as_one_here_and_no_plan_has_a_secret(
-    s3: S3, log: Path, tmp_path: Path, reconcile: Reconcile
+    s3: S3, log: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     from pyspark.sql import SparkSession
 
@@ -103,8 +102,9 @@ def test_a_log_in_a_bucket_is_reconciled_as_one_here_and_no_plan_has_a_secret(
     from gateway.accounting.segments.source import reaching
     from gateway.accounting.telling import report
 
+    request.getfixturevalue("reconcile")  # which starts Spark, if nobody has yet
     spark = SparkSession.getActiveSession()
-    assert spark is not None  # that of `reconcile`
+    assert spark is not None
     spark.dataSource.register(reaching(s3.settings()))
     there = location.at(LOG, s3.settings())
     found = [judge(spark, each, tmp_path / each.name / "out") for each in (log, there)]
