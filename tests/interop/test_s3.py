@@ -10,6 +10,7 @@ from interop import installed
 from interop.needed import needed
 from support.audit_logs import balanced_log
 from support.moto import S3, serving
+from support.reconciling import lacking
 
 from gateway.accounting import __main__ as program
 from gateway.accounting.locations import location
@@ -19,9 +20,11 @@ LOG = "s3a://logs/gateway/audit"
 
 
 @pytest.fixture(scope="module")
-def s3() -> Iterator[S3]:
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
     needed("moto")
-    pytest.importorskip("pyspark", reason="no pyspark: pip install '.[accounting]'")
+    without = lacking(tmp_path_factory.mktemp("java"))
+    if without is not None:
+        pytest.skip(without)
     with serving(installed.MOTO) as server:
         yield server
 
@@ -93,18 +96,13 @@ def test_a_report_that_cannot_be_written_is_told_before_spark_is_started(
 
 
 def test_a_log_in_a_bucket_is_reconciled_as_one_here_and_no_plan_has_a_secret(
-    s3: S3, log: Path, tmp_path: Path, request: pytest.FixtureRequest
+    s3: S3, log: Path, tmp_path: Path, spark
 ) -> None:
-    from pyspark.sql import SparkSession
-
     from gateway.accounting.reading import read
     from gateway.accounting.reconcile import reconcile as judge
     from gateway.accounting.segments.source import reaching
     from gateway.accounting.telling import report
 
-    request.getfixturevalue("reconcile")  # which starts Spark, if nobody has yet
-    spark = SparkSession.getActiveSession()
-    assert spark is not None
     spark.dataSource.register(reaching(s3.settings()))
     there = location.at(LOG, s3.settings())
     found = [judge(spark, each, tmp_path / each.name / "out") for each in (log, there)]
