@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import pathlib
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
 from typing import Final
 
 import click
 
 from gateway.audit.printable import printable_json
+from gateway.cli.compare import compare
 from gateway.cli.features import HEAD, table, uses_in
+from gateway.cli.jobs import MASTER, NOT_RUN, OUT, given, run_job
 from gateway.cli.logs import ANCHORS, BOOKS, TRUSTED, default_log, elsewhere, segments_of
 from gateway.cli.options import FILE
 from gateway.cli.reading import Reading
@@ -20,17 +19,6 @@ from gateway.cli.trace import trace
 from gateway.cli.verify import verify_log
 from gateway.errors import GatewayError
 
-NOT_RUN: Final = 3  # of `reconcile` and `audit close`
-OUT: Final = click.option(
-    "--out",
-    type=FILE,
-    default="reconciliation",
-    show_default=True,
-    help="Directory for the report and the Parquet files.",
-)
-MASTER: Final = click.option(
-    "--master", default="local[*]", show_default=True, help="Spark master."
-)
 STUCK_AFTER: Final = click.option(
     "--stuck-after",
     type=click.FloatRange(0, 1e9, max_open=True),
@@ -161,11 +149,12 @@ def close(
         "--stuck-after": stuck_after,
         "--late-after": late_after,
     }
-    options = [f"--out={out}", f"--master={master}", *_given(told)]
+    options = [f"--out={out}", f"--master={master}", *given(told)]
     options += [f"--trust={each}" for each in trusted]
-    click.get_current_context().exit(_run_job("close", log or default_log(), options))
+    click.get_current_context().exit(run_job("close", options, log or default_log()))
 
 
+audit.add_command(compare)
 audit.add_command(trace)
 audit.add_command(verify_log)
 
@@ -243,7 +232,7 @@ def reconcile(
         "--late-after": late_after,
         "--state": state,
     }
-    options = _given(told)
+    options = given(told)
     options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
     options += [f"--trust={each}" for each in trusted]
     options += [] if books is None else [f"--books={books}"]
@@ -257,7 +246,7 @@ def run_reconciliation(
     log: pathlib.Path, out: pathlib.Path, master: str = "local[*]", *flags: str
 ) -> int:
     """Run the job; its exit code."""
-    return _run_job("reconcile", log, [f"--out={out}", f"--master={master}", *flags])
+    return run_job("reconcile", [f"--out={out}", f"--master={master}", *flags], log)
 
 
 def _look_at(
@@ -269,22 +258,3 @@ def _look_at(
     except GatewayError as error:
         click.echo(f"{job}: {error}", err=True)
         click.get_current_context().exit(NOT_RUN)
-
-
-def _given(told: Mapping[str, object]) -> list[str]:
-    """Options that have a value, which may begin with "-"."""
-    return [f"{name}={value}" for name, value in told.items() if value is not None]
-
-
-def _run_job(job: str, log: pathlib.Path, options: Sequence[str]) -> int:
-    """Run a job in a process of its own, since the gateway never imports Spark; its exit code."""
-    command = [sys.executable, "-P", "-m", "gateway.accounting", job, *options, "--", str(log)]
-    try:
-        done = subprocess.run(command, check=False)
-    except (OSError, ValueError) as error:  # no memory for it, a name that none can have
-        click.echo(f"{job}: {error}", err=True)
-        return NOT_RUN
-    if done.returncode < 0:
-        click.echo(f"{job}: it was ended by signal {-done.returncode}", err=True)
-        return NOT_RUN
-    return done.returncode
