@@ -65,10 +65,10 @@ class Chain:
         self.run()
         assert told == ["accepted"]
 
-    def receives(self, protocol: str) -> list[Any]:
-        """All that is in the queue at `far`."""
-        far = self.far
-        client: Any = far.connect_0_10() if protocol == "0-10" else far.connect_1_0()
+    def receives(self, protocol: str, *, near: bool = False) -> list[Any]:
+        """All that is in the queue, by a client of `far`, or of `near`."""
+        at = self.near if near else self.far
+        client: Any = at.connect_0_10() if protocol == "0-10" else at.connect_1_0()
         got: list[Any] = []
         client.receive(Subscription("orders"), got.append)
         client.flush()

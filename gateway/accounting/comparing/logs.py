@@ -6,6 +6,7 @@ same delivery, is brought together by numbers; what is known of the logs as whol
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
@@ -39,6 +40,7 @@ class Facts(NamedTuple):
         begins_ms: of the first record there is, if there were others before it; else 0.
         missing: records that should be there; `flawed`: something is wrong with it.
         old: it has segments in which ids are not what they are in newer ones.
+        upstreams: to which links lead, where it was asked what left.
     """
 
     path: str
@@ -50,6 +52,7 @@ class Facts(NamedTuple):
     missing: int
     flawed: bool
     old: bool
+    upstreams: tuple[str, ...] = ()
 
 
 class Logs(NamedTuple):
@@ -64,10 +67,10 @@ def logs(spark: SparkSession, paths: Sequence[Path], of: Of) -> Logs:
     together = [_brought_together(spark, path, of) for path in paths]
     facts = [_facts(str(path), frame) for path, frame in zip(paths, together, strict=True)]
     items = [
-        items_of(frame, of)
+        items_of(frame, of, about.upstreams)
         .withColumns({"log": F.lit(number), "text": F.lit(None).cast("string")})
         .select(*ITEM)
-        for number, frame in enumerate(together)
+        for number, (frame, about) in enumerate(zip(together, facts, strict=True))
     ]
     return Logs(reduce(DataFrame.unionByName, items), facts)
 
@@ -126,8 +129,8 @@ def left(records: DataFrame) -> DataFrame:
     )
 
 
-def items_of(together: DataFrame, of: Of) -> DataFrame:
-    """Those of the messages or deliveries that are asked for."""
+def items_of(together: DataFrame, of: Of, upstreams: tuple[str, ...] = ()) -> DataFrame:
+    """Those of the messages or deliveries that are asked for, with queues as clients call them."""
     items = together.where("at_most is not null")
     if of.way != RECEIVED:
         links = together.where("message = 0 and upstream is not null")
@@ -135,13 +138,18 @@ def items_of(together: DataFrame, of: Of) -> DataFrame:
         items = items.drop("upstream").join(leads, ["incarnation", "link"], "left")
     asked = F.col("upstream") == of.upstream if of.upstream else F.col("upstream").isNull()
     items = items.where(asked)
+    names = (of.upstream,) if of.upstream else upstreams
+    if names:
+        on_its_way = f" (from|to) ({'|'.join(map(re.escape, names))})$"
+        queues = F.transform("nodes", lambda node: F.regexp_replace(node, on_its_way, ""))
+        items = items.withColumn("nodes", queues)
     if of.queues:
         items = items.where(F.arrays_overlap("nodes", F.array(*map(F.lit, of.queues))))
     return items
 
 
 def _facts(path: str, together: DataFrame) -> Facts:
-    about = together.where("about is not null").select("about.*")
+    about = together.where("message <= 0").select("about.*", "upstream")
     row: Any = about.agg(  # Any: a row of Spark's
         F.max("log").alias("log"),
         F.coalesce(F.sum("records"), F.lit(0)).alias("records"),
@@ -152,6 +160,7 @@ def _facts(path: str, together: DataFrame) -> Facts:
         F.max_by("stopped", "ordinal").alias("stopped"),
         F.bool_or("flawed").alias("flawed"),
         F.min("schema").alias("schema"),
+        F.collect_set("upstream").alias("upstreams"),
     ).first()
     first, last = row["first_sequence"] or 1, row["last_sequence"] or 0
     return Facts(
@@ -164,4 +173,5 @@ def _facts(path: str, together: DataFrame) -> Facts:
         max(last - first + 1 - row["records"], 0),
         bool(row["flawed"]),
         (row["schema"] or FIRST_ID) < FIRST_ID,
+        tuple(sorted(row["upstreams"])),
     )

@@ -9,7 +9,7 @@ from gateway.accounting.comparing.logs import Facts, logs
 
 
 def hand_log(directory: Path) -> HandLog:
-    """Four deliveries to an upstream and one to a client, in two segments of one run."""
+    """Four deliveries to an upstream and two to a client, in two segments of one run."""
     log = HandLog(directory)
     log.start()
     log.add("LINK_ATTACHED", link=3, node="orders", peer="link 3: orders at far")
@@ -34,7 +34,9 @@ def hand_log(directory: Path) -> HandLog:
     log.add("RECEIVED", message=6, id_digest=106, exchange="amq.direct", copies=1, body_digest=9)
     log.add("UNROUTABLE", message=6, exchange="amq.direct", reason="ALTERNATE_EXCHANGE")
     log.add("RECEIVED", message=7, id_digest=101, exchange="upstream far", copies=1, body_digest=9)
-    log.add("ENTERED", message=7, position=7, node="back", exchange="upstream far")
+    log.add("ENTERED", message=7, position=7, node="back from far", exchange="upstream far")
+    on_its_way = {"position": 8, "node": "inbox from far", "flags": "SETTLED"}
+    log.add("SENT", message=8, link=4, id_digest=108, **on_its_way)
     return log
 
 
@@ -72,7 +74,9 @@ def test_what_left_is_each_delivery_by_how_often_it_was_sent_and_whether_it_was_
         (102, 1, 2, ["orders"], 0),  # sent again
         (103, 0, 1, ["orders"], 0),  # rejected
     ]
-    assert items(logs(spark, [log], Of(LEFT))) == [(104, 1, 1, ["orders"], 0)]
+    clients = logs(spark, [log], Of(LEFT, queues=("inbox", "orders")))
+    assert items(clients) == [(104, 1, 1, ["orders"], 0), (108, 1, 1, ["inbox"], 0)]
+    assert clients.facts[0].upstreams == ("far",)
 
 
 def test_what_was_received_is_each_message_and_of_logs_together_all_of_them(spark, tmp_path):
