@@ -115,6 +115,7 @@ class _Given(NamedTuple):
     logs: list[Facts]
     unread: int = 0
     timeless: int = 0
+    queues: bool = False
 
 
 def octets_of(asked: Asked) -> int:
@@ -156,14 +157,15 @@ def _bounds_in_words(asked: Asked) -> str:
 
 def compare(spark: SparkSession, asked: Asked, out: Path) -> Compared:
     """Read, compare, write, and say what was found. Raises ComparisonError."""
-    here = _logs(spark, asked.logs, asked.ours)
     there = _there(spark, asked)
+    here = _logs(spark, asked.logs, asked.ours, queues=there.queues)
     counts = asked.ledger is not None and asked.ledger.counts
     if counts:
         ours = _of_time(here.items, asked)
         rows = by_queue(ours, _of_time(there.items, asked))
     else:
-        rows = by_id(here.items, there.items, queues=asked.ledger is not None)
+        texts = asked.ledger is not None
+        rows = by_id(here.items, there.items, queues=there.queues, texts=texts)
         rows = within(rows, asked.since_ms, asked.until_ms)
     judged_rows = judged(rows, here.span, there.span, asked.grace_ms)
     table = _written(judged_rows, out, QUEUES if counts else IDS)
@@ -179,8 +181,8 @@ def _of_time(items: DataFrame, asked: Asked) -> DataFrame:
     return items
 
 
-def _logs(spark: SparkSession, paths: Sequence[Path], of: Of) -> _Given:
-    side = logs(spark, paths, of)
+def _logs(spark: SparkSession, paths: Sequence[Path], of: Of, *, queues: bool) -> _Given:
+    side = logs(spark, paths, of, queues=queues)
     known: dict[str, str] = {}
     for log in side.facts:
         if log.log and log.log in known:
@@ -191,13 +193,13 @@ def _logs(spark: SparkSession, paths: Sequence[Path], of: Of) -> _Given:
 
 def _there(spark: SparkSession, asked: Asked) -> _Given:
     if asked.ledger is None:
-        return _logs(spark, asked.against, asked.theirs)
+        return _logs(spark, asked.against, asked.theirs, queues=False)
     try:
         read = book(spark, asked.ledger, asked.theirs.queues)
     except LedgerError as error:
         raise ComparisonError(str(error)) from None
     span = Span(ends_ms=None if asked.ledger.counts else read.ends_ms)
-    return _Given(read.items, span, [], read.unread, read.timeless)
+    return _Given(read.items, span, [], read.unread, read.timeless, read.queues)
 
 
 def _written(rows: DataFrame, out: Path, name: str) -> DataFrame:

@@ -39,6 +39,7 @@ class Book(NamedTuple):
         unread: of how many the id, or the count, is none.
         timeless: of how many there is a time that is none.
         begins_ms, ends_ms: the first and the last time; `None`: it has no times.
+        queues: whether it says of which queue something is.
     """
 
     items: DataFrame
@@ -47,6 +48,7 @@ class Book(NamedTuple):
     timeless: int
     begins_ms: int | None
     ends_ms: int | None
+    queues: bool
 
 
 def book(spark: SparkSession, ledger: Ledger, queues: tuple[str, ...]) -> Book:
@@ -69,7 +71,8 @@ def book(spark: SparkSession, ledger: Ledger, queues: tuple[str, ...]) -> Book:
         F.min("time_ms").alias("begins_ms"),
         F.max("time_ms").alias("ends_ms"),
     ).first()
-    return Book(told.where("surely is not null").select(*ITEM), *row)
+    items = told.where("surely is not null").select(*ITEM)
+    return Book(items, *row, queues=ledger.columns[QUEUE] in lines.columns)
 
 
 def _lines(spark: SparkSession, ledger: Ledger) -> DataFrame:

@@ -62,9 +62,10 @@ class Logs(NamedTuple):
     facts: list[Facts]
 
 
-def logs(spark: SparkSession, paths: Sequence[Path], of: Of) -> Logs:
-    """What these logs say."""
-    together = [_brought_together(spark, path, of) for path in paths]
+def logs(spark: SparkSession, paths: Sequence[Path], of: Of, *, queues: bool = True) -> Logs:
+    """What these logs say; `queues`: also of which queues it is."""
+    queues = queues or bool(of.queues)
+    together = [_brought_together(spark, path, of, queues) for path in paths]
     facts = [_facts(str(path), frame) for path, frame in zip(paths, together, strict=True)]
     items = [
         items_of(frame, of, about.upstreams)
@@ -75,12 +76,14 @@ def logs(spark: SparkSession, paths: Sequence[Path], of: Of) -> Logs:
     return Logs(reduce(DataFrame.unionByName, items), facts)
 
 
-def _brought_together(spark: SparkSession, path: Path, of: Of) -> DataFrame:
+def _brought_together(spark: SparkSession, path: Path, of: Of, queues: bool) -> DataFrame:
     kinds = ",".join(str(int(kind)) for kind in KINDS[of.way == RECEIVED])
     records = read(spark, path, view="comparable", kinds=kinds)
     if makes_one_partition(spark):
         records = records.coalesce(1)
-    return kept(received(records) if of.way == RECEIVED else left(records))
+    return kept(
+        received(records, of.upstream, queues=queues) if of.way == RECEIVED else left(records)
+    )
 
 
 def _turned_away() -> Column:
@@ -89,44 +92,48 @@ def _turned_away() -> Column:
     return kind_is(Kind.REFUSED, Kind.ROLLED_BACK) | unroutable
 
 
-def received(records: DataFrame) -> DataFrame:
-    """Each message that came: of one that was turned away, it is not sure that it counts."""
+def received(records: DataFrame, upstream: str, *, queues: bool) -> DataFrame:
+    """Each message that came: of one that was turned away, it is not sure that it counts.
+
+    Sums of numbers alone are far cheaper than sets of names: so `queues` is for who needs them.
+    """
     came = kind_is(Kind.RECEIVED)
     entered = kind_is(Kind.ENTERED) & ~flag(Flag.REROUTED)
     at = F.when(entered | kind_is(Kind.REFUSED), F.col("node"))
-    return records.groupBy("message").agg(
+    asked = F.col("upstream") == upstream if upstream else F.col("upstream").isNull()
+    together = records.groupBy("message", "about").agg(
         F.max(F.when(came, F.col("id_digest"))).alias("id_digest"),
         F.when(F.max(F.when(_turned_away(), 1)).isNull(), 1).otherwise(0).alias("surely"),
-        F.max(F.when(came, 1)).alias("at_most"),
+        F.max(F.when(came & asked, 1)).alias("at_most"),
         F.min(F.when(came, F.col("time_ms"))).alias("time_ms"),
         F.max(F.when(came, F.col("body_digest"))).alias("body_digest"),
-        F.collect_set(at).alias("nodes"),
-        F.max("upstream").alias("upstream"),
-        F.first("about", ignorenulls=True).alias("about"),
+        *([F.collect_set(at).alias("nodes")] if queues else []),
     )
+    nothing = {"upstream": F.lit(None).cast("string")}
+    nothing |= {} if queues else {"nodes": F.array().cast("array<string>")}
+    return together.withColumns(nothing)
 
 
 def left(records: DataFrame) -> DataFrame:
     """Each delivery of a copy by one link; it surely left if it was accepted.
 
     What is sent again by the same link is the same delivery, which may have come as often as it was
-    sent; sent by another one, it is another delivery of the same id.
+    sent; sent by another one, it is another delivery of the same id. Rows of links come along.
     """
     moved = ~flag(Flag.COPY)
     sent = kind_is(Kind.SENT) & moved
     accepted = (kind_is(Kind.SETTLED) & outcome_is(Outcome.ACCEPTED) & moved) | (
         sent_settled() & moved
     )
-    return records.groupBy("incarnation", "link", "message", "position").agg(
+    delivery = ("incarnation", "link", "message", "position", "node", "upstream", "about")
+    together = records.groupBy(*delivery).agg(
         F.max(F.when(sent, F.col("id_digest"))).alias("id_digest"),
         F.coalesce(F.max(F.when(accepted, 1)), F.lit(0)).alias("surely"),
         F.sum(F.when(sent, 1)).alias("at_most"),
         F.min(F.when(sent, F.col("time_ms"))).alias("time_ms"),
         F.max(F.when(sent, F.col("body_digest"))).alias("body_digest"),
-        F.collect_set(F.when(sent, F.col("node"))).alias("nodes"),
-        F.max("upstream").alias("upstream"),
-        F.first("about", ignorenulls=True).alias("about"),
     )
+    return together.withColumn("nodes", F.array("node"))
 
 
 def items_of(together: DataFrame, of: Of, upstreams: tuple[str, ...] = ()) -> DataFrame:
@@ -136,8 +143,8 @@ def items_of(together: DataFrame, of: Of, upstreams: tuple[str, ...] = ()) -> Da
         links = together.where("message = 0 and upstream is not null")
         leads = F.broadcast(links.select("incarnation", "link", "upstream"))
         items = items.drop("upstream").join(leads, ["incarnation", "link"], "left")
-    asked = F.col("upstream") == of.upstream if of.upstream else F.col("upstream").isNull()
-    items = items.where(asked)
+        asked = F.col("upstream") == of.upstream if of.upstream else F.col("upstream").isNull()
+        items = items.where(asked)
     names = (of.upstream,) if of.upstream else upstreams
     if names:
         on_its_way = f" (from|to) ({'|'.join(map(re.escape, names))})$"

@@ -126,11 +126,10 @@ def _whose(row: dict[str, Any]) -> str:  # Any: as above
 
 
 def trace(found: Compared, row: dict[str, Any]) -> str:  # Any: as above
-    """What tells the story of the message in a log that has it; empty: no log has."""
+    """What tells the story of the message in a log that has it; empty: no log, or several."""
     for side, name in ((found.here, HERE), (found.there, THERE)):
-        at = row[f"{name}_at"]
-        if at is not None and at["message"] is not None:
-            return command(side.logs[at["log"]].path, message=at["message"])
+        if row[f"{name}_message"] is not None:
+            return command(side.logs[row[f"{name}_log"]].path, message=row[f"{name}_message"])
     return ""
 
 
@@ -163,9 +162,4 @@ def _row_as_json(found: Compared, row: dict[str, Any]) -> dict[str, Any]:  # Any
     told = {name: value for name, value in row.items() if value is not None}
     if not found.by_queue:
         told["id_digest"] = f"{unsigned(row['id_digest']):016x}"
-        for name in (HERE, THERE):
-            told.pop(f"{name}_at", None)
-            at = row[f"{name}_at"]
-            if at is not None:
-                told[f"{name}_message"], told[f"{name}_queue"] = at["message"], at["node"]
     return told | {"trace": trace(found, row)}

@@ -20,11 +20,20 @@ from gateway.accounting.segments.columns import (
     text_of,
     units,
 )
-from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, SegmentSurvey
+from gateway.accounting.segments.survey import SegmentSurvey
 from gateway.accounting.steps.messages import FROM_UPSTREAM
 from gateway.audit.schema import Kind
 
 AT: Final = " at "  # between address and upstream, in where a link leads to
+ABOUT: Final = pa.struct(  # of `survey.SEGMENTS_SCHEMA`
+    [
+        *((name, pa.int64()) for name in ("ordinal", "schema", "records")),
+        *((name, pa.int64()) for name in ("first_sequence", "last_sequence")),
+        *((name, pa.int64()) for name in ("first_time_ms", "last_time_ms")),
+        *((name, pa.bool_()) for name in ("stopped", "flawed")),
+        ("log", pa.string()),
+    ]
+)
 _NUMBERS: Final = ("incarnation", "time_ms", "message", "position", "link")
 _DIGESTS: Final = ("id_digest", "body_digest")
 _SHORT: Final = (
@@ -37,7 +46,7 @@ COMPARABLE_SCHEMA: Final = pa.schema(
         *_SHORT,
         ("node", pa.string()),
         ("upstream", pa.string()),  # that a message came from, or that a link leads to
-        ("about", pa.struct(list(SEGMENTS_SCHEMA))),
+        ("about", ABOUT),
     ]
 )
 
@@ -50,7 +59,8 @@ def comparable_batches(
     wanted = np.array(sorted(kinds), dtype=np.int8)
     for unit in units(survey.segment, survey.blocks(), BATCH_RECORDS):
         yield _records(unit, np.isin(unit.rows["kind"], wanted))
-    about = pa.array([survey.row(ordinal)], COMPARABLE_SCHEMA.field("about").type)
+    row = survey.row(ordinal)
+    about = pa.array([{field.name: row[field.name] for field in ABOUT}], ABOUT)
     yield _batch({"message": pa.array([-1 - ordinal]), "about": about}, 1)
 
 

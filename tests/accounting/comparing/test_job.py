@@ -72,7 +72,7 @@ def test_a_message_that_is_not_in_the_next_log_is_missing_there_and_one_too_many
             path.write_bytes(octets)
     assert (found.matched, found.wrong, found.differing) == (False, 1, 1)
     (row,) = found.listed
-    assert (row["verdict"], row["here_at"]["message"]) == (
+    assert (row["verdict"], row["here_message"]) == (
         "missing there",
         message_of(near, "received", 3),
     )

@@ -51,7 +51,7 @@ def test_csv_has_ids_of_several_types_and_what_cannot_be_read_is_counted(spark, 
         ],
         key=str,
     )
-    assert found[1:] == (6, 1, 1, MS, MS + 2000)
+    assert found[1:] == (6, 1, 1, MS, MS + 2000, True)
 
 
 def test_parquet_has_octets_and_times_of_its_own_types(spark, tmp_path):
