@@ -71,8 +71,15 @@ def book(spark: SparkSession, ledger: Ledger, queues: tuple[str, ...]) -> Book:
         F.min("time_ms").alias("begins_ms"),
         F.max("time_ms").alias("ends_ms"),
     ).first()
-    items = told.where("surely is not null").select(*ITEM)
-    return Book(items, *row, queues=ledger.columns[QUEUE] in lines.columns)
+    return Book(
+        told.where("surely is not null").select(*ITEM),
+        row["lines"],
+        row["unread"],
+        row["timeless"],
+        row["begins_ms"],
+        row["ends_ms"],
+        queues=ledger.columns[QUEUE] in lines.columns,
+    )
 
 
 def _lines(spark: SparkSession, ledger: Ledger) -> DataFrame:
