@@ -141,7 +141,7 @@ def items_of(together: DataFrame, of: Of, upstreams: tuple[str, ...] = ()) -> Da
     items = together.where("at_most is not null")
     if of.way != RECEIVED:
         links = together.where("message = 0 and upstream is not null")
-        leads = F.broadcast(links.select("incarnation", "link", "upstream"))
+        leads = F.broadcast(links.select("incarnation", "link", "upstream").distinct())
         items = items.drop("upstream").join(leads, ["incarnation", "link"], "left")
         asked = F.col("upstream") == of.upstream if of.upstream else F.col("upstream").isNull()
         items = items.where(asked)

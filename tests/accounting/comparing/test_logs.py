@@ -13,6 +13,7 @@ def hand_log(directory: Path) -> HandLog:
     log = HandLog(directory)
     log.start()
     log.add("LINK_ATTACHED", link=3, node="orders", peer="link 3: orders at far")
+    log.add("LINK_ATTACHED", link=3, node="", peer="link 3: orders at far")  # it came back
     log.add("LINK_ATTACHED", link=4, node="orders")
     for message in (1, 2, 3):
         received(log, message, "orders")
