@@ -23,10 +23,9 @@ from gateway.accounting.steps.ledger import flag, kind_is, outcome_is, reason_is
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 FIRST_ID: Final = 4  # schema version: what leaves has an id, and one form is that of all protocols
-KINDS: Final = {
-    True: (Kind.RECEIVED, Kind.ENTERED, Kind.REFUSED, Kind.ROLLED_BACK, Kind.UNROUTABLE),
-    False: (Kind.SENT, Kind.SETTLED, Kind.LINK_ATTACHED),
-}
+OF_RECEIVED: Final = (Kind.RECEIVED, Kind.REFUSED, Kind.ROLLED_BACK, Kind.UNROUTABLE)
+OF_QUEUES: Final = (Kind.ENTERED,)  # besides, where it is asked which queues a message came to
+OF_LEFT: Final = (Kind.SENT, Kind.SETTLED, Kind.LINK_ATTACHED)
 ITEM: Final = (
     *("id_digest", "surely", "at_most", "time_ms", "body_digest", "nodes"),
     *("log", "message", "text"),
@@ -77,7 +76,10 @@ def logs(spark: SparkSession, paths: Sequence[Path], of: Of, *, queues: bool = T
 
 
 def _brought_together(spark: SparkSession, path: Path, of: Of, queues: bool) -> DataFrame:
-    kinds = ",".join(str(int(kind)) for kind in KINDS[of.way == RECEIVED])
+    wanted: tuple[Kind, ...] = OF_LEFT
+    if of.way == RECEIVED:
+        wanted = (*OF_RECEIVED, *OF_QUEUES) if queues else OF_RECEIVED
+    kinds = ",".join(str(int(kind)) for kind in wanted)
     records = read(spark, path, view="comparable", kinds=kinds)
     if makes_one_partition(spark):
         records = records.coalesce(1)
