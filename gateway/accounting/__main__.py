@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gateway.accounting.command_line import bounds_in_words, bounds_of, parser
+from gateway.accounting.comparing.arguments import asked, problem_in
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.settings import SettingsError, settings_of
@@ -44,6 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a job; its exit code."""
     top = parser()
     options = top.parse_args(arguments)
+    if options.job == "compare" and (wrong := problem_in(options)):
+        top.error(wrong)
     if options.rebuild and options.state is None:
         top.error("--rebuild goes with --state")
     try:
@@ -62,6 +65,8 @@ def _run(options: argparse.Namespace) -> int:
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
         raise NotRunError(f"{missing[0]} is not installed: pip install 'amqp-gateway[accounting]'")
+    if options.job == "compare":
+        return _compare(options)
     try:
         options.settings = settings_of(options.properties_file)
         _locate(options)
@@ -102,15 +107,37 @@ def _locate(options: argparse.Namespace) -> None:
     options.anchor = [location.at(each, options.settings) for each in options.anchor]
 
 
+def _compare(options: argparse.Namespace) -> int:
+    from gateway.accounting.comparing import job
+
+    what = asked(options)
+    try:
+        octets = job.octets_of(what)
+        with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
+            _find_java(options.master, Path(scratch))
+            out = options.out.resolve()
+            found = job.run(what, octets, out, options.master, Path(scratch))
+    except job.ComparisonError as error:
+        raise NotRunError(str(error)) from None
+    if not found.matched:
+        return NOT_BALANCED
+    return NOT_FINAL if options.require_final and found.open else BALANCED
+
+
 def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
+    _find_java(options.master, scratch)
+    return _with_spark(options, scratch, octets)
+
+
+def _find_java(master: str, scratch: Path) -> None:
+    """Spark on this machine is run by the Java that `JAVA_HOME` says."""
     from gateway.accounting import java
 
-    if options.master.startswith("local"):
+    if master.startswith("local"):
         home = java.java_home(scratch)
         if home is None:
             raise NotRunError(java.MISSING)
         os.environ["JAVA_HOME"] = str(home)
-    return _with_spark(options, scratch, octets)
 
 
 def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:

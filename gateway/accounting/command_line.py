@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gateway.accounting.comparing.arguments import add_compare
 from gateway.accounting.locations import location
 from gateway.accounting.locations.settings import NONE
 from gateway.accounting.telling import verdicts
@@ -78,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
         help="with --state: begin anew, from the whole log",
     )
     _add_close(jobs)
+    add_compare(jobs)
     return top
 
 

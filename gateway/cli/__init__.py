@@ -7,6 +7,7 @@ ctl, ctl_status, ctl_connections     `ctl`; what is shown of upstreams; of clien
 backup                               `backup`
 messages, letter_options, demo       `send` and `receive`, and what is wrong with them; `demo`
 audit, trace, features, verify       `audit` and `reconcile`
+jobs, compare                        how jobs are run; `audit compare`
 logs, reading                        the log that these are given, and its records
 users                                `user`
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import pathlib
-import subprocess
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import click
 
 from gateway.audit.printable import printable_json
+from gateway.cli.compare import compare
 from gateway.cli.features import HEAD, table, uses_in
+from gateway.cli.jobs import MASTER, NOT_RUN, given, run_job
 from gateway.cli.logs import (
     TRUSTED,
     anchors_option,
@@ -27,7 +27,6 @@ from gateway.cli.trace import trace
 from gateway.cli.verify import verify_log
 from gateway.errors import GatewayError
 
-NOT_RUN: Final = 3  # of `reconcile` and `audit close`
 OUT: Final = click.option(
     "--out",
     type=ADDRESS,
@@ -35,9 +34,6 @@ OUT: Final = click.option(
     default="reconciliation",
     show_default=True,
     help="Directory for the report and the Parquet files.",
-)
-MASTER: Final = click.option(
-    "--master", default="local[*]", show_default=True, help="Spark master."
 )
 PROPERTIES: Final = click.option(
     "--properties-file",
@@ -177,11 +173,12 @@ def close(
         "--stuck-after": stuck_after,
         "--late-after": late_after,
     }
-    options = [f"--out={out}", f"--master={master}", *_given(told)]
+    options = [f"--out={out}", f"--master={master}", *given(told)]
     options += [f"--trust={each}" for each in trusted]
-    click.get_current_context().exit(_run_job("close", log or default_log(), options))
+    click.get_current_context().exit(run_job("close", options, log or default_log()))
 
 
+audit.add_command(compare)
 audit.add_command(trace)
 audit.add_command(verify_log)
 
@@ -265,7 +262,7 @@ def reconcile(
         "--late-after": late_after,
         "--state": state,
     }
-    options = _given(told)
+    options = given(told)
     options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
     options += [f"--trust={each}" for each in trusted]
     options += [] if books is None else [f"--books={books}"]
@@ -279,7 +276,7 @@ def run_reconciliation(
     log: pathlib.Path | str, out: pathlib.Path | str, master: str = "local[*]", *flags: str
 ) -> int:
     """Run the job; its exit code."""
-    return _run_job("reconcile", log, [f"--out={out}", f"--master={master}", *flags])
+    return run_job("reconcile", [f"--out={out}", f"--master={master}", *flags], log)
 
 
 def _look_at(job: str, anchors: Sequence[pathlib.Path], trusted: Sequence[pathlib.Path]) -> None:
@@ -289,22 +286,3 @@ def _look_at(job: str, anchors: Sequence[pathlib.Path], trusted: Sequence[pathli
     except GatewayError as error:
         click.echo(f"{job}: {error}", err=True)
         click.get_current_context().exit(NOT_RUN)
-
-
-def _given(told: Mapping[str, object]) -> list[str]:
-    """Options that have a value, which may begin with "-"."""
-    return [f"{name}={value}" for name, value in told.items() if value is not None]
-
-
-def _run_job(job: str, log: pathlib.Path | str, options: Sequence[str]) -> int:
-    """Run a job in a process of its own, since the gateway never imports Spark; its exit code."""
-    command = [sys.executable, "-P", "-m", "gateway.accounting", job, *options, "--", str(log)]
-    try:
-        done = subprocess.run(command, check=False)
-    except (OSError, ValueError) as error:  # no memory for it, a name that none can have
-        click.echo(f"{job}: {error}", err=True)
-        return NOT_RUN
-    if done.returncode < 0:
-        click.echo(f"{job}: it was ended by signal {-done.returncode}", err=True)
-        return NOT_RUN
-    return done.returncode

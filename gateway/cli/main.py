@@ -27,8 +27,8 @@ Exit codes:
   0  done
   1  it cannot be done, or the answer is no
   2  wrong arguments, or a wrong configuration
-  3  audit verify, check --may: it cannot be told; reconcile: it could not be run
-  4  reconcile --require-final: balanced, but only so far
+  3  audit verify, check --may: it cannot be told; reconcile, audit compare: it could not be run
+  4  --require-final of these two: balanced, or all matching, but only so far
 """
 
 

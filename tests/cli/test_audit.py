@@ -15,7 +15,7 @@ from support.verbs import amqp_gateway
 from support.whole_gateway import WholeGateway
 
 from gateway.audit.reader import segment_paths
-from gateway.cli import audit as audit_verbs
+from gateway.cli import jobs
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_reconcile_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch)
         ran.append(command)
         return subprocess.CompletedProcess(command, 1)
 
-    monkeypatch.setattr(audit_verbs.subprocess, "run", fake)
+    monkeypatch.setattr(jobs.subprocess, "run", fake)
     assert amqp_gateway("reconcile", "/log", "--out", "/out").exit_code == 1
     assert ran[0][1:] == [
         *("-P", "-m", "gateway.accounting", "reconcile"),
@@ -149,29 +149,6 @@ def test_reconcile_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch)
     assert ran[1][5:] == [
         *("--out=reconciliation", "--master=local[*]", "--require-final", "--", "/log")
     ]
-
-
-@pytest.mark.parametrize("ended", [0, 1, 3, 4])
-def test_reconcile_exits_as_its_job_does(monkeypatch: pytest.MonkeyPatch, ended: int) -> None:
-    done = subprocess.CompletedProcess([], ended)
-    monkeypatch.setattr(audit_verbs.subprocess, "run", lambda command, check: done)
-    assert amqp_gateway("reconcile", "/log").exit_code == ended
-
-
-def test_a_job_that_is_ended_or_cannot_begin_could_not_be_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    killed = subprocess.CompletedProcess([], -9)
-    monkeypatch.setattr(audit_verbs.subprocess, "run", lambda command, check: killed)
-    result = amqp_gateway("reconcile", "/log")
-    assert (result.exit_code, result.stderr) == (3, "reconcile: it was ended by signal 9\n")
-
-    def fails(command: list[str], check: bool) -> Any:
-        raise OSError(12, "Cannot allocate memory")
-
-    monkeypatch.setattr(audit_verbs.subprocess, "run", fails)
-    result = amqp_gateway("reconcile", "/log")
-    assert (result.exit_code, result.stderr.count("\n")) == (3, 1)
 
 
 def test_wrong_arguments_of_reconcile_exit_2() -> None:
@@ -230,7 +207,7 @@ def test_close_hands_on_what_it_is_given(
         ran.append(command)
         return subprocess.CompletedProcess(command, 1)
 
-    monkeypatch.setattr(audit_verbs.subprocess, "run", fake)
+    monkeypatch.setattr(jobs.subprocess, "run", fake)
     public = tmp_path / "public.pem"
     public.write_bytes(Key().public)
     given = ("--books", "books", "--state", "state")
@@ -256,7 +233,7 @@ def test_reconcile_hands_on_how_long_a_copy_may_take(monkeypatch: pytest.MonkeyP
         ran.append(command)
         return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr(audit_verbs.subprocess, "run", fake)
+    monkeypatch.setattr(jobs.subprocess, "run", fake)
     amqp_gateway("reconcile", "/log", "--stuck-after", "0", "--late-after", "2.5")
     assert ran[0][7:-2] == ["--stuck-after=0.0", "--late-after=2.5"]
     assert amqp_gateway("reconcile", "/log", "--late-after", "-1").exit_code == 2
@@ -271,7 +248,7 @@ def test_reconcile_hands_anchors_and_keys_on(
         ran.append(command)
         return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr(audit_verbs.subprocess, "run", fake)
+    monkeypatch.setattr(jobs.subprocess, "run", fake)
     (tmp_path / "public.pem").write_bytes(Key().public)
     head = str(log.parent / "audit-head")
     given = ("--anchor", head, "--trust", str(tmp_path / "public.pem"))
@@ -286,7 +263,7 @@ def test_addresses_are_handed_on_as_they_are(monkeypatch: pytest.MonkeyPatch) ->
         ran.append(command)
         return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr(audit_verbs.subprocess, "run", fake)
+    monkeypatch.setattr(jobs.subprocess, "run", fake)
     given = ["--state", "s3a://logs/state", "--anchor", "s3a://logs/heads", "--books", "s3a://b/c"]
     out = ["--out", "s3a://logs/out", "--properties-file", "spark.conf"]
     assert amqp_gateway("reconcile", "s3a://logs/audit", *out, *given).exit_code == 0

@@ -16,6 +16,7 @@ NAMES, RECORDS, SEAL = 1, 2, 3
 RECORD = 104
 KIND_AT, POSITION_AT, MESSAGE_AT, SIZE_AT = 94, 24, 16, 56
 STARTED = 1
+STEPS = frozenset({*range(10, 15), *range(20, 42)})  # kinds of records of one message
 Block = tuple[int, int, bytes]  # kind, flags, content
 
 
@@ -94,6 +95,24 @@ class Forger:
     def drop_life(self, life: int) -> None:
         """Take a run of the gateway out, and number the records behind it anew."""
         self.segments = [each for each in self.segments if each.header["incarnation"] != life]
+        self._number_anew()
+
+    def drop_message(self, message: int) -> None:
+        """Take every record of the steps of a message out, and number the others anew."""
+        for segment in self.segments:
+            for index, (kind, flags, content) in enumerate(segment.blocks):
+                if kind == RECORDS:
+                    rows = [content[at : at + RECORD] for at in range(0, len(content), RECORD)]
+                    left = [row for row in rows if not self._is_of(row, message)]
+                    segment.blocks[index] = (kind, flags, b"".join(left))
+            segment.blocks = [block for block in segment.blocks if block[2]]
+        self._number_anew()
+
+    def _is_of(self, row: bytes, message: int) -> bool:
+        of = struct.unpack_from("<q", row, MESSAGE_AT)[0]
+        return row[KIND_AT] in STEPS and of == message
+
+    def _number_anew(self) -> None:
         sequence = 1
         for segment in self.segments:
             for index, (kind, flags, content) in enumerate(segment.blocks):

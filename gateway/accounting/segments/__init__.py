@@ -1,7 +1,8 @@
 """The log as a data source, and whether it is whole.
 
 source, columns    segments as a Spark data source, each as columns
-parts              all that the job takes from a segment, in one pass
+parts              all that a reconciliation takes from a segment, in one pass
+comparable         the same of a comparison
 summing, folding   its sums, and which messages are to be left to them
 drawing                what charts are drawn from
 survey             what is to be known of it as a whole

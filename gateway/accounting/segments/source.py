@@ -1,14 +1,14 @@
 """The audit log as a Spark data source: `spark.read.format("amqp_gateway_audit").load(directory)`.
 
 One partition a segment. Options: `view` is `records` (default), `segments` (one row a segment, with
-what is wrong inside it) or `parts` (all that the job takes, in one pass); `kinds` keeps only
-records of these kinds, as numbers with commas; `offsets` is a JSON object of segments' numbers,
-each with the places up to which it is hashed. `after` is the name of a segment, in front of those
-that are read, `until` that of the last of them, `first` the ordinal of the first, and `carried` a
-folder with what an earlier run has left of those before (`state.carried`). `only` is a JSON object
-of the names of segments that alone are read, each with its ordinal and, of parts, the messages that
-are wanted of what is folded, and those of which everything is. Of parts: `late_ms` and `fold` as in
-`parts.Asked`.
+what is wrong inside it), `parts` (all that a reconciliation takes, in one pass) or `comparable`
+(the same of a comparison); `kinds` keeps only records of these kinds, as numbers with commas;
+`offsets` is a JSON object of segments' numbers, each with the places up to which it is hashed.
+`after` is the name of a segment, in front of those that are read, `until` that of the last of them,
+`first` the ordinal of the first, and `carried` a folder with what an earlier run has left of those
+before (`state.carried`). `only` is a JSON object of the names of segments that alone are read, each
+with its ordinal and, of parts, the messages that are wanted of what is folded, and those of which
+everything is. Of parts: `late_ms` and `fold` as in `parts.Asked`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.settings import NONE, Settings
 from gateway.accounting.segments.columns import RECORDS_SCHEMA, record_batches
+from gateway.accounting.segments.comparable import COMPARABLE_SCHEMA, comparable_batches
 from gateway.accounting.segments.parts import PARTS_SCHEMA, Asked, part_batches
 from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, segment_row
 from gateway.accounting.state.carried import ALL, carried_batches
@@ -36,7 +37,12 @@ FORMAT: Final = "amqp_gateway_audit"
 
 Wanted = tuple[int, list[int], list[int]]  # an ordinal; messages: of what is folded, of everything
 
-_SCHEMAS: Final = {"records": RECORDS_SCHEMA, "segments": SEGMENTS_SCHEMA, "parts": PARTS_SCHEMA}
+_SCHEMAS: Final = {
+    "records": RECORDS_SCHEMA,
+    "segments": SEGMENTS_SCHEMA,
+    "parts": PARTS_SCHEMA,
+    "comparable": COMPARABLE_SCHEMA,
+}
 
 
 class SegmentPartition(InputPartition):
@@ -145,6 +151,8 @@ class AuditReader(DataSourceReader):
                     only=np.array(folded, dtype=np.int64), whole=np.array(whole, dtype=np.int64)
                 )
             yield from part_batches(path.name, ordinal, octets, asked)
+        elif self.view == "comparable":
+            yield from comparable_batches(path.name, ordinal, octets, self.kinds)
         else:
             yield from record_batches(path.name, octets, self.kinds)
 

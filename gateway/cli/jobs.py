@@ -1,0 +1,34 @@
+"""Runs the jobs of `gateway.accounting`, each in a process of its own, and what they all take."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import click
+
+NOT_RUN: Final = 3
+MASTER: Final = click.option(
+    "--master", default="local[*]", show_default=True, help="Spark master."
+)
+
+
+def given(told: Mapping[str, object]) -> list[str]:
+    """Options that have a value, which may begin with "-"."""
+    return [f"{name}={value}" for name, value in told.items() if value is not None]
+
+
+def run_job(job: str, options: Sequence[str], *logs: object) -> int:
+    """Run a job in a process of its own, since the gateway never imports Spark; its exit code."""
+    command = [sys.executable, "-P", "-m", "gateway.accounting", job, *options, "--"]
+    try:
+        done = subprocess.run([*command, *map(str, logs)], check=False)
+    except (OSError, ValueError) as error:  # no memory for it, a name that none can have
+        click.echo(f"{job}: {error}", err=True)
+        return NOT_RUN
+    if done.returncode < 0:
+        click.echo(f"{job}: it was ended by signal {-done.returncode}", err=True)
+        return NOT_RUN
+    return done.returncode
