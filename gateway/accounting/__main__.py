@@ -5,18 +5,24 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
-import json
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gateway.accounting.command_line import bounds_in_words, bounds_of, parser
+from gateway.accounting.command_line import (
+    BALANCED,
+    NOT_BALANCED,
+    NOT_RUN,
+    bounds_of,
+    exit_code,
+    parser,
+)
+from gateway.accounting.runs import Run, begin
 from gateway.accounting.state.folder import Folder, StateError
-from gateway.accounting.telling import verdicts
 from gateway.audit.books import BookError
 from gateway.audit.elsewhere import known_elsewhere, take_books
 from gateway.audit.ends import log_id_in
@@ -24,14 +30,12 @@ from gateway.audit.reader import segment_paths
 from gateway.files.whole import segment_size
 
 if TYPE_CHECKING:  # what it imports may not be installed
+    from pyspark.sql import SparkSession
+
     from gateway.accounting.closing import Plan
     from gateway.accounting.reconcile import Result
     from gateway.accounting.telling.ran import Ran
 
-BALANCED: Final = 0
-NOT_BALANCED: Final = 1
-NOT_RUN: Final = 3  # 2 is of wrong arguments
-NOT_FINAL: Final = 4
 LIBRARIES: Final = ("pyspark", "pyarrow", "numpy")
 
 
@@ -47,15 +51,20 @@ def main(arguments: list[str] | None = None) -> int:
         top.error("--rebuild goes with --state")
     try:
         return _run(options)
-    except (NotRunError, StateError, BookError) as error:
-        problem = str(error)
     except KeyboardInterrupt:
         problem = "interrupted"
     except Exception as error:  # of Spark, Java, the disk: no verdict, whatever it is
-        told = str(error).strip().splitlines()
-        problem = f"{type(error).__name__}: {told[0] if told else 'no more is known'}"
+        problem = _in_words(error)
     print(f"{options.job}: {problem}", file=sys.stderr)
     return NOT_RUN
+
+
+def _in_words(error: Exception) -> str:
+    """Why there is no verdict, in a line."""
+    told = str(error).strip().splitlines()
+    if isinstance(error, NotRunError | StateError | BookError):
+        return " ".join(told)
+    return f"{type(error).__name__}: {told[0] if told else 'no more is known'}"
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -65,15 +74,11 @@ def _run(options: argparse.Namespace) -> int:
     try:
         paths = segment_paths(options.log)
         octets = sum(segment_size(path) for path in paths)
-        options.provenance = known_elsewhere(options.anchor, options.trust)
     except OSError as error:
         raise NotRunError(f"cannot read {error.filename}: {error.strerror}") from None
-    except ImportError as error:
-        raise NotRunError(f"signatures cannot be checked: {error}") from None
-    except ValueError as error:
-        raise NotRunError(str(error)) from None
     if not paths:
         raise NotRunError(f"no audit segments in {options.log}")
+    _look_elsewhere(options)
     options.plan = None
     if options.job == "close":
         from gateway.accounting import closing
@@ -83,12 +88,24 @@ def _run(options: argparse.Namespace) -> int:
         if options.plan is None:
             print(f"nothing new is closed in {options.log}: no book is written")
             return BALANCED
-    elif options.books is not None:
+    with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
+        return _reconcile(options, Path(scratch), octets)
+
+
+def _look_elsewhere(options: argparse.Namespace) -> None:
+    """What is known of the log that is not in it."""
+    try:
+        options.provenance = known_elsewhere(options.anchor, options.trust)
+    except OSError as error:
+        raise NotRunError(f"cannot read {error.filename}: {error.strerror}") from None
+    except ImportError as error:
+        raise NotRunError(f"signatures cannot be checked: {error}") from None
+    except ValueError as error:
+        raise NotRunError(str(error)) from None
+    if options.job == "reconcile" and options.books is not None:
         wrong = take_books(options.provenance, options.books, log_id_in(options.log))
         if wrong:
             raise NotRunError(wrong[0])
-    with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
-        return _reconcile(options, Path(scratch), octets)
 
 
 def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
@@ -103,36 +120,46 @@ def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
 
 
 def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
+    from gateway.accounting.once import conclude
+
+    until = "" if options.plan is None else options.plan.until
+    with _state(options) as state, _begun(options.out.resolve()) as run:
+        new = octets if state is None else _new_octets(options.log, state)
+        with _session(options, scratch, new) as spark:
+            result = _result(options, spark, run, state, until)
+        by_whom = conclude(options, run, result)
+        if options.plan is not None:
+            return _close(options.plan, result, run.path, scratch, by_whom)
+    return exit_code(result, require_final=options.require_final)
+
+
+@contextlib.contextmanager
+def _session(options: argparse.Namespace, scratch: Path, octets: int) -> Iterator[SparkSession]:
     from pyspark.errors import PySparkRuntimeError
 
     from gateway.accounting import session
-    from gateway.accounting.reconcile import reconcile
-    from gateway.accounting.telling import ran, report
 
-    log, out = options.log.resolve(), options.out.resolve()
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        with session.spark_session(options.job, options.master, scratch, octets) as spark:
+            yield spark
+    except PySparkRuntimeError as error:
+        raise NotRunError(f"Spark does not start: {error}") from None
+
+
+def _result(
+    options: argparse.Namespace, spark: SparkSession, run: Run, state: Folder | None, until: str
+) -> Result:
+    from gateway.accounting.reconcile import reconcile
+
+    log, bounds, known = options.log.resolve(), bounds_of(options), options.provenance
+    return reconcile(spark, log, run.work, known, bounds, state=state, until=until)
+
+
+def _begun(out: Path) -> Run:
+    try:
+        return begin(out, time.time())
     except OSError as error:
-        raise NotRunError(f"{out}: {error.strerror}") from None
-    began_s = time.time()
-    until = "" if options.plan is None else options.plan.until
-    with _state(options) as state:
-        new = octets if state is None else _new_octets(log, state)
-        try:
-            with session.spark_session(options.job, options.master, scratch, new) as spark:
-                bounds, known = bounds_of(options), options.provenance
-                result = reconcile(spark, log, out, known, bounds, state=state, until=until)
-        except PySparkRuntimeError as error:
-            raise NotRunError(f"Spark does not start: {error}") from None
-        by_whom = ran.here(began_s, time.time(), bounds_in_words(options))
-        page = out / "report.html"
-        verdicts.replace(page, report.html_page(result, by_whom))
-        print(report.summary(result, str(page)))
-        took_s = by_whom.ended_s - began_s
-        _tell_others(options, verdicts.Told(result, by_whom.ended_s, took_s, by_whom), out)
-        if options.plan is not None:
-            return _close(options.plan, result, out, scratch, by_whom)
-    return exit_code(result, require_final=options.require_final)
+        raise NotRunError(f"{error.filename or out}: {error.strerror}") from None
 
 
 def _close(plan: Plan, result: Result, out: Path, scratch: Path, by_whom: Ran) -> int:
@@ -165,37 +192,6 @@ def _new_octets(log: Path, folder: Folder) -> int:
     """How much of the log was not read by an earlier run."""
     last = folder.read().last
     return sum(segment_size(path) for path in segment_paths(log) if path.name > last)
-
-
-def _tell_others(options: argparse.Namespace, told: verdicts.Told, out: Path) -> None:
-    """Programs: what one of them does not take is said, and the others are told all the same."""
-    from gateway.accounting.steps.breaks import BreakClass
-    from gateway.accounting.telling import report
-
-    found = verdicts.as_json(told, report.verdict(told.result))
-    looked_for = tuple(str(each) for each in BreakClass)
-    text = verdicts.exposition(told, looked_for)
-    ways: list[Callable[[], None]] = [
-        lambda: verdicts.replace(out / "report.json", json.dumps(found, indent=1) + "\n")
-    ]
-    if options.textfile is not None:
-        ways.append(lambda: verdicts.replace(options.textfile, text))
-    if options.push:
-        ways.append(lambda: verdicts.push(options.push, text))
-    if options.webhook:
-        ways.append(lambda: verdicts.call(options.webhook, found))
-    for way in ways:
-        try:
-            way()
-        except OSError as error:
-            print(f"reconcile: {error}", file=sys.stderr)
-
-
-def exit_code(result: Result, *, require_final: bool) -> int:
-    """What a verdict ends with."""
-    if not result.balanced:
-        return NOT_BALANCED
-    return NOT_FINAL if require_final and not result.final else BALANCED
 
 
 if __name__ == "__main__":

@@ -1,16 +1,22 @@
-"""The command line of the jobs, and what its words come to."""
+"""The command line of the jobs, what its words come to, and with which codes they end."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gateway.accounting.telling import verdicts
 
 if TYPE_CHECKING:  # what it imports may not be installed
+    from gateway.accounting.reconcile import Result
     from gateway.accounting.steps.ages import Bounds
 
+BALANCED: Final = 0
+NOT_BALANCED: Final = 1
+NOT_RUN: Final = 3  # 2 is of wrong arguments
+NOT_FINAL: Final = 4
 STUCK_AFTER_DAYS: Final = 30
 LONGEST: Final = 1e9  # days, or seconds: nothing is that old
 
@@ -81,7 +87,18 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_common(job: argparse.ArgumentParser) -> None:
     job.add_argument("log", type=Path, metavar="AUDIT_DIR", help="directory of audit segments")
-    job.add_argument("--out", type=Path, required=True, help="directory for report and Parquet")
+    job.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="directory of runs, each in a directory of its own with report and Parquet",
+    )
+    job.add_argument(
+        "--keep",
+        type=_count,
+        metavar="RUNS",
+        help="remove the oldest runs there but for so many (default: all are kept)",
+    )
     job.add_argument(
         "--master",
         default="local[*]",
@@ -124,8 +141,8 @@ def _add_close(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     job.add_argument(
         "--key", type=Path, metavar="FILE", help="private key (Ed25519, PEM) that signs the book"
     )
-    nothing = {"rebuild": False, "require_final": False, "anchor": []}
-    job.set_defaults(textfile=None, push=None, webhook=None, **nothing)
+    job.set_defaults(textfile=None, push=None, webhook=None, rebuild=False)
+    job.set_defaults(require_final=False, anchor=[])
 
 
 def _bound(text: str) -> float:
@@ -136,6 +153,12 @@ def _bound(text: str) -> float:
     if not 0 <= value < LONGEST:
         raise argparse.ArgumentTypeError(f"{text!r} is no length of time")
     return value
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,8}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs")
+    return int(text)
 
 
 def _url(text: str) -> str:
@@ -157,3 +180,10 @@ def bounds_in_words(options: argparse.Namespace) -> str:
     days, seconds = options.stuck_after, options.late_after
     stuck = f"stuck after {days:g} days" if days else "nothing is stuck by its age"
     return f"{stuck}, {f'late after {seconds:g} s' if seconds else 'nothing is late'}"
+
+
+def exit_code(result: Result, *, require_final: bool) -> int:
+    """What a verdict ends with."""
+    if not result.balanced:
+        return NOT_BALANCED
+    return NOT_FINAL if require_final and not result.final else BALANCED

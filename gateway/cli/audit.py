@@ -26,7 +26,13 @@ OUT: Final = click.option(
     type=FILE,
     default="reconciliation",
     show_default=True,
-    help="Directory for the report and the Parquet files.",
+    help="Directory of runs: each has one there by its time, and `latest` leads to the newest.",
+)
+KEEP: Final = click.option(
+    "--keep",
+    type=click.IntRange(1, 999_999_999),
+    metavar="RUNS",
+    help="Remove the oldest runs there but for so many; by default all are kept.",
 )
 MASTER: Final = click.option(
     "--master", default="local[*]", show_default=True, help="Spark master."
@@ -130,6 +136,7 @@ Examples:
 )
 @click.option("--key", type=FILE, help="Private key (Ed25519, PEM) that signs the book.")
 @OUT
+@KEEP
 @MASTER
 @STUCK_AFTER
 @LATE_AFTER
@@ -140,6 +147,7 @@ def close(
     state: pathlib.Path,
     key: pathlib.Path | None,
     out: pathlib.Path,
+    keep: int | None,
     master: str,
     stuck_after: float | None,
     late_after: float | None,
@@ -158,6 +166,7 @@ def close(
         "--books": books,
         "--state": state,
         "--key": key,
+        "--keep": keep,
         "--stuck-after": stuck_after,
         "--late-after": late_after,
     }
@@ -183,6 +192,7 @@ Examples:
 )
 @click.argument("log", required=False, type=FILE)
 @OUT
+@KEEP
 @MASTER
 @click.option(
     "--textfile",
@@ -211,6 +221,7 @@ Examples:
 def reconcile(
     log: pathlib.Path | None,
     out: pathlib.Path,
+    keep: int | None,
     master: str,
     textfile: pathlib.Path | None,
     push: str | None,
@@ -242,6 +253,7 @@ def reconcile(
         "--stuck-after": stuck_after,
         "--late-after": late_after,
         "--state": state,
+        "--keep": keep,
     }
     options = _given(told)
     options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"

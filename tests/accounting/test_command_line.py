@@ -1,9 +1,11 @@
 """The words that a job is run with."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from gateway.accounting import __main__ as program
-from gateway.accounting.command_line import bounds_of, parser
+from gateway.accounting.command_line import bounds_of, exit_code, parser
 from gateway.accounting.steps.ages import DAY_MS, Bounds
 
 
@@ -28,3 +30,20 @@ def test_bad_usage_exits_2(capsys):
         program.main(["reconcile"])
     assert exit_.value.code == 2
     assert "usage:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "all", "1" * 5000])
+def test_a_number_of_runs_that_is_none_exits_2(value, capsys):
+    with pytest.raises(SystemExit) as ended:
+        program.main(["reconcile", "log", "--out", "out", f"--keep={value}"])
+    assert ended.value.code == 2
+    assert "is no number of runs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("balanced", "final", "wanted"),
+    [(True, True, (0, 0)), (True, False, (0, 4)), (False, True, (1, 1)), (False, False, (1, 1))],
+)
+def test_the_verdict_is_the_exit_code(balanced, final, wanted):
+    result = SimpleNamespace(balanced=balanced, final=final)
+    assert wanted == tuple(exit_code(result, require_final=each) for each in (False, True))
