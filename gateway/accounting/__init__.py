@@ -5,6 +5,7 @@ command_line            the words it is run with
 reading, state          one log as it is read; what a run leaves for the next
 judging                 all breaks of one log, put together
 runs, once              the directories of runs; what follows a reconciliation
+following               a run as often as segments are closed
 closing                 the other job: a closed book, of a reconciliation of closed segments
 segments                the log as a data source; is it whole
 steps                   what must be equal, and what is wrong where it is not

@@ -47,8 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a job; its exit code."""
     top = parser()
     options = top.parse_args(arguments)
-    if options.rebuild and options.state is None:
-        top.error("--rebuild goes with --state")
+    for name in ("rebuild", "follow"):
+        if getattr(options, name) and options.state is None:
+            top.error(f"--{name} goes with --state")
     try:
         return _run(options)
     except KeyboardInterrupt:
@@ -116,6 +117,8 @@ def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
         if home is None:
             raise NotRunError(java.MISSING)
         os.environ["JAVA_HOME"] = str(home)
+    if options.follow is not None:
+        return _followed(options, scratch)
     return _with_spark(options, scratch, octets)
 
 
@@ -131,6 +134,35 @@ def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
         if options.plan is not None:
             return _close(options.plan, result, run.path, scratch, by_whom)
     return exit_code(result, require_final=options.require_final)
+
+
+def _followed(options: argparse.Namespace, scratch: Path) -> int:
+    """A run as often as segments are closed; what the last one ended with."""
+    from gateway.accounting.following import Ending, Followed, follow
+    from gateway.accounting.once import conclude
+
+    log, folder, codes = options.log.resolve(), Folder(options.state.resolve()), [NOT_RUN]
+
+    def reconcile_to(last: str) -> None:
+        _look_elsewhere(options)
+        with _state(options) as state, _begun(options.out.resolve()) as run:
+            until = max(last, folder.read().last)  # as another run may have left it
+            result = _result(options, spark, run, state, until)
+            conclude(options, run, result)
+        codes[0] = exit_code(result, require_final=options.require_final)
+
+    def tell(error: Exception) -> None:
+        print(f"{options.job}: {_in_words(error)}; it is tried again", file=sys.stderr)
+        codes[0] = NOT_RUN
+
+    with _state(options), _begun(options.out.resolve()):  # what is in the way is told at once
+        octets = _new_octets(log, folder)
+    options.rebuild = False  # it goes on from what it has begun anew
+    ending = Ending()
+    with ending.heard(), _session(options, scratch, octets) as spark, ending.heard():
+        what = Followed(spark, log, folder, options.follow, reconcile_to, tell)
+        follow(what, ending, scratch)
+    return codes[0]
 
 
 @contextlib.contextmanager

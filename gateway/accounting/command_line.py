@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
         description="Proves from an audit log that every message is accounted for.",
         epilog=(
             "Exit codes: 0 balanced, 1 not balanced, 2 wrong arguments, 3 it could not be run, "
-            "4 balanced so far, with --require-final."
+            "4 balanced so far, with --require-final. With --follow that of the last run."
         ),
     )
     jobs = top.add_subparsers(dest="job", required=True, metavar="JOB")
@@ -80,6 +80,13 @@ def parser() -> argparse.ArgumentParser:
         "--rebuild",
         action="store_true",
         help="with --state: begin anew, from the whole log",
+    )
+    job.add_argument(
+        "--follow",
+        type=_seconds,
+        metavar="SECONDS",
+        help="with --state: go on until SIGTERM or SIGINT, with a run as often as segments were "
+        "closed, for which it looks that often",
     )
     _add_close(jobs)
     return top
@@ -141,7 +148,7 @@ def _add_close(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     job.add_argument(
         "--key", type=Path, metavar="FILE", help="private key (Ed25519, PEM) that signs the book"
     )
-    job.set_defaults(textfile=None, push=None, webhook=None, rebuild=False)
+    job.set_defaults(textfile=None, push=None, webhook=None, rebuild=False, follow=None)
     job.set_defaults(require_final=False, anchor=[])
 
 
@@ -158,6 +165,12 @@ def _bound(text: str) -> float:
 def _count(text: str) -> int:
     if not re.fullmatch("[1-9][0-9]{0,8}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of runs")
+    return int(text)
+
+
+def _seconds(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,4}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 1 to 99999")
     return int(text)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -187,6 +188,7 @@ Examples:
   amqp-gateway reconcile /var/lib/amqp-gateway/audit --out report
   amqp-gateway reconcile /backups/monday/audit --require-final
   amqp-gateway reconcile --state /var/lib/amqp-gateway/reconciled
+  amqp-gateway reconcile --state /var/lib/amqp-gateway/reconciled --follow 60
   amqp-gateway reconcile --textfile /var/lib/node-exporter/amqp-gateway.prom
 """
 )
@@ -215,6 +217,13 @@ Examples:
     help="Go on from what the run before left there, and leave the same: it reads what is new.",
 )
 @click.option("--rebuild", is_flag=True, help="With --state: begin anew, from the whole log.")
+@click.option(
+    "--follow",
+    type=click.IntRange(1, 99_999),
+    metavar="SECONDS",
+    help="With --state: go on until SIGTERM or SIGINT, looking that often whether segments were "
+    "closed, with a run for them.",
+)
 @ANCHORS
 @TRUSTED
 @BOOKS
@@ -231,6 +240,7 @@ def reconcile(
     late_after: float | None,
     state: pathlib.Path | None,
     rebuild: bool,
+    follow: int | None,
     anchors: tuple[pathlib.Path, ...],
     trusted: tuple[pathlib.Path, ...],
     books: pathlib.Path | None,
@@ -241,10 +251,11 @@ def reconcile(
     could explain is listed as "cannot be proven", and not counted.
 
     Exit code 0: balanced; 1: not; 2: wrong arguments; 3: it could not be run; 4: balanced so far,
-    with --require-final.
+    with --require-final. With --follow it is that of the last run.
     """
-    if rebuild and state is None:
-        raise click.UsageError("--rebuild goes with --state")
+    for name, asked in (("--rebuild", rebuild), ("--follow", follow)):
+        if asked and state is None:
+            raise click.UsageError(f"{name} goes with --state")
     _look_at("reconcile", anchors, trusted)
     told = {
         "--textfile": textfile,
@@ -254,6 +265,7 @@ def reconcile(
         "--late-after": late_after,
         "--state": state,
         "--keep": keep,
+        "--follow": follow,
     }
     options = _given(told)
     options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
@@ -261,7 +273,11 @@ def reconcile(
     options += [] if books is None else [f"--books={books}"]
     options += ["--require-final"] if require_final else []
     options += ["--rebuild"] if rebuild else []
-    ended = run_reconciliation(log or default_log(), out, master, *options)
+    log = log or default_log()
+    if follow is not None:
+        ended = _become_job("reconcile", log, [f"--out={out}", f"--master={master}", *options])
+    else:
+        ended = run_reconciliation(log, out, master, *options)
     click.get_current_context().exit(ended)
 
 
@@ -288,11 +304,25 @@ def _given(told: Mapping[str, object]) -> list[str]:
     return [f"{name}={value}" for name, value in told.items() if value is not None]
 
 
-def _run_job(job: str, log: pathlib.Path, options: Sequence[str]) -> int:
-    """Run a job in a process of its own, since the gateway never imports Spark; its exit code."""
-    command = [sys.executable, "-P", "-m", "gateway.accounting", job, *options, "--", str(log)]
+def _command(job: str, log: pathlib.Path, options: Sequence[str]) -> list[str]:
+    """A job in a process of its own, since the gateway never imports Spark."""
+    return [sys.executable, "-P", "-m", "gateway.accounting", job, *options, "--", str(log)]
+
+
+def _become_job(job: str, log: pathlib.Path, options: Sequence[str]) -> int:
+    """Be the job from now on, which so hears the signals that end it; why not, as an exit code."""
+    command = _command(job, log, options)
     try:
-        done = subprocess.run(command, check=False)
+        os.execv(command[0], command)
+    except (OSError, ValueError) as error:
+        click.echo(f"{job}: {error}", err=True)
+    return NOT_RUN
+
+
+def _run_job(job: str, log: pathlib.Path, options: Sequence[str]) -> int:
+    """Run a job; its exit code."""
+    try:
+        done = subprocess.run(_command(job, log, options), check=False)
     except (OSError, ValueError) as error:  # no memory for it, a name that none can have
         click.echo(f"{job}: {error}", err=True)
         return NOT_RUN

@@ -33,11 +33,20 @@ def test_bad_usage_exits_2(capsys):
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "1.5", "all", "1" * 5000])
-def test_a_number_of_runs_that_is_none_exits_2(value, capsys):
+@pytest.mark.parametrize(("name", "of"), [("keep", "runs"), ("follow", "seconds")])
+def test_a_number_that_is_none_exits_2(name, of, value, capsys):
     with pytest.raises(SystemExit) as ended:
-        program.main(["reconcile", "log", "--out", "out", f"--keep={value}"])
+        program.main(["reconcile", "log", "--out", "out", f"--{name}={value}"])
     assert ended.value.code == 2
-    assert "is no number of runs" in capsys.readouterr().err
+    assert f"is no number of {of}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["--rebuild", "--follow=60"])
+def test_what_needs_a_state_exits_2_without(given, capsys):
+    with pytest.raises(SystemExit) as ended:
+        program.main(["reconcile", "log", "--out", "out", given])
+    assert ended.value.code == 2
+    assert f"{given[:8]}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

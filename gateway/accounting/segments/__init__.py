@@ -1,6 +1,7 @@
 """The log as a data source, and whether it is whole.
 
 source, columns    segments as a Spark data source, each as columns
+stream             the same as a stream of closed segments
 parts              all that the job takes from a segment, in one pass
 summing, folding   its sums, and which messages are to be left to them
 drawing                what charts are drawn from

@@ -1,14 +1,15 @@
 """The audit log as a Spark data source: `spark.read.format("amqp_gateway_audit").load(directory)`.
 
 One partition a segment. Options: `view` is `records` (default), `segments` (one row a segment, with
-what is wrong inside it) or `parts` (all that the job takes, in one pass); `kinds` keeps only
-records of these kinds, as numbers with commas; `offsets` is a JSON object of segments' numbers,
-each with the places up to which it is hashed. `after` is the name of a segment, in front of those
-that are read, `until` that of the last of them, `first` the ordinal of the first, and `carried` a
-folder with what an earlier run has left of those before (`state.carried`). `only` is a JSON object
-of the names of segments that alone are read, each with its ordinal and, of parts, the messages that
-are wanted of what is folded, and those of which everything is. Of parts: `late_ms` and `fold` as in
-`parts.Asked`.
+what is wrong inside it), `names` (one row a segment, unread) or `parts` (all that the job
+takes, in one pass); `kinds` keeps only records of these kinds, as numbers with commas; `offsets` is
+a JSON object of segments' numbers, each with the places up to which it is hashed. `after` is the
+name of a segment, in front of those that are read, `until` that of the last of them, `first` the
+ordinal of the first, and `carried` a folder with what an earlier run has left of those before
+(`state.carried`). `only` is a JSON object of the names of segments that alone are read, each with
+its ordinal and, of parts, the messages that are wanted of what is folded, and those of which
+everything is. Of parts: `late_ms` and `fold` as in `parts.Asked`. With `readStream` segments come
+when they are closed (`stream`).
 """
 
 from __future__ import annotations
@@ -20,12 +21,18 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from gateway.accounting.segments.columns import RECORDS_SCHEMA, record_batches
 from gateway.accounting.segments.parts import PARTS_SCHEMA, Asked, part_batches
+from gateway.accounting.segments.stream import AuditStreamReader
 from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, segment_row
 from gateway.accounting.state.carried import ALL, carried_batches
 from gateway.audit.reader import segment_paths
@@ -36,7 +43,13 @@ FORMAT: Final = "amqp_gateway_audit"
 
 Wanted = tuple[int, list[int], list[int]]  # an ordinal; messages: of what is folded, of everything
 
-_SCHEMAS: Final = {"records": RECORDS_SCHEMA, "segments": SEGMENTS_SCHEMA, "parts": PARTS_SCHEMA}
+NAMES_SCHEMA: Final = pa.schema([("segment", pa.string()), ("ordinal", pa.int64())])
+_SCHEMAS: Final = {
+    "records": RECORDS_SCHEMA,
+    "segments": SEGMENTS_SCHEMA,
+    "parts": PARTS_SCHEMA,
+    "names": NAMES_SCHEMA,
+}
 
 
 class SegmentPartition(InputPartition):
@@ -62,6 +75,13 @@ class AuditDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch reader."""
+        return self._reader()
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # PySpark's
+        """One that gives segments when they are closed."""
+        return AuditStreamReader(self._reader())
+
+    def _reader(self) -> AuditReader:
         kinds = self.options.get("kinds", "")
         return AuditReader(
             Path(self.options["path"]),
@@ -116,10 +136,20 @@ class AuditReader(DataSourceReader):
             SegmentPartition(str(path), only[path.name][0]) for path in paths if path.name in only
         ]
 
+    def between(self, after: str, until: str, first: int) -> list[InputPartition]:
+        """One for each segment behind `after`, up to `until`; `first`: the ordinal of the first."""
+        names = [path for path in segment_paths(self.directory) if after < path.name <= until]
+        return [SegmentPartition(str(path), at) for at, path in enumerate(names, first)]
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one segment."""
         assert isinstance(partition, SegmentPartition)
         path, ordinal = Path(partition.path), partition.ordinal
+        if self.view == "names":
+            yield pa.RecordBatch.from_pylist(
+                [{"segment": path.name, "ordinal": ordinal}], schema=NAMES_SCHEMA
+            )
+            return
         if ordinal == ALL:
             yield from carried_batches(path, self.asked.late_ms, fold=self.asked.fold)
             return
