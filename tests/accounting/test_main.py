@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 from support.audit_logs import UNREADABLE, balanced_log, put_unreadable
 
 from gateway.accounting import __main__ as program
-from gateway.accounting import bundle, java
+from gateway.accounting import java
 from gateway.accounting.runs import finished
 
 
@@ -64,22 +63,6 @@ def test_whatever_goes_wrong_is_one_line_and_exits_3(tmp_path, capsys, monkeypat
         assert program.main(arguments) == 3
         err = capsys.readouterr().err
         assert (err.count("\n"), told in err) == (1, True)
-
-
-def test_the_bundle_has_nothing_compiled_and_runs_where_the_project_is_not(tmp_path: Path):
-    out = tmp_path / "accounting.zip"
-    bundle.build(out)
-    assert all(name.endswith(".py") for name in zipfile.ZipFile(out).namelist())
-    start = [sys.executable, str(tmp_path / "accounting.py")]
-    told = subprocess.run(
-        [*start, "reconcile", str(tmp_path), "--out", str(tmp_path)],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(out)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (told.returncode, told.stderr) == (3, f"reconcile: no audit segments in {tmp_path}\n")
 
 
 def test_the_whole_command_is_quiet_and_ends_with_its_report(tmp_path: Path):
