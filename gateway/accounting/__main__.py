@@ -27,6 +27,7 @@ from gateway.audit.books import BookError
 from gateway.audit.elsewhere import known_elsewhere, take_books
 from gateway.audit.ends import log_id_in
 from gateway.audit.reader import segment_paths
+from gateway.audit.schema import segment_numbers
 from gateway.files.whole import segment_size
 
 if TYPE_CHECKING:  # what it imports may not be installed
@@ -141,19 +142,25 @@ def _followed(options: argparse.Namespace, scratch: Path) -> int:
     from gateway.accounting.following import Ending, Followed, follow
     from gateway.accounting.once import conclude
 
-    log, folder, codes = options.log.resolve(), Folder(options.state.resolve()), [NOT_RUN]
+    log, folder = options.log.resolve(), Folder(options.state.resolve())
+    code: int | None = None
 
     def reconcile_to(last: str) -> None:
+        nonlocal code
         _look_elsewhere(options)
         with _state(options) as state, _begun(options.out.resolve()) as run:
             until = max(last, folder.read().last)  # as another run may have left it
+            number, known = segment_numbers(until)[0], options.provenance
+            # Heads of what is not closed yet are held against it when it is.
+            known.anchors = [each for each in known.anchors if each.head.segment <= number]
             result = _result(options, spark, run, state, until)
             conclude(options, run, result)
-        codes[0] = exit_code(result, require_final=options.require_final)
+        code = exit_code(result, require_final=options.require_final)
 
     def tell(error: Exception) -> None:
+        nonlocal code
         print(f"{options.job}: {_in_words(error)}; it is tried again", file=sys.stderr)
-        codes[0] = NOT_RUN
+        code = NOT_RUN
 
     with _state(options), _begun(options.out.resolve()):  # what is in the way is told at once
         octets = _new_octets(log, folder)
@@ -162,7 +169,9 @@ def _followed(options: argparse.Namespace, scratch: Path) -> int:
     with ending.heard(), _session(options, scratch, octets) as spark, ending.heard():
         what = Followed(spark, log, folder, options.follow, reconcile_to, tell)
         follow(what, ending, scratch)
-    return codes[0]
+    if code is None:
+        raise NotRunError("no segment was closed: there is no verdict")
+    return code
 
 
 @contextlib.contextmanager
