@@ -4,6 +4,8 @@ reconcile, __main__     the job, and how it is run
 command_line            the words it is run with
 reading, state          one log as it is read; what a run leaves for the next
 judging                 all breaks of one log, put together
+runs, once              the directories of runs; what follows a reconciliation
+following               a run as often as segments are closed
 closing                 another job: a closed book, of a reconciliation of closed segments
 comparing               another one: what one side says against another, message by message
 segments                the log as a data source; is it whole

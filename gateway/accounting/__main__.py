@@ -5,35 +5,41 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
-import json
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gateway.accounting.command_line import bounds_in_words, bounds_of, parser
+from gateway.accounting.command_line import (
+    BALANCED,
+    NOT_BALANCED,
+    NOT_FINAL,
+    NOT_RUN,
+    bounds_of,
+    exit_code,
+    parser,
+)
 from gateway.accounting.comparing.arguments import asked, problem_in
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.settings import SettingsError, settings_of
+from gateway.accounting.runs import Run, begin
 from gateway.accounting.state.folder import Folder, StateError
-from gateway.accounting.telling import verdicts
 from gateway.accounting.telling.failing import reason
 from gateway.audit.books import BookError
 from gateway.audit.elsewhere import known_by, take_books
+from gateway.audit.schema import segment_numbers
 
 if TYPE_CHECKING:  # what it imports may not be installed
+    from pyspark.sql import SparkSession
+
     from gateway.accounting.closing import Plan
     from gateway.accounting.reconcile import Result
     from gateway.accounting.telling.ran import Ran
 
-BALANCED: Final = 0
-NOT_BALANCED: Final = 1
-NOT_RUN: Final = 3  # 2 is of wrong arguments
-NOT_FINAL: Final = 4
 LIBRARIES: Final = ("pyspark", "pyarrow", "numpy")
 
 
@@ -47,18 +53,24 @@ def main(arguments: list[str] | None = None) -> int:
     options = top.parse_args(arguments)
     if options.job == "compare" and (wrong := problem_in(options)):
         top.error(wrong)
-    if options.rebuild and options.state is None:
-        top.error("--rebuild goes with --state")
+    for name in ("rebuild", "follow"):
+        if getattr(options, name, None) and options.state is None:
+            top.error(f"--{name} goes with --state")
     try:
         return _run(options)
-    except (NotRunError, StateError, BookError, SettingsError) as error:
-        problem = str(error)
     except KeyboardInterrupt:
         problem = "interrupted"
     except Exception as error:  # of Spark, Java, the disk: no verdict, whatever it is
-        problem = reason(error)
+        problem = _in_words(error)
     print(f"{options.job}: {problem}", file=sys.stderr)
     return NOT_RUN
+
+
+def _in_words(error: Exception) -> str:
+    """Why there is no verdict, in a line."""
+    if isinstance(error, NotRunError | StateError | BookError | SettingsError):
+        return " ".join(str(error).strip().splitlines())
+    return reason(error)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -72,15 +84,13 @@ def _run(options: argparse.Namespace) -> int:
         _locate(options)
         paths = location.segments(options.log)
         octets = sum(location.size(path) for path in paths)
-        options.provenance = known_by(map(location.anchors, options.anchor), options.trust)
     except OSError as error:
         raise NotRunError(f"cannot read {error.filename}: {error.strerror}") from None
-    except ImportError as error:
-        raise NotRunError(f"signatures cannot be checked: {error}") from None
     except ValueError as error:
         raise NotRunError(str(error)) from None
     if not paths:
         raise NotRunError(f"no audit segments in {options.log}")
+    _look_elsewhere(options)
     options.plan = None
     if options.job == "close":
         from gateway.accounting import closing
@@ -90,11 +100,6 @@ def _run(options: argparse.Namespace) -> int:
         if options.plan is None:
             print(f"nothing new is closed in {options.log}: no book is written")
             return BALANCED
-    elif options.books is not None:
-        with location.books_here(options.books) as books:
-            wrong = take_books(options.provenance, books, location.log_id(options.log))
-        if wrong:
-            raise NotRunError(wrong[0].replace(str(books), str(options.books)))
     with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
         return _reconcile(options, Path(scratch), octets)
 
@@ -103,8 +108,26 @@ def _locate(options: argparse.Namespace) -> None:
     """What addresses mean by the settings. Raises ValueError."""
     for name in ("log", "out", "state", "books"):
         if getattr(options, name) is not None:
-            setattr(options, name, location.at(getattr(options, name), options.settings))
+            where = location.at(getattr(options, name), options.settings)
+            setattr(options, name, location.absolute(where))
     options.anchor = [location.at(each, options.settings) for each in options.anchor]
+
+
+def _look_elsewhere(options: argparse.Namespace) -> None:
+    """What is known of the log that is not in it."""
+    try:
+        options.provenance = known_by(map(location.anchors, options.anchor), options.trust)
+    except OSError as error:
+        raise NotRunError(f"cannot read {error.filename}: {error.strerror}") from None
+    except ImportError as error:
+        raise NotRunError(f"signatures cannot be checked: {error}") from None
+    except ValueError as error:
+        raise NotRunError(str(error)) from None
+    if options.job == "reconcile" and options.books is not None:
+        with location.books_here(options.books) as books:
+            wrong = take_books(options.provenance, books, location.log_id(options.log))
+        if wrong:
+            raise NotRunError(wrong[0].replace(str(books), str(options.books)))
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -126,6 +149,8 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
     _find_java(options.master, scratch)
+    if options.follow is not None:
+        return _followed(options, scratch)
     return _with_spark(options, scratch, octets)
 
 
@@ -141,39 +166,86 @@ def _find_java(master: str, scratch: Path) -> None:
 
 
 def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
+    from gateway.accounting.once import conclude
+
+    until = "" if options.plan is None else options.plan.until
+    with _state(options) as state, _begun(options.out) as run:
+        new = octets if state is None else _new_octets(options.log, state)
+        with _session(options, scratch, new) as spark:
+            result = _result(options, spark, run, state, until)
+        by_whom = conclude(options, run, result)
+        if options.plan is not None:
+            return _close(options.plan, result, run.path, scratch, by_whom)
+    return exit_code(result, require_final=options.require_final)
+
+
+def _followed(options: argparse.Namespace, scratch: Path) -> int:
+    """A run as often as segments are closed; what the last one ended with."""
+    from gateway.accounting.following import Ending, Followed, follow
+    from gateway.accounting.once import conclude
+
+    log, folder = options.log, Folder(options.state)
+    code: int | None = None
+
+    def reconcile_to(last: str) -> None:
+        nonlocal code
+        _look_elsewhere(options)
+        with _state(options) as state, _begun(options.out) as run:
+            until = max(last, folder.read().last)  # as another run may have left it
+            number, known = segment_numbers(until)[0], options.provenance
+            # Heads of what is not closed yet are held against it when it is.
+            known.anchors = [each for each in known.anchors if each.head.segment <= number]
+            result = _result(options, spark, run, state, until)
+            conclude(options, run, result)
+        code = exit_code(result, require_final=options.require_final)
+
+    def tell(error: Exception) -> None:
+        nonlocal code
+        print(f"{options.job}: {_in_words(error)}; it is tried again", file=sys.stderr)
+        code = NOT_RUN
+
+    with _state(options), _begun(options.out):  # what is in the way is told at once
+        octets = _new_octets(log, folder)
+    options.rebuild = False  # it goes on from what it has begun anew
+    ending = Ending()
+    with ending.heard(), _session(options, scratch, octets) as spark, ending.heard():
+        what = Followed(spark, log, folder, options.follow, reconcile_to, tell)
+        follow(what, ending, scratch)
+    if code is None:
+        raise NotRunError("no segment was closed: there is no verdict")
+    return code
+
+
+@contextlib.contextmanager
+def _session(options: argparse.Namespace, scratch: Path, octets: int) -> Iterator[SparkSession]:
     from pyspark.errors import PySparkRuntimeError
 
     from gateway.accounting import session
-    from gateway.accounting.reconcile import reconcile
-    from gateway.accounting.telling import ran, report
 
-    log, out = location.absolute(options.log), location.absolute(options.out)
     try:
-        location.make(out)
+        with session.spark_session(
+            options.job, options.master, scratch, octets, options.settings
+        ) as spark:
+            session.check_reach(spark, options.out, options.state)
+            yield spark
+    except PySparkRuntimeError as error:
+        raise NotRunError(f"Spark does not start: {error}") from None
+
+
+def _result(
+    options: argparse.Namespace, spark: SparkSession, run: Run, state: Folder | None, until: str
+) -> Result:
+    from gateway.accounting.reconcile import reconcile
+
+    bounds, known = bounds_of(options), options.provenance
+    return reconcile(spark, options.log, run.work, known, bounds, state=state, until=until)
+
+
+def _begun(out: Location) -> Run:
+    try:
+        return begin(out, time.time())
     except OSError as error:
-        raise NotRunError(f"{out}: {error.strerror}") from None
-    began_s = time.time()
-    until = "" if options.plan is None else options.plan.until
-    with _state(options) as state:
-        new = octets if state is None else _new_octets(log, state)
-        try:
-            with session.spark_session(
-                options.job, options.master, scratch, new, options.settings
-            ) as spark:
-                session.check_reach(spark, out, None if state is None else state.path)
-                bounds, known = bounds_of(options), options.provenance
-                result = reconcile(spark, log, out, known, bounds, state=state, until=until)
-        except PySparkRuntimeError as error:
-            raise NotRunError(f"Spark does not start: {error}") from None
-        by_whom = ran.here(began_s, time.time(), bounds_in_words(options))
-        page = out / "report.html"
-        location.write(page, report.html_page(result, by_whom))
-        print(report.summary(result, str(page)))
-        took_s = by_whom.ended_s - began_s
-        _tell_others(options, verdicts.Told(result, by_whom.ended_s, took_s, by_whom), out)
-        if options.plan is not None:
-            return _close(options.plan, result, out, scratch, by_whom)
-    return exit_code(result, require_final=options.require_final)
+        raise NotRunError(f"{error.filename or out}: {error.strerror}") from None
 
 
 def _close(plan: Plan, result: Result, out: Location, scratch: Path, by_whom: Ran) -> int:
@@ -190,7 +262,7 @@ def _state(options: argparse.Namespace) -> Iterator[Folder | None]:
     if options.state is None:
         yield None
         return
-    folder = Folder(location.absolute(options.state))
+    folder = Folder(options.state)
     with folder.held():
         if options.rebuild:
             folder.clear()
@@ -206,37 +278,6 @@ def _new_octets(log: Location, folder: Folder) -> int:
     """How much of the log was not read by an earlier run."""
     last = folder.read().last
     return sum(location.size(path) for path in location.segments(log) if path.name > last)
-
-
-def _tell_others(options: argparse.Namespace, told: verdicts.Told, out: Location) -> None:
-    """Programs: what one of them does not take is said, and the others are told all the same."""
-    from gateway.accounting.steps.breaks import BreakClass
-    from gateway.accounting.telling import report
-
-    found = verdicts.as_json(told, report.verdict(told.result))
-    looked_for = tuple(str(each) for each in BreakClass)
-    text = verdicts.exposition(told, looked_for)
-    ways: list[Callable[[], None]] = [
-        lambda: location.write(out / "report.json", json.dumps(found, indent=1) + "\n")
-    ]
-    if options.textfile is not None:
-        ways.append(lambda: location.write(options.textfile, text))
-    if options.push:
-        ways.append(lambda: verdicts.push(options.push, text))
-    if options.webhook:
-        ways.append(lambda: verdicts.call(options.webhook, found))
-    for way in ways:
-        try:
-            way()
-        except OSError as error:
-            print(f"reconcile: {error}", file=sys.stderr)
-
-
-def exit_code(result: Result, *, require_final: bool) -> int:
-    """What a verdict ends with."""
-    if not result.balanced:
-        return NOT_BALANCED
-    return NOT_FINAL if require_final and not result.final else BALANCED
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""The command line of the jobs, and what its words come to."""
+"""The command line of the jobs, what its words come to, and with which codes they end."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,8 +13,13 @@ from gateway.accounting.locations.settings import NONE
 from gateway.accounting.telling import verdicts
 
 if TYPE_CHECKING:  # what it imports may not be installed
+    from gateway.accounting.reconcile import Result
     from gateway.accounting.steps.ages import Bounds
 
+BALANCED: Final = 0
+NOT_BALANCED: Final = 1
+NOT_RUN: Final = 3  # 2 is of wrong arguments
+NOT_FINAL: Final = 4
 STUCK_AFTER_DAYS: Final = 30
 LONGEST: Final = 1e9  # days, or seconds: nothing is that old
 
@@ -25,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
         description="Proves from an audit log that every message is accounted for.",
         epilog=(
             "Exit codes: 0 balanced, 1 not balanced, 2 wrong arguments, 3 it could not be run, "
-            "4 balanced so far, with --require-final."
+            "4 balanced so far, with --require-final. With --follow that of the last run."
         ),
     )
     jobs = top.add_subparsers(dest="job", required=True, metavar="JOB")
@@ -78,6 +84,13 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="with --state: begin anew, from the whole log",
     )
+    job.add_argument(
+        "--follow",
+        type=_seconds,
+        metavar="SECONDS",
+        help="with --state: go on until SIGTERM or SIGINT, with a run as often as segments were "
+        "closed, for which it looks that often",
+    )
     _add_close(jobs)
     add_compare(jobs)
     return top
@@ -90,7 +103,18 @@ def _add_common(job: argparse.ArgumentParser) -> None:
         metavar="AUDIT_DIR",
         help="directory of audit segments: a path, or a URI of s3a:// or hdfs://, as those below",
     )
-    job.add_argument("--out", type=_address, required=True, help="directory for report and Parquet")
+    job.add_argument(
+        "--out",
+        type=_address,
+        required=True,
+        help="directory of runs, each in a directory of its own with report and Parquet",
+    )
+    job.add_argument(
+        "--keep",
+        type=_count,
+        metavar="RUNS",
+        help="remove the oldest runs there but for so many (default: all are kept)",
+    )
     job.add_argument(
         "--properties-file",
         type=Path,
@@ -150,8 +174,8 @@ def _add_close(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     job.add_argument(
         "--key", type=Path, metavar="FILE", help="private key (Ed25519, PEM) that signs the book"
     )
-    nothing = {"rebuild": False, "require_final": False, "anchor": []}
-    job.set_defaults(textfile=None, push=None, webhook=None, **nothing)
+    job.set_defaults(textfile=None, push=None, webhook=None, rebuild=False, follow=None)
+    job.set_defaults(require_final=False, anchor=[])
 
 
 def _address(text: str) -> str:
@@ -180,6 +204,18 @@ def _bound(text: str) -> float:
     return value
 
 
+def _count(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,8}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs")
+    return int(text)
+
+
+def _seconds(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,4}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 1 to 99999")
+    return int(text)
+
+
 def _url(text: str) -> str:
     if not verdicts.is_url(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no URL of HTTP or HTTPS")
@@ -199,3 +235,10 @@ def bounds_in_words(options: argparse.Namespace) -> str:
     days, seconds = options.stuck_after, options.late_after
     stuck = f"stuck after {days:g} days" if days else "nothing is stuck by its age"
     return f"{stuck}, {f'late after {seconds:g} s' if seconds else 'nothing is late'}"
+
+
+def exit_code(result: Result, *, require_final: bool) -> int:
+    """What a verdict ends with."""
+    if not result.balanced:
+        return NOT_BALANCED
+    return NOT_FINAL if require_final and not result.final else BALANCED

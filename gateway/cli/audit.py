@@ -12,7 +12,7 @@ import click
 from gateway.audit.printable import printable_json
 from gateway.cli.compare import compare
 from gateway.cli.features import HEAD, table, uses_in
-from gateway.cli.jobs import MASTER, NOT_RUN, given, run_job
+from gateway.cli.jobs import MASTER, NOT_RUN, become_job, given, run_job
 from gateway.cli.logs import (
     TRUSTED,
     anchors_option,
@@ -33,7 +33,13 @@ OUT: Final = click.option(
     metavar="DIR",
     default="reconciliation",
     show_default=True,
-    help="Directory for the report and the Parquet files.",
+    help="Directory of runs: each has one there by its time, and `latest` leads to the newest.",
+)
+KEEP: Final = click.option(
+    "--keep",
+    type=click.IntRange(1, 999_999_999),
+    metavar="RUNS",
+    help="Remove the oldest runs there but for so many; by default all are kept.",
 )
 PROPERTIES: Final = click.option(
     "--properties-file",
@@ -139,6 +145,7 @@ Examples:
 )
 @click.option("--key", type=FILE, help="Private key (Ed25519, PEM) that signs the book.")
 @OUT
+@KEEP
 @MASTER
 @PROPERTIES
 @STUCK_AFTER
@@ -150,6 +157,7 @@ def close(
     state: str,
     key: pathlib.Path | None,
     out: str,
+    keep: int | None,
     master: str,
     properties_file: pathlib.Path | None,
     stuck_after: float | None,
@@ -170,6 +178,7 @@ def close(
         "--books": books,
         "--state": state,
         "--key": key,
+        "--keep": keep,
         "--stuck-after": stuck_after,
         "--late-after": late_after,
     }
@@ -191,12 +200,14 @@ Examples:
   amqp-gateway reconcile /var/lib/amqp-gateway/audit --out report
   amqp-gateway reconcile /backups/monday/audit --require-final
   amqp-gateway reconcile --state /var/lib/amqp-gateway/reconciled
+  amqp-gateway reconcile --state /var/lib/amqp-gateway/reconciled --follow 60
   amqp-gateway reconcile --textfile /var/lib/node-exporter/amqp-gateway.prom
   amqp-gateway reconcile s3a://logs/gateway/audit --properties-file spark.conf
 """
 )
 @click.argument("log", required=False, type=ADDRESS)
 @OUT
+@KEEP
 @MASTER
 @PROPERTIES
 @click.option(
@@ -220,12 +231,20 @@ Examples:
     help="Go on from what the run before left there, and leave the same: it reads what is new.",
 )
 @click.option("--rebuild", is_flag=True, help="With --state: begin anew, from the whole log.")
+@click.option(
+    "--follow",
+    type=click.IntRange(1, 99_999),
+    metavar="SECONDS",
+    help="With --state: go on until SIGTERM or SIGINT, looking that often whether segments were "
+    "closed, with a run for them.",
+)
 @anchors_option(ADDRESS)
 @TRUSTED
 @books_option(ADDRESS)
 def reconcile(
     log: str | None,
     out: str,
+    keep: int | None,
     master: str,
     properties_file: pathlib.Path | None,
     textfile: pathlib.Path | None,
@@ -236,6 +255,7 @@ def reconcile(
     late_after: float | None,
     state: str | None,
     rebuild: bool,
+    follow: int | None,
     anchors: tuple[str, ...],
     trusted: tuple[pathlib.Path, ...],
     books: str | None,
@@ -248,10 +268,11 @@ def reconcile(
     could explain is listed as "cannot be proven", and not counted.
 
     Exit code 0: balanced; 1: not; 2: wrong arguments; 3: it could not be run; 4: balanced so far,
-    with --require-final.
+    with --require-final. With --follow it is that of the last run.
     """
-    if rebuild and state is None:
-        raise click.UsageError("--rebuild goes with --state")
+    for name, asked in (("--rebuild", rebuild), ("--follow", follow)):
+        if asked and state is None:
+            raise click.UsageError(f"{name} goes with --state")
     _look_at("reconcile", [pathlib.Path(each) for each in anchors if ":" not in each], trusted)
     told = {
         "--properties-file": properties_file,
@@ -261,6 +282,8 @@ def reconcile(
         "--stuck-after": stuck_after,
         "--late-after": late_after,
         "--state": state,
+        "--keep": keep,
+        "--follow": follow,
     }
     options = given(told)
     options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
@@ -268,7 +291,11 @@ def reconcile(
     options += [] if books is None else [f"--books={books}"]
     options += ["--require-final"] if require_final else []
     options += ["--rebuild"] if rebuild else []
-    ended = run_reconciliation(log or default_log(), out, master, *options)
+    log = log or default_log()
+    if follow is not None:
+        ended = become_job("reconcile", [f"--out={out}", f"--master={master}", *options], log)
+    else:
+        ended = run_reconciliation(log, out, master, *options)
     click.get_current_context().exit(ended)
 
 

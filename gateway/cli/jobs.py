@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -21,10 +22,9 @@ def given(told: Mapping[str, object]) -> list[str]:
 
 
 def run_job(job: str, options: Sequence[str], *logs: object) -> int:
-    """Run a job in a process of its own, since the gateway never imports Spark; its exit code."""
-    command = [sys.executable, "-P", "-m", "gateway.accounting", job, *options, "--"]
+    """Run a job; its exit code."""
     try:
-        done = subprocess.run([*command, *map(str, logs)], check=False)
+        done = subprocess.run(_command(job, options, logs), check=False)
     except (OSError, ValueError) as error:  # no memory for it, a name that none can have
         click.echo(f"{job}: {error}", err=True)
         return NOT_RUN
@@ -32,3 +32,19 @@ def run_job(job: str, options: Sequence[str], *logs: object) -> int:
         click.echo(f"{job}: it was ended by signal {-done.returncode}", err=True)
         return NOT_RUN
     return done.returncode
+
+
+def become_job(job: str, options: Sequence[str], *logs: object) -> int:
+    """Be the job from now on, which so hears the signals that end it; why not, as an exit code."""
+    command = _command(job, options, logs)
+    try:
+        os.execv(command[0], command)
+    except (OSError, ValueError) as error:
+        click.echo(f"{job}: {error}", err=True)
+    return NOT_RUN
+
+
+def _command(job: str, options: Sequence[str], logs: Sequence[object]) -> list[str]:
+    """A job in a process of its own, since the gateway never imports Spark."""
+    command = [sys.executable, "-P", "-m", "gateway.accounting", job, *options, "--"]
+    return [*command, *map(str, logs)]

@@ -1,9 +1,11 @@
 """The words that a job is run with."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from gateway.accounting import __main__ as program
-from gateway.accounting.command_line import bounds_of, parser
+from gateway.accounting.command_line import bounds_of, exit_code, parser
 from gateway.accounting.steps.ages import DAY_MS, Bounds
 
 
@@ -45,3 +47,29 @@ def test_what_is_no_address_exits_2_and_says_nothing_of_a_secret(arguments, caps
     assert exit_.value.code == 2
     said = capsys.readouterr().err
     assert "error: argument" in said and "secret" not in said
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "all", "1" * 5000])
+@pytest.mark.parametrize(("name", "of"), [("keep", "runs"), ("follow", "seconds")])
+def test_a_number_that_is_none_exits_2(name, of, value, capsys):
+    with pytest.raises(SystemExit) as ended:
+        program.main(["reconcile", "log", "--out", "out", f"--{name}={value}"])
+    assert ended.value.code == 2
+    assert f"is no number of {of}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["--rebuild", "--follow=60"])
+def test_what_needs_a_state_exits_2_without(given, capsys):
+    with pytest.raises(SystemExit) as ended:
+        program.main(["reconcile", "log", "--out", "out", given])
+    assert ended.value.code == 2
+    assert f"{given[:8]}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("balanced", "final", "wanted"),
+    [(True, True, (0, 0)), (True, False, (0, 4)), (False, True, (1, 1)), (False, False, (1, 1))],
+)
+def test_the_verdict_is_the_exit_code(balanced, final, wanted):
+    result = SimpleNamespace(balanced=balanced, final=final)
+    assert wanted == tuple(exit_code(result, require_final=each) for each in (False, True))

@@ -2,15 +2,14 @@
 
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from support.audit_logs import UNREADABLE, balanced_log, put_unreadable
 
 from gateway.accounting import __main__ as program
-from gateway.accounting import bundle, java
+from gateway.accounting import java
+from gateway.accounting.runs import finished
 
 
 def test_without_a_log_it_says_so_and_exits_3(tmp_path, capsys):
@@ -66,31 +65,6 @@ def test_whatever_goes_wrong_is_one_line_and_exits_3(tmp_path, capsys, monkeypat
         assert (err.count("\n"), told in err) == (1, True)
 
 
-@pytest.mark.parametrize(
-    ("balanced", "final", "wanted"),
-    [(True, True, (0, 0)), (True, False, (0, 4)), (False, True, (1, 1)), (False, False, (1, 1))],
-)
-def test_the_verdict_is_the_exit_code(balanced, final, wanted):
-    result = SimpleNamespace(balanced=balanced, final=final)
-    assert wanted == tuple(program.exit_code(result, require_final=each) for each in (False, True))
-
-
-def test_the_bundle_has_nothing_compiled_and_runs_where_the_project_is_not(tmp_path: Path):
-    out = tmp_path / "accounting.zip"
-    bundle.build(out)
-    assert all(name.endswith(".py") for name in zipfile.ZipFile(out).namelist())
-    start = [sys.executable, str(tmp_path / "accounting.py")]
-    told = subprocess.run(
-        [*start, "reconcile", str(tmp_path), "--out", str(tmp_path)],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(out)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (told.returncode, told.stderr) == (3, f"reconcile: no audit segments in {tmp_path}\n")
-
-
 def test_the_whole_command_is_quiet_and_ends_with_its_report(tmp_path: Path):
     log = balanced_log(tmp_path / "log")
     command = [
@@ -105,6 +79,8 @@ def test_the_whole_command_is_quiet_and_ends_with_its_report(tmp_path: Path):
     ]
     told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
     assert (told.returncode, told.stderr) == (0, "")
-    page = tmp_path / "o" / "report.html"
+    (run,) = finished(tmp_path / "o")
+    page = run / "report.html"
     assert told.stdout.splitlines()[-1] == f"  report   {page}"
     assert "<h1>Balanced</h1>" in page.read_text()
+    assert (tmp_path / "o" / "latest").samefile(run)

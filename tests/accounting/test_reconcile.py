@@ -5,22 +5,45 @@ import shutil
 import struct
 from functools import reduce
 from pathlib import Path
+from types import SimpleNamespace
 from zlib import crc32
 
 import pytest
 from support.audit_logs import ScriptedGateway, balanced_log, busy_log
+from support.opened import opened
+from support.spark_work import Work
 
 from gateway.accounting.judging import log_breaks
 from gateway.accounting.reading import read
 from gateway.accounting.reconcile import Result, reconcile
 from gateway.accounting.segments.chain import with_previous
+from gateway.accounting.session import PARTITIONS
 from gateway.accounting.telling.report import html_page, summary
 from gateway.audit.reader import Block, Segment, segment_paths
 from gateway.audit.schema import RECORD_OCTETS, SCHEMA_VERSION, BlockKind, Outcome
 
+# What Spark has to do with several partitions, and so with a log of any size. Who makes these more,
+# makes each run slower; who makes them fewer, says so here.
+JOBS, SHUFFLES = 42, 52
 
-def test_a_balanced_log_is_balanced_and_the_results_are_written(spark, tmp_path):
-    result = reconcile(spark, balanced_log(tmp_path / "log", segment_octets=1500), tmp_path / "out")
+
+@pytest.fixture(scope="module")
+def balanced(spark, tmp_path_factory) -> SimpleNamespace:
+    """A balanced log that was reconciled in several partitions, and what that took."""
+    scratch = tmp_path_factory.mktemp("balanced")
+    log, out = balanced_log(scratch / "log", segment_octets=1500), scratch / "out"
+    partitions = spark.conf.get(PARTITIONS)
+    spark.conf.set(PARTITIONS, "2")
+    work = Work(spark)
+    with opened(log) as files:
+        result = reconcile(spark, log, out)
+    took = work.counted()
+    spark.conf.set(PARTITIONS, partitions)
+    return SimpleNamespace(log=log, out=out, result=result, took=took, files=files)
+
+
+def test_a_balanced_log_is_balanced_and_the_results_are_written(balanced):
+    result = balanced.result
     assert result.classes == {}
     assert result.balanced
     assert result.final
@@ -28,11 +51,19 @@ def test_a_balanced_log_is_balanced_and_the_results_are_written(spark, tmp_path)
     assert result.sums["queues"]["gone_at_stop"] == 1
     assert "the process: 1 as that stopped in order. It is not signed." in html_page(result)
     assert result.sums["queues"]["depth"] == 16
-    written = {path.name for path in (tmp_path / "out").iterdir()}
+    written = {path.name for path in balanced.out.iterdir()}
     assert written == {"breaks", "figures", "ledger", "outlets", "queues", "routes", "segments"}
     assert summary(result, "report.html").startswith("balanced: ")
     assert "Every copy of every message" in html_page(result)
     assert "unsigned: whoever can write" in summary(result, "report.html")
+
+
+def test_it_takes_no_more_jobs_and_shuffles_than_before_and_each_segment_is_read_once(balanced):
+    assert balanced.took == (JOBS, SHUFFLES)
+    names = [path.name for path in segment_paths(balanced.log)]
+    assert len(names) > 3
+    heads = [names[0]]  # the driver looks there which log it is
+    assert balanced.files == dict.fromkeys(names, 1) | dict.fromkeys(heads, 2)
 
 
 class Broken:

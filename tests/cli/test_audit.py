@@ -151,6 +151,25 @@ def test_reconcile_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch)
     ]
 
 
+def test_reconcile_that_follows_becomes_its_job_which_hears_the_signals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    became: list[list[str]] = []
+
+    def fails(path: str, command: list[str]) -> None:
+        became.append(command)
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(jobs.os, "execv", fails)
+    done = amqp_gateway("reconcile", "/log", "--state", "/state", "--follow", "60", "--keep", "9")
+    assert (done.exit_code, done.stderr.count("\n")) == (3, 1)
+    assert became[0][5:] == [
+        *("--out=reconciliation", "--master=local[*]", "--state=/state"),
+        *("--keep=9", "--follow=60", "--", "/log"),
+    ]
+    assert amqp_gateway("reconcile", "/log", "--follow", "60").exit_code == 2
+
+
 def test_wrong_arguments_of_reconcile_exit_2() -> None:
     assert amqp_gateway("reconcile", "/log", "--no-such-option").exit_code == 2
 

@@ -334,7 +334,10 @@ def test_the_reconciliation_has_the_arguments_that_are_given(
     more = ["--push=http://pushgateway:9091", "--require-final"]
     objects = render(reconcile={"enabled": True, "arguments": more})
     _ended, asked = run_job(objects, "reconcile", tmp_path)
-    assert asked[2:] == ["--out", "/var/lib/amqp-gateway-reports", "--master", "local[2]", *more]
+    assert asked[2:] == [
+        *("--out", "/var/lib/amqp-gateway-reports", "--keep", "168"),
+        *("--master", "local[2]", *more),
+    ]
 
 
 def test_books_are_closed_in_the_volume_with_a_key_that_the_gateway_does_not_have(
@@ -356,7 +359,8 @@ def test_books_are_closed_in_the_volume_with_a_key_that_the_gateway_does_not_hav
     assert asked[3:] == [
         *("--books", "/var/lib/amqp-gateway-books"),
         *("--state", "/var/lib/amqp-gateway-closing/state"),
-        *("--out", "/var/lib/amqp-gateway-closing/report", "--master", "local[2]"),
+        *("--out", "/var/lib/amqp-gateway-closing/report", "--keep", "31"),
+        *("--master", "local[2]"),
         *("--late-after=3600", "--key", "/etc/amqp-gateway/books-key/key.pem"),
         *("--trust", "/etc/amqp-gateway/trusted/keys.pem"),
         *("--trust", "/etc/amqp-gateway/books/auditors.pem"),

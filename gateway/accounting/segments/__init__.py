@@ -1,6 +1,7 @@
 """The log as a data source, and whether it is whole.
 
 source, columns    segments as a Spark data source, each as columns
+stream             the same as a stream of closed segments
 parts              all that a reconciliation takes from a segment, in one pass
 comparable         the same of a comparison
 summing, folding   its sums, and which messages are to be left to them

@@ -1,25 +1,31 @@
 """The audit log as a Spark data source: `spark.read.format("amqp_gateway_audit").load(directory)`.
 
 One partition a segment. Options: `view` is `records` (default), `segments` (one row a segment, with
-what is wrong inside it), `parts` (all that a reconciliation takes, in one pass) or `comparable`
-(the same of a comparison); `kinds` keeps only records of these kinds, as numbers with commas;
-`offsets` is a JSON object of segments' numbers, each with the places up to which it is hashed.
-`after` is the name of a segment, in front of those that are read, `until` that of the last of them,
-`first` the ordinal of the first, and `carried` a folder with what an earlier run has left of those
-before (`state.carried`). `only` is a JSON object of the names of segments that alone are read, each
-with its ordinal and, of parts, the messages that are wanted of what is folded, and those of which
-everything is. Of parts: `late_ms` and `fold` as in `parts.Asked`.
+what is wrong inside it), `names` (one row a segment, unread), `parts` (all that a reconciliation
+takes, in one pass) or `comparable` (the same of a comparison); `kinds` keeps only records of these
+kinds, as numbers with commas; `offsets` is a JSON object of segments' numbers, each with the places
+up to which it is hashed. `after` is the name of a segment, in front of those that are read, `until`
+that of the last of them, `first` the ordinal of the first, and `carried` a folder with what an
+earlier run has left of those before (`state.carried`). `only` is a JSON object of the names of
+segments that alone are read, each with its ordinal and, of parts, the messages that are wanted of
+what is folded, and those of which everything is. Of parts: `late_ms` and `fold` as in
+`parts.Asked`. With `readStream` segments come when they are closed (`stream`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -29,6 +35,7 @@ from gateway.accounting.locations.settings import NONE, Settings
 from gateway.accounting.segments.columns import RECORDS_SCHEMA, record_batches
 from gateway.accounting.segments.comparable import COMPARABLE_SCHEMA, comparable_batches
 from gateway.accounting.segments.parts import PARTS_SCHEMA, Asked, part_batches
+from gateway.accounting.segments.stream import AuditStreamReader
 from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, segment_row
 from gateway.accounting.state.carried import ALL, carried_batches
 from gateway.audit.schema import segment_numbers
@@ -37,11 +44,13 @@ FORMAT: Final = "amqp_gateway_audit"
 
 Wanted = tuple[int, list[int], list[int]]  # an ordinal; messages: of what is folded, of everything
 
+NAMES_SCHEMA: Final = pa.schema([("segment", pa.string()), ("ordinal", pa.int64())])
 _SCHEMAS: Final = {
     "records": RECORDS_SCHEMA,
     "segments": SEGMENTS_SCHEMA,
     "parts": PARTS_SCHEMA,
     "comparable": COMPARABLE_SCHEMA,
+    "names": NAMES_SCHEMA,
 }
 
 
@@ -74,6 +83,13 @@ class AuditDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch reader."""
+        return self._reader()
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # PySpark's
+        """One that gives segments when they are closed."""
+        return AuditStreamReader(self._reader())
+
+    def _reader(self) -> AuditReader:
         kinds = self.options.get("kinds", "")
         return AuditReader(
             self.reach,
@@ -116,7 +132,7 @@ class AuditReader(DataSourceReader):
         """One for each segment there is now, or of those that are asked for."""
         paths = [
             path
-            for path in location.segments(self._at(self.directory))
+            for path in self.segments()
             if path.name > self.after and (not self.until or path.name <= self.until)
         ]
         only = self.only
@@ -129,6 +145,15 @@ class AuditReader(DataSourceReader):
             SegmentPartition(str(path), only[path.name][0]) for path in paths if path.name in only
         ]
 
+    def between(self, after: str, until: str, first: int) -> list[InputPartition]:
+        """One for each segment behind `after`, up to `until`; `first`: the ordinal of the first."""
+        names = [path for path in self.segments() if after < path.name <= until]
+        return [SegmentPartition(str(path), at) for at, path in enumerate(names, first)]
+
+    def segments(self) -> Sequence[Location]:
+        """Those that there are now, in order. Raises OSError."""
+        return location.segments(self._at(self.directory))
+
     def _at(self, address: str) -> Location:
         return location.at(address, self.reach)
 
@@ -136,6 +161,11 @@ class AuditReader(DataSourceReader):
         """The batches of one segment."""
         assert isinstance(partition, SegmentPartition)
         path, ordinal = self._at(partition.path), partition.ordinal
+        if self.view == "names":
+            yield pa.RecordBatch.from_pylist(
+                [{"segment": path.name, "ordinal": ordinal}], schema=NAMES_SCHEMA
+            )
+            return
         if ordinal == ALL:
             yield from carried_batches(path, self.asked.late_ms, fold=self.asked.fold)
             return

@@ -102,11 +102,3 @@ def test_a_log_that_grows_while_it_is_read_is_balanced_so_far(
     code, told, err = run(gateway.directory, tmp_path / "out", capsys)
     assert (code, err) == (0, ""), told
     assert told.startswith("balanced so far")
-
-
-def test_a_report_that_cannot_be_written_is_no_verdict(
-    here: None, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    (tmp_path / "out" / "report.html").mkdir(parents=True)
-    code, told, err = run(log, tmp_path / "out", capsys)
-    assert (code, told, err.count("\n")) == (3, "", 1)

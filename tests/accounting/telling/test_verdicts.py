@@ -11,7 +11,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.accounting import __main__ as program
-from gateway.accounting.command_line import parser
 from gateway.accounting.steps.breaks import BreakClass
 from gateway.accounting.telling import verdicts
 from gateway.accounting.telling.stories import Told
@@ -138,21 +137,6 @@ def test_what_nobody_takes_is_told_without_what_may_be_secret(error, monkeypatch
     with pytest.raises(OSError, match=r"^https://pager: ") as told:
         verdicts.call("https://pager/secret", {})
     assert "secret" not in str(told.value)
-
-
-def test_what_one_does_not_take_others_hear_all_the_same(tmp_path, monkeypatch, capsys) -> None:
-    taker = Taker(monkeypatch, URLError("no route"))
-    others = ["--push", "http://a", "--webhook", "http://b", f"--textfile={tmp_path}/none/x.prom"]
-    options = parser().parse_args(["reconcile", "log", f"--out={tmp_path}", *others])
-    result = found(incarnations=[{"stopped": True}]).result
-    program._tell_others(options, verdicts.Told(result, 1.0, 1.0), tmp_path)
-    assert json.loads((tmp_path / "report.json").read_text())["classes"] == {"LOST": 2}
-    assert len(taker.requests) == 2
-    assert b'class="LOST"} 2' in taker.requests[0].data
-    assert not [each for each in CLASSES if each.encode() not in taker.requests[0].data]
-    assert [line[:13] for line in capsys.readouterr().err.splitlines()] == ["reconcile: [E"] + [
-        "reconcile: ht"
-    ] * 2
 
 
 @pytest.mark.parametrize("url", ["push:9091", "file:///etc/passwd", "http://a b", ""])

@@ -1,0 +1,81 @@
+"""What a cluster is given: the jobs alone, which run there as they do here."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pyspark
+import pytest
+from support.audit_logs import balanced_log
+
+from gateway.accounting import bundle
+from gateway.accounting.java import MISSING, java_home
+from gateway.accounting.runs import finished
+from gateway.accounting.session import PARTITIONS, local_settings
+
+EXECUTORS = 2
+
+
+def test_the_bundle_has_nothing_compiled_and_runs_where_the_project_is_not(tmp_path: Path):
+    out = tmp_path / "accounting.zip"
+    bundle.build(out)
+    assert all(name.endswith(".py") for name in zipfile.ZipFile(out).namelist())
+    start = [sys.executable, str(tmp_path / "accounting.py")]
+    told = subprocess.run(
+        [*start, "reconcile", str(tmp_path), "--out", str(tmp_path)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(out)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (told.returncode, told.stderr) == (3, f"reconcile: no audit segments in {tmp_path}\n")
+
+
+def spark_of_its_own(directory: Path) -> Path:
+    """What is installed, in a directory where a worker may write what its executors say."""
+    for name in ("bin", "jars"):
+        (directory / name).symlink_to(Path(pyspark.__file__).parent / name)
+    return directory
+
+
+def test_spark_submit_runs_it_with_driver_and_executors_in_processes_of_their_own(tmp_path: Path):
+    java = java_home(tmp_path)
+    if java is None:
+        pytest.skip(MISSING)
+    bundle.build(tmp_path / "accounting.zip")
+    log = balanced_log(tmp_path / "log", 20, segment_octets=1500)
+    (tmp_path / "spark").mkdir()
+    settings = local_settings(tmp_path, 0) | {PARTITIONS: str(EXECUTORS)}  # so that both have work
+    quick = settings["spark.driver.extraJavaOptions"]
+    settings["spark.executor.extraJavaOptions"] = quick
+    properties = tmp_path / "spark.properties"
+    properties.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+    home = spark_of_its_own(tmp_path / "spark")
+    command = [home / "bin" / "spark-submit", "--master", f"local-cluster[{EXECUTORS},1,1024]"]
+    command += ["--properties-file", properties, "--py-files", "accounting.zip", "accounting.py"]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "JAVA_HOME": str(java),
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_HOSTNAME": "localhost",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    told = subprocess.run(
+        [*command, "reconcile", log, "--out", tmp_path / "out"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1000,
+    )
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines()[0] == f"balanced: {log}"
+    (run,) = finished(tmp_path / "out")
+    assert told.stdout.splitlines()[-1] == f"  report   {run}/report.html"
+    executors = [path.name for path in (home / "work").glob("app-*/*")]
+    assert sorted(executors) == list(map(str, range(EXECUTORS)))
