@@ -18,6 +18,7 @@ FLAG: Final[Schema] = {"type": "boolean"}
 PORT: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 65535}
 SECONDS: Final[Schema] = {"type": "integer", "minimum": 1}
 COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
+RUNS: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
 # Shapes that Kubernetes defines, and checks.
 FREE: Final[Schema] = {"type": "object"}
 FREE_LIST: Final[Schema] = {"type": "array", "items": {"type": "object"}}
@@ -85,6 +86,7 @@ def values() -> Schema:
             schedule=TEXT,
             image=IMAGE,
             master=TEXT,
+            keep=RUNS,
             arguments=ARGUMENTS,
             resources=FREE,
             successfulJobsHistoryLimit=COUNT,
@@ -94,6 +96,7 @@ def values() -> Schema:
             enabled=FLAG,
             schedule=TEXT,
             signingKey=mapping(existingSecret=TEXT, key=TEXT),
+            keep=RUNS,
             arguments=ARGUMENTS,
             resources=FREE,
             successfulJobsHistoryLimit=COUNT,
