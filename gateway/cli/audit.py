@@ -291,11 +291,11 @@ def reconcile(
     options += [] if books is None else [f"--books={books}"]
     options += ["--require-final"] if require_final else []
     options += ["--rebuild"] if rebuild else []
-    log = log or default_log()
+    where = log or default_log()
     if follow is not None:
-        ended = become_job("reconcile", [f"--out={out}", f"--master={master}", *options], log)
+        ended = become_job("reconcile", [f"--out={out}", f"--master={master}", *options], where)
     else:
-        ended = run_reconciliation(log, out, master, *options)
+        ended = run_reconciliation(where, out, master, *options)
     click.get_current_context().exit(ended)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -11,6 +12,7 @@ RECEIVED: Final = "received"
 LEFT: Final = "left"
 WAYS: Final = (RECEIVED, LEFT)
 ID_TYPES: Final = ("string", "uuid", "ulong", "binary")
+_ELSEWHERE: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]+:/")  # as a path has it, of a URI
 COLUMNS: Final = ("message_id", "id_type", "queue", "time", "count")  # of a ledger
 GRACE_S: Final = 60.0
 LONGEST: Final = 1e9  # seconds
@@ -172,7 +174,10 @@ def _count(text: str) -> int:
 
 
 def problem_in(options: argparse.Namespace) -> str:
-    """What does not go together; empty: nothing."""
+    """What does not go together, or is not read here; empty: nothing."""
+    for each in (*options.logs, *(options.against or ()), options.out):
+        if _ELSEWHERE.match(str(each)):
+            return f"{each}: logs are compared, and reports written, on this machine alone"
     if options.against is None:
         if options.ours is None:
             return "with --ledger and --counts say --ours received or --ours left"

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.accounting import session
+from gateway.accounting import runs, session
 from gateway.accounting.comparing import told
 from gateway.accounting.comparing.arguments import Asked, Of
 from gateway.accounting.comparing.ledgers import LedgerError, book
@@ -135,20 +135,22 @@ def octets_of(asked: Asked) -> int:
 
 def run(asked: Asked, octets: int, out: Path, master: str, scratch: Path) -> Compared:
     """Compare in a Spark session, write the report and print what it says."""
-    began_s = time.time()
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        begun = runs.begin(out, time.time())
     except OSError as error:
-        raise ComparisonError(f"{out}: {error.strerror}") from None
-    try:
-        with session.spark_session("compare", master, scratch, octets) as spark:
-            found = compare(spark, asked, out)
-    except PySparkRuntimeError as error:
-        raise ComparisonError(f"Spark does not start: {error}") from None
-    by_whom = ran.here(began_s, time.time(), _bounds_in_words(asked))
-    report = out / "report.json"
-    location.write(report, json.dumps(told.as_json(found, by_whom), indent=1) + "\n")
-    print(told.summary(found, str(report)))
+        raise ComparisonError(f"{error.filename or out}: {error.strerror}") from None
+    with begun as made:
+        try:
+            with session.spark_session("compare", master, scratch, octets) as spark:
+                found = compare(spark, asked, made.work)
+        except PySparkRuntimeError as error:
+            raise ComparisonError(f"Spark does not start: {error}") from None
+        by_whom = ran.here(made.began_s, time.time(), _bounds_in_words(asked))
+        report = json.dumps(told.as_json(found, by_whom), indent=1) + "\n"
+        location.write(made.work / runs.REPORT, report)
+        made.finish()
+    runs.lead_to(made.path)
+    print(told.summary(found, str(made.path / runs.REPORT)))
     return found
 
 

@@ -9,7 +9,7 @@ from support.forged_logs import Forger
 from support.hand_log import HandLog
 
 from gateway.accounting import __main__ as program
-from gateway.accounting import java
+from gateway.accounting import java, runs
 from gateway.accounting.command_line import parser
 from gateway.accounting.comparing import job
 from gateway.accounting.comparing.arguments import asked
@@ -141,8 +141,9 @@ def test_a_run_tells_what_it_found_and_leaves_a_report(chain, spark, tmp_path, m
     assert told[0] == f"not matched: {log.directory} and {chain[1]}"
     assert any("missing there: id with digest 0000000000000005, 1 here, 0 there" in each
                for each in told)  # fmt: skip
-    assert told[-1] == f"  report   {out / 'report.json'}"
-    report = json.loads((out / "report.json").read_text())
+    (made,) = runs.finished(out)
+    assert told[-1] == f"  report   {made / 'report.json'}"
+    report = json.loads((out / "latest" / "report.json").read_text())
     assert (report["verdict"], report["counts"]["not yet"]) == ("not matched", 7)
 
 
