@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from gateway.accounting.comparing.verdicts import (
     within,
 )
 from gateway.accounting.locations import location
+from gateway.accounting.locations.location import Location
 from gateway.accounting.telling import ran
 from gateway.audit.reader import segment_paths
 from gateway.files.whole import segment_size
@@ -158,7 +158,7 @@ def _bounds_in_words(asked: Asked) -> str:
     return f"grace {asked.grace_ms / 1000:g} s, {asked.tolerate} messages may disagree"
 
 
-def compare(spark: SparkSession, asked: Asked, out: Path) -> Compared:
+def compare(spark: SparkSession, asked: Asked, out: Location) -> Compared:
     """Read, compare, write, and say what was found. Raises ComparisonError."""
     there = _there(spark, asked)
     here = _logs(spark, asked.logs, asked.ours, queues=there.queues)
@@ -205,10 +205,8 @@ def _there(spark: SparkSession, asked: Asked) -> _Given:
     return _Given(read.items, span, [], read.unread, read.timeless, read.queues)
 
 
-def _written(rows: DataFrame, out: Path, name: str) -> DataFrame:
-    """Write the table, and go on from it; that of the other kind, of an earlier run, goes."""
-    for other in {IDS, QUEUES} - {name}:
-        shutil.rmtree(out / other, ignore_errors=True)
+def _written(rows: DataFrame, out: Location, name: str) -> DataFrame:
+    """Write the table, and go on from it."""
     path = str(out / name)
     rows.write.mode("overwrite").parquet(path)
     return rows.sparkSession.read.schema(rows.schema).parquet(path)

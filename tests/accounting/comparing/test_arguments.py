@@ -46,6 +46,7 @@ def test_a_ledger_has_the_names_of_its_columns_and_the_type_of_its_ids():
         ("--against=c --grace=long", "'long' is no length of time"),
         ("--against=c --tolerate=some", "'some' is no number of messages"),
         ("--ledger=l --column=colour=red", "'colour=red' is not one of message_id"),
+        ("--against=s3a://logs/b", "on this machine alone"),
     ],
 )
 def test_what_does_not_go_together_exits_2(given, told, capsys):
