@@ -10,9 +10,9 @@ from support.results import found
 
 from gateway.accounting import runs
 from gateway.accounting.command_line import parser
+from gateway.accounting.locations import location
 from gateway.accounting.once import conclude
 from gateway.accounting.steps.breaks import BreakClass
-from gateway.accounting.telling import verdicts
 
 AT = 1_795_721_400
 
@@ -38,7 +38,7 @@ def test_without_its_report_there_is_no_run_and_nobody_is_told(tmp_path, monkeyp
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(verdicts, "replace", full)
+    monkeypatch.setattr(location, "write", full)
     with pytest.raises(OSError, match="No space"):
         concluded(tmp_path / "out", f"--textfile={tmp_path}/x.prom", "--keep=1", at=AT + 60)
     assert runs.finished(tmp_path / "out") == [before]
