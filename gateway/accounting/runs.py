@@ -142,9 +142,10 @@ def lead_to(run: Location) -> None:
         beside.write_text(run.name + "\n", encoding="utf-8")
     try:
         os.replace(beside, run.with_name(LATEST))
-    except OSError:
+    except OSError as error:
         beside.unlink(missing_ok=True)
-        raise
+        told = f"it is not changed, and leads nowhere new: {error.strerror}"
+        raise OSError(error.errno, told, str(run.with_name(LATEST))) from None
 
 
 def keep(most: int, run: Location) -> None:
@@ -166,8 +167,13 @@ def finished(out: Location) -> list[Location]:
         there = [each.name for each in out.listed() if each.octets == FOLDER]
         names = [name for name in there if _key(name) and _is_whole(out / name)]
     else:
-        names = [path.name for path in out.iterdir() if path.is_dir() and _key(path.name)]
+        names = [path.name for path in out.iterdir() if _key(path.name) and _is_run(path)]
     return [out / name for name in sorted(names, key=lambda name: _key(name) or ("", 0))]
+
+
+def _is_run(path: Path) -> bool:
+    """Not what somebody else has put there, by whatever name."""
+    return not path.is_symlink() and (path / REPORT).is_file()
 
 
 def _is_whole(run: Remote) -> bool:
@@ -180,4 +186,10 @@ def _is_whole(run: Remote) -> bool:
 def _key(name: str) -> tuple[str, int] | None:
     """By what it is ordered among runs; `None`: it is none."""
     found = _NAME.fullmatch(name)
-    return None if found is None else (found[1], int(found[2] or 0))
+    if found is None:
+        return None
+    try:
+        time.strptime(found[1], _FORM)
+    except ValueError:  # no time that there is
+        return None
+    return found[1], int(found[2] or 0)

@@ -37,6 +37,10 @@ logger.scheduler.name = org.apache.spark.scheduler.DAGScheduler
 logger.scheduler.level = fatal
 logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
 logger.tasks.level = fatal
+logger.context.name = org.apache.spark.TaskContextImpl
+logger.context.level = fatal
+logger.stream.name = org.apache.spark.sql.execution.streaming
+logger.stream.level = fatal
 """
 _JAVA_OPTIONS: Final = "-Dlog4j2.configurationFile=file:{} -Djava.net.preferIPv4Stack=true"
 _SMALL_LOG_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

@@ -17,6 +17,7 @@ NAME = "2026-11-26T193000Z"
 def ran(out: Path, at: float = AT, text: str = "a report") -> Path:
     with runs.begin(out, at) as run:
         (run.work / "report.html").write_text(text)
+        (run.work / runs.REPORT).write_text("{}")
         run.finish()
     return run.path
 
@@ -94,6 +95,17 @@ def test_what_is_called_latest_and_is_none_of_ours_stays(tmp_path):
     with pytest.raises(OSError, match="latest"):
         runs.lead_to(run)
     assert names(tmp_path) == [NAME, "latest"]
+
+
+def test_what_is_called_as_a_run_and_is_none_stays(tmp_path):
+    (tmp_path / "2020-01-01T000000Z").mkdir()
+    (tmp_path / "2020-01-01T000000Z" / "mine.txt").write_text("x")
+    (tmp_path / "2019-01-01T000000Z").symlink_to("/")
+    (tmp_path / "2026-13-45T999999Z").mkdir()
+    (tmp_path / "2026-13-45T999999Z" / runs.REPORT).write_text("{}")
+    there = names(tmp_path)
+    runs.keep(1, ran(tmp_path))
+    assert names(tmp_path) == sorted([*there, NAME])
 
 
 def test_the_oldest_go_first_and_the_run_itself_never(tmp_path):

@@ -36,7 +36,7 @@ class Book(NamedTuple):
 
     Attributes:
         lines: how many it has.
-        unread: of how many the id, or the count, is none.
+        unread: of how many the id, or the count, is none, or quotes begin that do not end there.
         timeless: of how many there is a time that is none.
         begins_ms, ends_ms: the first and the last time; `None`: it has no times.
         queues: whether it says of which queue something is.
@@ -74,7 +74,7 @@ def book(spark: SparkSession, ledger: Ledger, queues: tuple[str, ...]) -> Book:
     return Book(
         told.where("surely is not null").select(*ITEM),
         row["lines"],
-        row["unread"],
+        row["unread"] + _unclosed(spark, ledger),
         row["timeless"],
         row["begins_ms"],
         row["ends_ms"],
@@ -85,7 +85,7 @@ def book(spark: SparkSession, ledger: Ledger, queues: tuple[str, ...]) -> Book:
 def _lines(spark: SparkSession, ledger: Ledger) -> DataFrame:
     """The lines as they stand there; times without a zone are UTC."""
     spark.conf.set(TIME_ZONE, "UTC")
-    where = ledger.path if "://" in ledger.path else f"file:{Path(ledger.path).resolve()}"
+    where = _address(ledger)
     try:
         if not ledger.path.endswith(CSV):
             return spark.read.parquet(where)
@@ -95,6 +95,21 @@ def _lines(spark: SparkSession, ledger: Ledger) -> DataFrame:
         raise LedgerError(f"{ledger.path} cannot be read: {told[0] if told else error}") from None
     except Py4JJavaError:  # of what its tasks find there
         raise LedgerError(f"{ledger.path} cannot be read: it is no Parquet") from None
+
+
+def _unclosed(spark: SparkSession, ledger: Ledger) -> int:
+    """How many lines of CSV have a quote without another: what is quoted goes on in the next one.
+
+    Read so that it might, a quote that nobody closes would take all that is behind it with it.
+    """
+    if not ledger.path.endswith(CSV):
+        return 0
+    quotes = "length(value) - length(replace(value, '\"', ''))"
+    return spark.read.text(_address(ledger)).where(f"({quotes}) % 2 = 1").count()
+
+
+def _address(ledger: Ledger) -> str:
+    return ledger.path if "://" in ledger.path else f"file:{Path(ledger.path).resolve()}"
 
 
 def _ids(lines: DataFrame, ledger: Ledger) -> DataFrame:

@@ -91,7 +91,8 @@ def notes(found: Compared) -> Iterator[str]:
                 told = "before schema version 4 what left has no id, and those of 0-10 are others"
                 yield f"{log.path}: {told}"
         if side.unread:
-            yield f"{side.name}: lines whose id or count is none: {number(side.unread)}"
+            told = "lines whose id or count is none, or goes on in another"
+            yield f"{side.name}: {told}: {number(side.unread)}"
         if side.timeless:
             yield f"{side.name}: lines whose time is none: {number(side.timeless)}"
     if found.wrong and found.matched:

@@ -54,6 +54,12 @@ def test_csv_has_ids_of_several_types_and_what_cannot_be_read_is_counted(spark, 
     assert found[1:] == (6, 1, 1, MS, MS + 2000, True)
 
 
+def test_what_is_quoted_and_goes_on_in_another_line_is_not_read(spark, tmp_path):
+    path = tmp_path / "ledger.csv"
+    path.write_text('message_id\n"new\nline"\n"whole ""one"""\n')
+    assert book(spark, ledger(path), ()).unread == 2  # of one id, which is none of these lines
+
+
 def test_parquet_has_octets_and_times_of_its_own_types(spark, tmp_path):
     path = tmp_path / "ledger.parquet"
     at = [datetime.fromtimestamp(MS / 1000, UTC), None]
