@@ -94,7 +94,8 @@ def _lines(spark: SparkSession, ledger: Ledger) -> DataFrame:
         told = str(error).strip().splitlines()
         raise LedgerError(f"{ledger.path} cannot be read: {told[0] if told else error}") from None
     except Py4JJavaError:  # of what its tasks find there
-        raise LedgerError(f"{ledger.path} cannot be read: it is no Parquet") from None
+        kind = "CSV, or it is cut off" if ledger.path.endswith(CSV) else "Parquet"
+        raise LedgerError(f"{ledger.path} cannot be read: it is no {kind}") from None
 
 
 def _unclosed(spark: SparkSession, ledger: Ledger) -> int:
