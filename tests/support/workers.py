@@ -30,8 +30,10 @@ def group_of(item: pytest.Item) -> str:
         if broker in uses:
             return broker
     file = item.path.relative_to(TESTS)
-    spark = file.parts[0] == SPARK or SESSION in uses
-    return SPARK if spark else file.with_suffix("").as_posix()
+    if file.parts[0] == SPARK or (SESSION in uses and item.get_closest_marker("alone")):
+        return SPARK
+    # In the step of what needs others, these have the session that is there.
+    return BROKERS[0] if SESSION in uses else file.with_suffix("").as_posix()
 
 
 def name_group(item: pytest.Item) -> None:

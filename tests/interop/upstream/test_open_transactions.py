@@ -11,7 +11,7 @@ from interop.brokers.broker_j import BrokerJ
 from interop.needed import needed
 from interop.upstream.behind import Behind
 from interop.upstream.talk import RefusedError, Talk
-from support.reconciling import Reconcile
+from support.bridge_ledger import ledger_of
 
 from gateway.amqp_0_10 import _spec as spec
 
@@ -35,16 +35,14 @@ class Hasty(BrokerJ):
 
 
 @pytest.fixture(scope="module")
-def behind(
-    artemis: Artemis, reconcile: Reconcile, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Behind]:
+def behind(artemis: Artemis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
     """A gateway with small limits in front of an Artemis; its ledger balances at the end."""
     front = Behind(artemis, tmp_path_factory.mktemp("front-open"))
     front.gateway.config |= {"queues": QUEUES, "limits": LIMITS}
     with front.gateway:
         yield front
         front.leave()
-    reconcile(front.gateway.audit)
+    ledger_of(front.gateway.audit).assert_balanced()
 
 
 @pytest.fixture(scope="module")
