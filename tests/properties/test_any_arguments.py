@@ -13,7 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from gateway.cli import audit, ctl, demo, messages, run
+from gateway.cli import audit, compare, ctl, demo, messages, run
 from gateway.cli.main import commands
 from gateway.clients.client import ClientError
 from gateway.net.listening.users import ITERATIONS
@@ -41,6 +41,7 @@ NEEDED = {
     "ctl resume": ["orders"],
     "ctl switch": ["orders", "a"],
     "backup": ["/nowhere"],
+    "audit compare": ["--against", "other"],
     "audit trace": ["id"],
     "user add": ["alice"],
     "user password": ["alice"],
@@ -88,6 +89,8 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
         monkeypatch.setattr(module, "converse", nobody, raising=False)
     monkeypatch.setattr(ctl.urllib.request, "urlopen", unreachable)
     monkeypatch.setattr(audit, "run_reconciliation", lambda *_: 1)
+    monkeypatch.setattr(audit, "become_job", lambda *_: 0)
+    monkeypatch.setattr(compare, "run_job", lambda *_: 0)
     monkeypatch.setattr(run, "run", lambda *_, **__: 0)
     monkeypatch.setattr(run, "begin_logging", lambda *_, **__: None)
     (tmp_path / "token").write_text("secret")
