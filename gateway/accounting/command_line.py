@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gateway.accounting.comparing.arguments import add_compare
+from gateway.accounting.lengths import length_of_time
 from gateway.accounting.locations import location
 from gateway.accounting.locations.settings import NONE
 from gateway.accounting.telling import verdicts
@@ -21,7 +22,6 @@ NOT_BALANCED: Final = 1
 NOT_RUN: Final = 3  # 2 is of wrong arguments
 NOT_FINAL: Final = 4
 STUCK_AFTER_DAYS: Final = 30
-LONGEST: Final = 1e9  # days, or seconds: nothing is that old
 
 
 def parser() -> argparse.ArgumentParser:
@@ -137,14 +137,14 @@ def _add_common(job: argparse.ArgumentParser) -> None:
     )
     job.add_argument(
         "--stuck-after",
-        type=_bound,
+        type=length_of_time,
         default=STUCK_AFTER_DAYS,
         metavar="DAYS",
         help="what is in a queue for longer is STUCK; 0: nothing is (default: %(default)s)",
     )
     job.add_argument(
         "--late-after",
-        type=_bound,
+        type=length_of_time,
         default=0,
         metavar="SECONDS",
         help="what is settled later after it came in is LATE; 0: nothing is (default: %(default)s)",
@@ -192,16 +192,6 @@ def _address_here(text: str) -> str:
             "a book is put in its place at once, which only a file system of this machine can"
         )
     return text
-
-
-def _bound(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value < LONGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no length of time")
-    return value
 
 
 def _count(text: str) -> int:

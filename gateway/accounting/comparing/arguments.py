@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from gateway.accounting.lengths import length_of_time
+
 RECEIVED: Final = "received"
 LEFT: Final = "left"
 WAYS: Final = (RECEIVED, LEFT)
@@ -15,7 +17,6 @@ ID_TYPES: Final = ("string", "uuid", "ulong", "binary")
 _ELSEWHERE: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]+:/")  # as a path has it, of a URI
 COLUMNS: Final = ("message_id", "id_type", "queue", "time", "count")  # of a ledger
 GRACE_S: Final = 60.0
-LONGEST: Final = 1e9  # seconds
 
 
 class Of(NamedTuple):
@@ -123,7 +124,7 @@ def _add_bounds(job: argparse.ArgumentParser) -> None:
     job.add_argument("--until", type=_moment, default=0, metavar="TIME", help="only until then")
     job.add_argument(
         "--grace",
-        type=_seconds,
+        type=length_of_time,
         default=GRACE_S,
         metavar="SECONDS",
         help="what is newer than the other side's end less this may yet come (%(default)s)",
@@ -155,16 +156,6 @@ def _moment(text: str) -> int:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time such as 2026-11-23T09:00 or 2026-11-23"
         ) from None
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value < LONGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no length of time")
-    return value
 
 
 def _count(text: str) -> int:
