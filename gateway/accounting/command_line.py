@@ -35,6 +35,13 @@ def parser() -> argparse.ArgumentParser:
         ),
     )
     jobs = top.add_subparsers(dest="job", required=True, metavar="JOB")
+    _add_reconcile(jobs)
+    _add_close(jobs)
+    add_compare(jobs)
+    return top
+
+
+def _add_reconcile(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     job = jobs.add_parser(
         "reconcile",
         help="check the log and its identities, name lost and duplicate messages",
@@ -91,9 +98,6 @@ def parser() -> argparse.ArgumentParser:
         help="with --state: go on until SIGTERM or SIGINT, with a run as often as segments were "
         "closed, for which it looks that often",
     )
-    _add_close(jobs)
-    add_compare(jobs)
-    return top
 
 
 def _add_common(job: argparse.ArgumentParser) -> None:
