@@ -73,7 +73,7 @@ def _checked(checked: Row) -> str:
         return ""
     left = f", {number(checked['too_large'])} too large for it" if checked["too_large"] else ""
     return (
-        f"; of 1 message in {ONE_IN} {number(looked_at)} translations looked at, "
+        f"; {number(looked_at)} translations looked at, of 1 message in {ONE_IN}: "
         f"{number(checked['differ'])} differ{left}"
     )
 
