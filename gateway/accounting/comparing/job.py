@@ -21,6 +21,7 @@ from gateway.accounting.comparing.logs import Facts, logs
 from gateway.accounting.comparing.sides import HERE, THERE, by_id, by_queue
 from gateway.accounting.comparing.verdicts import (
     MISSING,
+    NOT_YET,
     Span,
     Verdict,
     counted,
@@ -105,7 +106,7 @@ class Compared:
     @property
     def open(self) -> bool:
         """Something may yet come."""
-        return bool(self.counts.get(Verdict.NOT_YET))
+        return any(self.counts.get(each) for each in NOT_YET.values())
 
 
 class _Given(NamedTuple):
@@ -170,7 +171,8 @@ def compare(spark: SparkSession, asked: Asked, out: Location) -> Compared:
         texts = asked.ledger is not None
         rows = by_id(here.items, there.items, queues=there.queues, texts=texts)
         rows = within(rows, asked.since_ms, asked.until_ms)
-    judged_rows = judged(rows, here.span, there.span, asked.grace_ms)
+    spans, passed = (here.span, there.span), _let_pass(asked)
+    judged_rows = judged(rows, *spans, asked.grace_ms, let_pass=passed)
     table = _written(judged_rows, out, QUEUES if counts else IDS)
     return _found(asked, here, there, table)
 

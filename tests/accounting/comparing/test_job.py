@@ -144,7 +144,7 @@ def test_a_run_tells_what_it_found_and_leaves_a_report(chain, spark, tmp_path, m
     (made,) = runs.finished(out)
     assert told[-1] == f"  report   {made / 'report.json'}"
     report = json.loads((out / "latest" / "report.json").read_text())
-    assert (report["verdict"], report["counts"]["not yet"]) == ("not matched", 7)
+    assert (report["verdict"], report["counts"]["missing here"]) == ("not matched", 7)
 
 
 class _Given:

@@ -75,7 +75,7 @@ def test_the_lines_say_what_matches_what_does_not_since_when_and_what_to_type():
 
 
 def test_it_matches_if_nothing_disagrees_that_may_not_and_everything_was_read():
-    open_ = {Verdict.MATCHED: 1, Verdict.NOT_YET: 1}
+    open_ = {Verdict.MATCHED: 1, Verdict.NOT_YET_THERE: 1}
     assert headline(clean()) == "matched"
     assert headline(clean(counts=open_)) == "matched so far"
     assert headline(clean(counts={})) == "nothing to match"
