@@ -156,6 +156,7 @@ def _compare(options: argparse.Namespace) -> int:
             with _begun(options.out) as run:
                 with _session(options, Path(scratch), octets) as spark:
                     session.check_reach(spark, what.ledger and what.ledger.where)
+                    job.prepare(spark, octets, options.settings.names)
                     found = job.compare(spark, what, run.work)
                 job.conclude(found, what, run)
     except job.ComparisonError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -35,6 +35,12 @@ from gateway.accounting.telling import ran
 IDS: Final = "ids"  # the Parquet tables, of which a comparison writes one
 QUEUES: Final = "queues"
 SHOWN: Final = 500  # rows of the report; the Parquet files have them all
+# Of a comparison each message is gone through: what does so is worth being compiled much sooner.
+COMPILED_OCTETS: Final = 16 * 1024 * 1024
+_COMPILED: Final = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
 DIFFERING: Final = (*MISSING.values(), Verdict.DIFFERENT, Verdict.NOT_PROVEN)
 
 Row = dict[str, Any]  # Any: a cell of a result
@@ -144,6 +150,13 @@ def _book_looked_at(ledger: Ledger, of: Of) -> int:
     if wrong:
         raise ComparisonError(wrong)
     return octets
+
+
+def prepare(spark: SparkSession, octets: int, said: Container[str]) -> None:
+    """Set a session for logs of this size; but what somebody has `said` of it stays."""
+    for name, value in _COMPILED.items():
+        if octets >= COMPILED_OCTETS and name not in said:
+            spark.conf.set(name, value)
 
 
 def conclude(found: Compared, asked: Asked, made: Run) -> None:
