@@ -68,7 +68,7 @@ def _csv(ledger: Ledger) -> list[str]:
     octets = location.head(ledger.where, _HEAD_OCTETS)
     if ledger.where.name.endswith(".gz"):
         octets = _unzipped(octets, str(ledger.where))
-    lines = octets.decode(errors="replace").removeprefix("\ufeff").splitlines()
+    lines = octets.decode(errors="replace").removeprefix("\ufeff").replace("\r", "\n").split("\n")
     rows = csv.reader([line for line in lines if line.strip()][:1], delimiter=ledger.delimiter)
     return next(rows, [])
 

@@ -92,7 +92,7 @@ def notes(found: Compared) -> Iterator[str]:
                 told = "before schema version 4 what left has no id, and those of 0-10 are others"
                 yield f"{log.path}: {told}"
         if side.unread:
-            told = "lines that are no line with an id, or a count, and the columns of the first"
+            told = "lines not read, for their id, their count or their columns"
             yield f"{side.name}: {told}: {number(side.unread)}"
         if side.timeless:
             yield f"{side.name}: lines whose time is none: {number(side.timeless)}"

@@ -65,8 +65,7 @@ def test_the_lines_say_what_matches_what_does_not_since_when_and_what_to_type():
         "  note     /logs/a\\x1b: is damaged, records that are missing: 3; `reconcile` says where",
         "  note     /logs/a\\x1b: before schema version 4 what left has no id, and those of 0-10 "
         "are others",
-        "  note     l.csv: lines that are no line with an id, or a count, and the columns of the "
-        "first: 2",
+        "  note     l.csv: lines not read, for their id, their count or their columns: 2",
         "  note     l.csv: lines whose time is none: 1",
         "  missing there: id with digest ffffffffffffffff, 1 to 2 here, 0 there, "
         "2026-09-21 14:13:20.001 UTC; amqp-gateway audit trace --message 17 $'/logs/a\\x1b'",
