@@ -1,7 +1,7 @@
 """Spark jobs that prove from the audit log that every message is accounted for.
 
 reconcile, __main__     the job, and how it is run
-command_line, lengths   the words it is run with
+command_line, addresses, lengths   the words it is run with
 reading, state          one log as it is read; what a run leaves for the next
 judging                 all breaks of one log, put together
 runs, once              the directories of runs; what follows a reconciliation

@@ -18,6 +18,7 @@ from gateway.accounting.command_line import (
     NOT_BALANCED,
     NOT_FINAL,
     NOT_RUN,
+    WRONG,
     bounds_of,
     exit_code,
     parser,
@@ -51,11 +52,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a job; its exit code."""
     top = parser()
     options = top.parse_args(arguments)
-    if options.job == "compare" and (wrong := problem_in(options)):
-        top.error(wrong)
-    for name in ("rebuild", "follow"):
-        if getattr(options, name, None) and options.state is None:
-            top.error(f"--{name} goes with --state")
+    if wrong := _wrong(options):
+        top.exit(WRONG, f"{options.job}: {wrong}\n")
     try:
         return _run(options)
     except KeyboardInterrupt:
@@ -64,6 +62,14 @@ def main(arguments: list[str] | None = None) -> int:
         problem = _in_words(error)
     print(f"{options.job}: {problem}", file=sys.stderr)
     return NOT_RUN
+
+
+def _wrong(options: argparse.Namespace) -> str:
+    """Which arguments do not go together; empty: all do."""
+    for name in ("rebuild", "follow"):
+        if getattr(options, name, None) and options.state is None:
+            return f"--{name} goes with --state"
+    return problem_in(options) if options.job == "compare" else ""
 
 
 def _in_words(error: Exception) -> str:
@@ -77,17 +83,14 @@ def _run(options: argparse.Namespace) -> int:
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
         raise NotRunError(f"{missing[0]} is not installed: pip install 'amqp-gateway[accounting]'")
-    if options.job == "compare":
-        return _compare(options)
-    try:
+    with _as_not_run():
         options.settings = settings_of(options.properties_file)
         _locate(options)
+    if options.job == "compare":
+        return _compare(options)
+    with _as_not_run():
         paths = location.segments(options.log)
         octets = sum(location.size(path) for path in paths)
-    except OSError as error:
-        raise NotRunError(f"cannot read {error.filename}: {error.strerror}") from None
-    except ValueError as error:
-        raise NotRunError(str(error)) from None
     if not paths:
         raise NotRunError(f"no audit segments in {options.log}")
     _look_elsewhere(options)
@@ -104,13 +107,24 @@ def _run(options: argparse.Namespace) -> int:
         return _reconcile(options, Path(scratch), octets)
 
 
+@contextlib.contextmanager
+def _as_not_run() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise NotRunError(f"cannot read {error.filename}: {error.strerror}") from None
+    except ValueError as error:
+        raise NotRunError(str(error)) from None
+
+
 def _locate(options: argparse.Namespace) -> None:
     """What addresses mean by the settings. Raises ValueError."""
     for name in ("log", "out", "state", "books"):
-        if getattr(options, name) is not None:
+        if getattr(options, name, None) is not None:
             where = location.at(getattr(options, name), options.settings)
             setattr(options, name, location.absolute(where))
-    options.anchor = [location.at(each, options.settings) for each in options.anchor]
+    anchors = getattr(options, "anchor", [])
+    options.anchor = [location.at(each, options.settings) for each in anchors]
 
 
 def _look_elsewhere(options: argparse.Namespace) -> None:
@@ -131,15 +145,20 @@ def _look_elsewhere(options: argparse.Namespace) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
+    from gateway.accounting import session
     from gateway.accounting.comparing import job
 
     what = asked(options)
     try:
-        octets = job.octets_of(what)
+        octets = job.looked_at(what)
         with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
             _find_java(options.master, Path(scratch))
-            out = options.out.resolve()
-            found = job.run(what, octets, out, options.master, Path(scratch))
+            with _begun(options.out) as run:
+                with _session(options, Path(scratch), octets) as spark:
+                    session.check_reach(spark, what.ledger and what.ledger.where)
+                    job.prepare(spark, octets, options.settings.names)
+                    found = job.compare(spark, what, run.work)
+                job.conclude(found, what, run)
     except job.ComparisonError as error:
         raise NotRunError(str(error)) from None
     if not found.matched:

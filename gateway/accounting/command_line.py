@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
+from gateway.accounting.addresses import address, address_here
 from gateway.accounting.comparing.arguments import add_compare
 from gateway.accounting.lengths import length_of_time
-from gateway.accounting.locations import location
-from gateway.accounting.locations.settings import NONE
 from gateway.accounting.telling import verdicts
 
 if TYPE_CHECKING:  # what it imports may not be installed
@@ -19,14 +18,23 @@ if TYPE_CHECKING:  # what it imports may not be installed
 
 BALANCED: Final = 0
 NOT_BALANCED: Final = 1
-NOT_RUN: Final = 3  # 2 is of wrong arguments
+WRONG: Final = 2  # are the arguments, as of all programs
+NOT_RUN: Final = 3
 NOT_FINAL: Final = 4
 STUCK_AFTER_DAYS: Final = 30
 
 
+class _Words(argparse.ArgumentParser):
+    """Says what is wrong in a line, as jobs do: all that they take would hide it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit code 2."""
+        self.exit(WRONG, f"{self.prog.rpartition(' ')[2]}: {message}\n")
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser(
+    top: argparse.ArgumentParser = _Words(
         prog="python -m gateway.accounting",
         description="Proves from an audit log that every message is accounted for.",
         epilog=(
@@ -69,19 +77,19 @@ def _add_reconcile(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--anchor",
         action="append",
         default=[],
-        type=_address,
+        type=address,
         metavar="FILE",
         help="heads of this log that were kept elsewhere, one on each line",
     )
     job.add_argument(
         "--books",
-        type=_address,
+        type=address,
         metavar="DIRECTORY",
         help="closed books of this log: segments that they cover may have been let go",
     )
     job.add_argument(
         "--state",
-        type=_address,
+        type=address,
         metavar="DIR",
         help="go on from what the run before left there, and leave the same: only what is new "
         "is read",
@@ -103,13 +111,13 @@ def _add_reconcile(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _add_common(job: argparse.ArgumentParser) -> None:
     job.add_argument(
         "log",
-        type=_address,
+        type=address,
         metavar="AUDIT_DIR",
         help="directory of audit segments: a path, or a URI of s3a:// or hdfs://, as those below",
     )
     job.add_argument(
         "--out",
-        type=_address,
+        type=address,
         required=True,
         help="directory of runs, each in a directory of its own with report and Parquet",
     )
@@ -163,14 +171,14 @@ def _add_close(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     _add_common(job)
     job.add_argument(
         "--books",
-        type=_address_here,
+        type=address_here,
         required=True,
         metavar="DIRECTORY",
         help="closed books, on this machine",
     )
     job.add_argument(
         "--state",
-        type=_address,
+        type=address,
         required=True,
         metavar="DIR",
         help="as of reconcile, and the same one",
@@ -180,22 +188,6 @@ def _add_close(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     job.set_defaults(textfile=None, push=None, webhook=None, rebuild=False, follow=None)
     job.set_defaults(require_final=False, anchor=[])
-
-
-def _address(text: str) -> str:
-    try:
-        location.at(text, NONE)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
-
-
-def _address_here(text: str) -> str:
-    if not isinstance(location.at(_address(text), NONE), Path):
-        raise argparse.ArgumentTypeError(
-            "a book is put in its place at once, which only a file system of this machine can"
-        )
-    return text
 
 
 def _count(text: str) -> int:

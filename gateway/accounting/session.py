@@ -147,12 +147,12 @@ def told_to_java(settings: Settings) -> Iterator[None]:
             os.environ.pop(ARGUMENTS, None)
 
 
-def check_reach(spark: SparkSession, *written: Location | None) -> None:
-    """SettingsError unless Spark can write Parquet there, as far as its classes go."""
+def check_reach(spark: SparkSession, *wanted: Location | None) -> None:
+    """SettingsError unless Spark itself can read and write there, as far as its classes go."""
     java = spark.sparkContext._jvm
     assert java is not None
     hadoop = java.org.apache.hadoop
-    for each in written:
+    for each in wanted:
         if not isinstance(each, Remote):
             continue
         try:
@@ -161,7 +161,7 @@ def check_reach(spark: SparkSession, *written: Location | None) -> None:
         except Py4JError:
             version = hadoop.util.VersionInfo.getVersion()
             raise SettingsError(
-                f"Spark cannot write to {each}: it needs org.apache.hadoop:hadoop-aws:{version} "
+                f"Spark cannot reach {each}: it needs org.apache.hadoop:hadoop-aws:{version} "
                 "(spark.jars.packages, or --packages of spark-submit)"
             ) from None
 

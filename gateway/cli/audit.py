@@ -12,7 +12,7 @@ import click
 from gateway.audit.printable import printable_json
 from gateway.cli.compare import compare
 from gateway.cli.features import HEAD, table, uses_in
-from gateway.cli.jobs import MASTER, NOT_RUN, become_job, given, run_job
+from gateway.cli.jobs import MASTER, NOT_RUN, PROPERTIES, become_job, given, run_job
 from gateway.cli.logs import (
     TRUSTED,
     anchors_option,
@@ -40,11 +40,6 @@ KEEP: Final = click.option(
     type=click.IntRange(1, 999_999_999),
     metavar="RUNS",
     help="Remove the oldest runs there but for so many; by default all are kept.",
-)
-PROPERTIES: Final = click.option(
-    "--properties-file",
-    type=FILE,
-    help="Settings of Spark's, as of spark-submit: spark.hadoop.fs.s3a.* say how to reach s3a://.",
 )
 STUCK_AFTER: Final = click.option(
     "--stuck-after",

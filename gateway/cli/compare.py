@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pathlib
 from datetime import UTC, datetime
 from typing import Final
 
 import click
 
-from gateway.cli.jobs import MASTER, given, run_job
+from gateway.cli.jobs import MASTER, PROPERTIES, handed_on, run_job
 from gateway.cli.logs import default_log
-from gateway.cli.options import FILE, MOMENT
+from gateway.cli.options import ADDRESS, MOMENT
 
 WAYS: Final = click.Choice(["received", "left"])
 
@@ -25,9 +24,9 @@ Examples:
   amqp-gateway audit compare --ours left --counts counts.csv --since 2026-11-23 --until 2026-11-24
 """
 )
-@click.argument("logs", nargs=-1, type=FILE, metavar="[LOG]...")
+@click.argument("logs", nargs=-1, type=ADDRESS, metavar="[LOG]...")
 @click.option(
-    "--against", multiple=True, type=FILE, metavar="LOG", help="The other side; may be repeated."
+    "--against", multiple=True, type=ADDRESS, metavar="LOG", help="The other side; may be repeated."
 )
 @click.option("--ledger", metavar="FILE", help="Or a book of message-ids: CSV or Parquet.")
 @click.option("--counts", metavar="FILE", help="Or one of how many messages queues had.")
@@ -58,7 +57,8 @@ Examples:
     "--grace",
     type=click.FloatRange(0, 1e9, max_open=True),
     metavar="SECONDS",
-    help="What is newer than the other side's end, less this, may yet come.  [default: 60]",
+    help="What is newer than the end of the side that lacks it, less this, may yet come.  "
+    "[default: 60]",
 )
 @click.option(
     "--tolerate", type=click.IntRange(0), metavar="N", help="So many messages may disagree."
@@ -68,37 +68,28 @@ Examples:
 @click.option("--require-final", is_flag=True, help="Exit code 4 where some may yet come.")
 @click.option(
     "--out",
-    type=FILE,
+    type=ADDRESS,
+    metavar="DIR",
     default="comparison",
     show_default=True,
-    help="Directory for the report and the Parquet files.",
+    help="Directory of runs: each has one there by its time, and `latest` leads to the newest.",
 )
 @MASTER
+@PROPERTIES
+@click.pass_context
 def compare(
-    logs: tuple[pathlib.Path, ...],
-    against: tuple[pathlib.Path, ...],
+    context: click.Context,
+    /,
+    logs: tuple[str, ...],
+    against: tuple[str, ...],
     ledger: str | None,
     counts: str | None,
     ours: str | None,
-    theirs: str | None,
-    upstream: str | None,
-    their_upstream: str | None,
-    queues: tuple[str, ...],
-    their_queues: tuple[str, ...],
-    columns: tuple[str, ...],
-    id_type: str | None,
-    delimiter: str | None,
-    since: int | None,
-    until: int | None,
-    grace: float | None,
-    tolerate: int | None,
-    more_here: bool,
-    more_there: bool,
-    require_final: bool,
-    out: pathlib.Path,
-    master: str,
+    **given: object,
 ) -> None:
     """Compare what logs say of messages with other logs, or somebody else's book (Spark).
+
+    LOG, --against, --ledger, --counts and --out are paths, or URIs: s3a://BUCKET/PREFIX, hdfs://.
 
     By the message-ids that applications gave: two gateways in a row, several that share the work,
     or a ledger of who publishes or consumes. What a log itself calls sent again or turned away is
@@ -111,39 +102,13 @@ def compare(
         raise click.UsageError("the other side is one of --against, --ledger and --counts")
     if not against and ours is None:
         raise click.UsageError("with --ledger and --counts say --ours received or --ours left")
-    told = {
-        "--ledger": ledger,
-        "--counts": counts,
-        "--ours": ours,
-        "--theirs": theirs,
-        "--upstream": upstream,
-        "--their-upstream": their_upstream,
-        "--id-type": id_type,
-        "--delimiter": delimiter,
-        "--since": _moment(since),
-        "--until": _moment(until),
-        "--grace": grace,
-        "--tolerate": tolerate,
-        "--out": out,
-        "--master": master,
-    }
-    repeated = {
-        "--against": against,
-        "--queue": queues,
-        "--their-queue": their_queues,
-        "--column": columns,
-    }
-    options = given(told)
-    options += [f"{name}={each}" for name, values in repeated.items() for each in values]
-    flags = {
-        "--more-here": more_here,
-        "--more-there": more_there,
-        "--require-final": require_final,
-    }
-    options += [name for name, said in flags.items() if said]
-    click.get_current_context().exit(run_job("compare", options, *(logs or (default_log(),))))
+    times = {name: _moment(given[name]) for name in ("since", "until")}
+    options = handed_on(context, **times)
+    context.exit(run_job("compare", options, *(logs or (default_log(),))))
 
 
-def _moment(time_ms: int | None) -> str | None:
+def _moment(time_ms: object) -> str | None:
     """As the job takes it."""
-    return None if time_ms is None else datetime.fromtimestamp(time_ms / 1000, UTC).isoformat()
+    if not isinstance(time_ms, int):
+        return None
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat()

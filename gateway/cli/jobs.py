@@ -10,10 +10,33 @@ from typing import Final
 
 import click
 
+from gateway.cli.options import FILE
+
 NOT_RUN: Final = 3
 MASTER: Final = click.option(
     "--master", default="local[*]", show_default=True, help="Spark master."
 )
+PROPERTIES: Final = click.option(
+    "--properties-file",
+    type=FILE,
+    help="Settings of Spark's, as of spark-submit: spark.hadoop.fs.s3a.* say how to reach s3a://.",
+)
+
+
+def handed_on(context: click.Context, /, **instead: object) -> list[str]:
+    """All options of a command that were given, as its job takes them: by the same names.
+
+    `instead`: of what click has made of some of them.
+    """
+    words: list[str] = []
+    for option in context.command.params:
+        assert option.name is not None, "an option without a name has no value"
+        said, name = instead.get(option.name, context.params[option.name]), option.opts[0]
+        if isinstance(option, click.Argument) or said is None or said is False:
+            continue
+        each = said if isinstance(said, tuple) else (said,)
+        words += [name] if said is True else [f"{name}={value}" for value in each]
+    return words
 
 
 def given(told: Mapping[str, object]) -> list[str]:

@@ -33,5 +33,5 @@ def test_where_spark_cannot_write_is_told_with_what_it_needs(spark, tmp_path):
     with pytest.raises(SettingsError) as raised:
         check_reach(spark, tmp_path, bucket(tmp_path) / "out")
     told = str(raised.value)
-    assert told.startswith("Spark cannot write to s3a://bucket/out: it needs ")
+    assert told.startswith("Spark cannot reach s3a://bucket/out: it needs ")
     assert "org.apache.hadoop:hadoop-aws:3." in told

@@ -51,9 +51,10 @@ Rows = np.ndarray[Any, Any]  # structured by the schema's fields
 class Log:
     """An honest gateway's log, of one run, which goes on."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, name: str = "bench") -> None:
+        """`name`: its id."""
         directory.mkdir(parents=True)
-        self.directory = directory
+        self.directory, self.name = directory, name
         self.slots = 0  # messages so far
         self.sequence = 0
         self.number = 0
@@ -96,9 +97,10 @@ class Log:
             column["link"] = 1 + message % QUEUES
             column["size"] = 100
             column["body_digest"] = message * 7919 + 1
+            if kind in (Kind.RECEIVED, Kind.SENT):
+                column["id_digest"] = message * 104_729 + 1
             if kind == Kind.RECEIVED:
                 column["exchange"], column["copies"] = EXCHANGE, 1
-                column["id_digest"] = message * 104_729 + 1
                 continue
             column["position"] = message
             column["node"] = 1 + message % QUEUES
@@ -129,7 +131,8 @@ class Log:
         return np.concatenate((queues, outlets, rest))
 
     def _write(self, rows: Rows) -> None:
-        header = {"schema": SCHEMA_VERSION, "incarnation": 1, "number": self.number, "log": "bench"}
+        header = {"schema": SCHEMA_VERSION, "incarnation": 1, "number": self.number}
+        header |= {"log": self.name}
         text = json.dumps(header | {"previous_sha256": self.before}).encode()
         parts = [struct.pack("<8sII", b"AMQPAUDT", crc32(text), len(text)), text]
         names = [b"queue.%d" % number for number in range(QUEUES)] + [b"amq.topic"]
@@ -151,10 +154,11 @@ def block(kind: int, content: bytes) -> Iterator[bytes]:
 
 
 class Cost(NamedTuple):
-    """What all processes of a run took together."""
+    """What all processes of a run took together; `java_s`: of the CPU, what was Java's."""
 
     seconds: float
     cpu_s: float
+    java_s: float
     peak_mib: float
     code: int
     said: str
@@ -167,16 +171,21 @@ def run(command: list[str]) -> Cost:
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, text=True
     )
     ticks: dict[int, int] = {}
+    java: set[int] = set()
     peak = 0
     while process.poll() is None:
         resident = 0
         for stat in Path("/proc").glob("[0-9]*/stat"):
             try:
-                said = stat.read_text().rpartition(")")[2].split()
+                name, _, rest = stat.read_text().rpartition(")")
             except OSError:  # it has just ended
                 continue
+            said = rest.split()
             if int(said[3]) == process.pid:
-                ticks[int(stat.parent.name)] = int(said[11]) + int(said[12])
+                number = int(stat.parent.name)
+                ticks[number] = int(said[11]) + int(said[12])
+                if name.endswith("(java"):
+                    java.add(number)
                 resident += int(said[21])
         peak = max(peak, resident)
         time.sleep(0.2)
@@ -184,6 +193,7 @@ def run(command: list[str]) -> Cost:
     return Cost(
         time.monotonic() - began,
         sum(ticks.values()) / os.sysconf("SC_CLK_TCK"),
+        sum(ticks[each] for each in java) / os.sysconf("SC_CLK_TCK"),
         peak * os.sysconf("SC_PAGE_SIZE") / 2**20,
         process.returncode,
         process.stdout.read(),

@@ -30,8 +30,8 @@ def test_it_hands_on_the_logs_of_both_sides(ran: list[list[str]]) -> None:
     given = ("/a", "/b", "--upstream", "far", "--against", "/c", "--against", "-d", "--queue", "q")
     assert amqp_gateway("audit", "compare", *given).exit_code == 1
     assert ran[0][1:] == [
-        *("-P", "-m", "gateway.accounting", "compare", "--upstream=far", *COMMON),
-        *("--against=/c", "--against=-d", "--queue=q", "--", "/a", "/b"),
+        *("-P", "-m", "gateway.accounting", "compare", "--against=/c", "--against=-d"),
+        *("--upstream=far", "--queue=q", *COMMON, "--", "/a", "/b"),
     ]
 
 
@@ -40,9 +40,18 @@ def test_it_hands_on_a_book_and_its_bounds(ran: list[list[str]]) -> None:
     given += ["--since", "2026-11-23T09:00", "--grace", "5", "--tolerate", "2", "--require-final"]
     amqp_gateway("audit", "compare", *given, "--column", "queue=Q", "--their-queue", "r")
     assert ran[0][5:] == [
-        *("--ledger=l.csv", "--ours=left", "--id-type=uuid", "--since=2026-11-23T09:00:00+00:00"),
-        *("--grace=5.0", "--tolerate=2", *COMMON, "--their-queue=r", "--column=queue=Q"),
-        *("--more-there", "--require-final", "--", "/a"),
+        *("--ledger=l.csv", "--ours=left", "--their-queue=r", "--column=queue=Q", "--id-type=uuid"),
+        *("--since=2026-11-23T09:00:00+00:00", "--grace=5.0", "--tolerate=2", "--more-there"),
+        *("--require-final", *COMMON, "--", "/a"),
+    ]
+
+
+def test_it_hands_on_addresses_and_how_they_are_reached(ran: list[list[str]]) -> None:
+    given = ["s3a://logs/a", "--against", "s3a://logs/b", "--out", "s3a://reports"]
+    amqp_gateway("audit", "compare", *given, "--properties-file", "spark.conf")
+    assert ran[0][5:] == [
+        *("--against=s3a://logs/b", "--out=s3a://reports", "--master=local[*]"),
+        *("--properties-file=spark.conf", "--", "s3a://logs/a"),
     ]
 
 

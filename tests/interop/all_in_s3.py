@@ -4,8 +4,8 @@
 
 Needs Spark (`.[accounting]`), moto (`tests/interop/install moto`) and Maven, which fetches
 `hadoop-aws` of Spark's Hadoop, 700 MB, once: too much for the tests. A log grows in three stages;
-each is reconciled here and there, going on from the state of the one before, and closed. Exits with
-1 if anything differs, or a secret is told.
+each is reconciled here and there, going on from the state of the one before, and closed; then it is
+compared with a book. Exits with 1 if anything differs, or a secret is told.
 """
 
 from __future__ import annotations
@@ -101,14 +101,13 @@ class Both:
         self.check(f"stage {stage}: exit codes", holds=here == there, told=(here, there))
         if here != there:
             print(said, told, sep="\n")
-        files = self.s3.filesystem()
-        with files.open_input_file(f"logs/{out}/report.json") as file:
-            report = file.read()
-        same = compared(report) == compared((self.scratch / out / "report.json").read_bytes())
-        self.check(f"stage {stage}: report.json", holds=same, told=json.loads(report)["verdict"])
-        with files.open_input_file(f"logs/{out}/report.html") as file:
-            page = file.read().decode()
-        self.check_secret(f"stage {stage}", told + page + report.decode())
+        mine, its = self.reports(out, "report.json")
+        verdict = json.loads(its)["verdict"]
+        self.check(
+            f"stage {stage}: report.json", holds=compared(mine) == compared(its), told=verdict
+        )
+        _, page = self.reports(out, "report.html")
+        self.check_secret(f"stage {stage}", told + page.decode() + its.decode())
 
     def close(self) -> None:
         books = [self.scratch / "books", self.scratch / "books there"]
@@ -128,6 +127,34 @@ class Both:
         self.check("close: the books", holds=made[0] == made[1], told=made[0]["classes"])
         self.check_secret("close", told)
 
+    def compare(self) -> None:
+        """With somebody's book of ids, which is not of this log."""
+        books = self.scratch / "others"
+        books.mkdir()
+        (books / "book.csv").write_text("message_id\nnone\nof\nours,or two\n")
+        (books / "wrong.csv").write_text("id\n1\n")
+        self.s3.put(books, "others/books")
+        mine = ("compare", self.gateway.directory, "--ours=received", "--out")
+        here, _ = run(*mine, self.scratch / "compared", "--ledger", books / "book.csv")
+        its = ("compare", "s3a://logs/gateway/audit", "--ours=received", "--out")
+        its = (*its, "s3a://logs/compared", "--properties-file", self.settings, "--ledger")
+        there, told = run(*its, "s3a://others/books/book.csv")
+        self.check("compare: exit codes", holds=here == there == 1, told=(here, there))
+        counts = [json.loads(each)["counts"] for each in self.reports("compared", "report.json")]
+        self.check("compare: report.json", holds=counts[0] == counts[1], told=counts[1])
+        self.check_secret("compare", told)
+        wrong = "compare: s3a://others/books/wrong.csv has no column 'message_id': it has id\n"
+        said = run(*its, "s3a://others/books/wrong.csv")
+        self.check("compare: a wrong column", holds=said == (3, wrong), told=said)
+
+    def reports(self, out: str, name: str) -> tuple[bytes, bytes]:
+        """A file of the latest run, here and there."""
+        files = self.s3.filesystem()
+        with files.open_input_file(f"logs/{out}/latest") as file:
+            run_there = file.read().decode().strip()
+        with files.open_input_file(f"logs/{out}/{run_there}/{name}") as file:
+            return (self.scratch / out / "latest" / name).read_bytes(), file.read()
+
     def check_secret(self, what: str, told: str) -> None:
         secrets = (self.s3.secret_key, self.s3.access_key)
         self.check(f"{what}: no secret is told", holds=not any(each in told for each in secrets))
@@ -142,6 +169,7 @@ def main() -> int:
         both.reconcile(2)
         both.grow(60)
         both.close()
+        both.compare()
         return 1 if both.wrong else 0
 
 

@@ -116,3 +116,34 @@ def test_a_log_in_a_bucket_is_read_as_one_here_and_reconciled_and_no_plan_has_a_
     plan = elsewhere._jdf.queryExecution().toString() + report.html_page(result)
     assert LOG in plan
     assert s3.secret_key not in plan and s3.access_key not in plan
+
+
+def test_what_a_book_in_a_bucket_lacks_is_told_before_spark_is_started(
+    s3: S3, log: Path, tmp_path: Path, capsys
+) -> None:
+    books = tmp_path / "books"
+    books.mkdir()
+    (books / "book.csv").write_text("id\n1\n")
+    s3.put(books, "logs/books")
+    arguments = ["compare", LOG, "--ours=received", "--out", str(tmp_path), "--properties-file"]
+    arguments += [str(s3.properties(tmp_path / "spark.conf"))]
+    for name, told in {
+        "book.csv": "has no column 'message_id': it has id",
+        "none.csv": "cannot be read: No such file or directory",
+    }.items():
+        assert program.main([*arguments, f"--ledger=s3a://logs/books/{name}"]) == 3
+        assert capsys.readouterr().err == f"compare: s3a://logs/books/{name} {told}\n"
+
+
+@pytest.mark.timeout(1200)
+def test_a_log_in_a_bucket_is_a_side_of_a_comparison_as_one_here(s3: S3, log: Path, spark) -> None:
+    from gateway.accounting.comparing.arguments import Of
+    from gateway.accounting.comparing.logs import logs
+    from gateway.accounting.segments.source import reaching
+
+    spark.dataSource.register(reaching(s3.settings()))
+    there = location.at(LOG, s3.settings())
+    sides = [logs(spark, [where], Of("received")) for where in (log, there)]
+    items = [sorted(map(str, side.items.collect())) for side in sides]
+    assert items[0] == items[1] != []
+    assert sides[0].facts[0]._replace(path=LOG) == sides[1].facts[0]

@@ -2,7 +2,8 @@
 
 arguments   the words it is run with, and what they come to
 logs        a side that is audit logs: what was received, or left
-ledgers     a side that is somebody else's book: ids, or counts of queues
+heads       which columns somebody else's book has, before Spark is started
+ledgers     a side that is such a book: ids, or counts of queues
 ids         an application's message-id as the digest that the log has of it
 sides       steps: what both say of one id, or one queue
 verdicts    steps: does that agree, and since when not

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from gateway.accounting.addresses import address
 from gateway.accounting.lengths import length_of_time
+from gateway.accounting.locations import location
+from gateway.accounting.locations.location import Location
+from gateway.accounting.locations.settings import NONE
 
 RECEIVED: Final = "received"
 LEFT: Final = "left"
 WAYS: Final = (RECEIVED, LEFT)
 ID_TYPES: Final = ("string", "uuid", "ulong", "binary")
-_ELSEWHERE: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]+:/")  # as a path has it, of a URI
 COLUMNS: Final = ("message_id", "id_type", "queue", "time", "count")  # of a ledger
 GRACE_S: Final = 60.0
 
@@ -45,7 +48,7 @@ class Of(NamedTuple):
 class Ledger(NamedTuple):
     """Somebody else's book: where it is, how to read it, and whether it has counts alone."""
 
-    path: str
+    where: Location
     columns: dict[str, str]  # by the name in `COLUMNS`: its own, where that is another
     id_type: str
     delimiter: str
@@ -60,14 +63,14 @@ class Asked(NamedTuple):
         against, theirs: the other side, where it is logs.
         ledger: where it is not.
         since_ms, until_ms: only what is of this time; 0: whenever.
-        grace_ms: what is newer than the end of the other side, less this, may yet come there.
+        grace_ms: what is newer than the end of the side that lacks it, less this, may yet come.
         tolerate: so many ids, or messages where counts are compared, may disagree.
         more_here, more_there: what this side has more of is told and does not count.
     """
 
-    logs: tuple[Path, ...]
+    logs: tuple[Location, ...]
     ours: Of
-    against: tuple[Path, ...] = ()
+    against: tuple[Location, ...] = ()
     theirs: Of = Of("")
     ledger: Ledger | None = None
     since_ms: int = 0
@@ -86,24 +89,46 @@ def add_compare(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         epilog="Exit codes: 0 all match, 1 not, 2 wrong arguments, 3 it could not be run, "
         "4 all match so far, with --require-final.",
     )
-    job.add_argument("logs", nargs="+", type=Path, metavar="AUDIT_DIR", help="our side: logs")
-    job.add_argument("--out", type=Path, required=True, help="directory for report and Parquet")
+    job.add_argument(
+        "logs",
+        nargs="+",
+        type=address,
+        metavar="AUDIT_DIR",
+        help="our side: logs, by paths or URIs of s3a:// or hdfs://, as all that is read",
+    )
+    job.add_argument(
+        "--out", type=address, required=True, help="directory of runs, with report and Parquet"
+    )
     job.add_argument("--master", default="local[*]", help="Spark master (default: %(default)s)")
+    job.add_argument(
+        "--properties-file", type=Path, metavar="FILE", help="settings of Spark's, as of reconcile"
+    )
+    _add_sides(job)
+    _add_ledgers(job)
+    _add_bounds(job)
+    # A comparison reads all of both sides.
+    job.set_defaults(state=None, rebuild=False, settings=NONE)
+
+
+def _add_sides(job: argparse.ArgumentParser) -> None:
     other = job.add_mutually_exclusive_group(required=True)
     other.add_argument(
-        "--against", action="append", type=Path, metavar="AUDIT_DIR", help="the other side: a log"
+        "--against",
+        action="append",
+        type=address,
+        metavar="AUDIT_DIR",
+        help="the other side: a log",
     )
-    other.add_argument("--ledger", metavar="FILE", help="or a book of ids (CSV, Parquet)")
-    other.add_argument("--counts", metavar="FILE", help="or one of counts of queues")
+    other.add_argument(
+        "--ledger", type=address, metavar="FILE", help="or a book of ids (CSV, Parquet)"
+    )
+    other.add_argument("--counts", type=address, metavar="FILE", help="or one of counts of queues")
     for side, whose in (("ours", ""), ("theirs", "their-")):
         job.add_argument(f"--{side}", choices=WAYS, help="what of its messages is compared")
         job.add_argument(f"--{whose}upstream", default="", metavar="NAME", help="from, or to, it")
         job.add_argument(
             f"--{whose}queue", action="append", default=[], metavar="NAME", help="of it alone"
         )
-    _add_ledgers(job)
-    _add_bounds(job)
-    job.set_defaults(state=None, rebuild=False)  # a comparison reads all of both sides
 
 
 def _add_ledgers(job: argparse.ArgumentParser) -> None:
@@ -127,7 +152,8 @@ def _add_bounds(job: argparse.ArgumentParser) -> None:
         type=length_of_time,
         default=GRACE_S,
         metavar="SECONDS",
-        help="what is newer than the other side's end less this may yet come (%(default)s)",
+        help="what is newer than the end of the side that lacks it, less this, may yet come "
+        "(%(default)s)",
     )
     job.add_argument(
         "--tolerate", type=_count, default=0, metavar="N", help="so many may disagree (%(default)s)"
@@ -166,9 +192,6 @@ def _count(text: str) -> int:
 
 def problem_in(options: argparse.Namespace) -> str:
     """What does not go together, or is not read here; empty: nothing."""
-    for each in (*options.logs, *(options.against or ()), options.out):
-        if _ELSEWHERE.match(str(each)):
-            return f"{each}: logs are compared, and reports written, on this machine alone"
     if options.against is None:
         if options.ours is None:
             return "with --ledger and --counts say --ours received or --ours left"
@@ -184,13 +207,13 @@ def problem_in(options: argparse.Namespace) -> str:
 
 
 def asked(options: argparse.Namespace) -> Asked:
-    """What the command line says."""
+    """What the command line says. Raises ValueError."""
     ours = Of(options.ours or LEFT, options.upstream, tuple(options.queue))
     theirs = ("", "") if options.against is None else (options.theirs or RECEIVED, "")
     return Asked(
-        logs=tuple(options.logs),
+        logs=_located(options, options.logs),
         ours=ours,
-        against=tuple(options.against or ()),
+        against=_located(options, options.against or ()),
         theirs=Of(theirs[0], options.their_upstream, tuple(options.their_queue)),
         ledger=_ledger(options),
         since_ms=options.since,
@@ -202,11 +225,16 @@ def asked(options: argparse.Namespace) -> Asked:
     )
 
 
+def _located(options: argparse.Namespace, addresses: Iterable[str]) -> tuple[Location, ...]:
+    return tuple(location.at(each, options.settings) for each in addresses)
+
+
 def _ledger(options: argparse.Namespace) -> Ledger | None:
-    path = options.ledger if options.counts is None else options.counts
-    if path is None:
+    given = options.ledger if options.counts is None else options.counts
+    if given is None:
         return None
-    columns: dict[str, Any] = {name: name for name in COLUMNS} | dict(options.column)
+    (where,) = _located(options, (given,))
+    columns = {name: name for name in COLUMNS} | dict(options.column)
     return Ledger(
-        path, columns, options.id_type, options.delimiter, counts=options.counts is not None
+        where, columns, options.id_type, options.delimiter, counts=options.counts is not None
     )

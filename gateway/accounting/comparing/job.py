@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.accounting import runs, session
-from gateway.accounting.comparing import told
-from gateway.accounting.comparing.arguments import Asked, Of
+from gateway.accounting import runs
+from gateway.accounting.comparing import heads, told
+from gateway.accounting.comparing.arguments import Asked, Ledger, Of
 from gateway.accounting.comparing.ledgers import LedgerError, book
 from gateway.accounting.comparing.logs import Facts, logs
 from gateway.accounting.comparing.sides import HERE, THERE, by_id, by_queue
 from gateway.accounting.comparing.verdicts import (
     MISSING,
+    NOT_YET,
     Span,
     Verdict,
     counted,
@@ -30,13 +29,18 @@ from gateway.accounting.comparing.verdicts import (
 )
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
+from gateway.accounting.runs import Run
 from gateway.accounting.telling import ran
-from gateway.audit.reader import segment_paths
-from gateway.files.whole import segment_size
 
 IDS: Final = "ids"  # the Parquet tables, of which a comparison writes one
 QUEUES: Final = "queues"
 SHOWN: Final = 500  # rows of the report; the Parquet files have them all
+# Of a comparison each message is gone through: what does so is worth being compiled much sooner.
+COMPILED_OCTETS: Final = 16 * 1024 * 1024
+_COMPILED: Final = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
 DIFFERING: Final = (*MISSING.values(), Verdict.DIFFERENT, Verdict.NOT_PROVEN)
 
 Row = dict[str, Any]  # Any: a cell of a result
@@ -105,7 +109,7 @@ class Compared:
     @property
     def open(self) -> bool:
         """Something may yet come."""
-        return bool(self.counts.get(Verdict.NOT_YET))
+        return any(self.counts.get(each) for each in NOT_YET.values())
 
 
 class _Given(NamedTuple):
@@ -119,39 +123,50 @@ class _Given(NamedTuple):
     queues: bool = False
 
 
-def octets_of(asked: Asked) -> int:
-    """How much there is to read of logs. Raises ComparisonError where there is none."""
+def looked_at(asked: Asked) -> int:
+    """How much there is to read, before Spark is started.
+
+    Raises:
+        ComparisonError: there is none of a log, or a book is not what it is said to be.
+    """
     octets = 0
     for log in (*asked.logs, *asked.against):
         try:
-            paths = segment_paths(log)
-            octets += sum(segment_size(path) for path in paths)
+            paths = location.segments(log)
+            octets += sum(location.size(path) for path in paths)
         except OSError as error:
             raise ComparisonError(f"cannot read {error.filename}: {error.strerror}") from None
         if not paths:
             raise ComparisonError(f"no audit segments in {log}")
+    return octets if asked.ledger is None else octets + _book_looked_at(asked.ledger, asked.theirs)
+
+
+def _book_looked_at(ledger: Ledger, of: Of) -> int:
+    try:
+        wrong = heads.check(ledger, of.queues)
+        octets = 0 if heads.is_folder(ledger.where) else location.size(ledger.where)
+    except OSError as error:
+        raise ComparisonError(f"{ledger.where} cannot be read: {error.strerror}") from None
+    if wrong:
+        raise ComparisonError(wrong)
     return octets
 
 
-def run(asked: Asked, octets: int, out: Path, master: str, scratch: Path) -> Compared:
-    """Compare in a Spark session, write the report and print what it says."""
-    try:
-        begun = runs.begin(out, time.time())
-    except OSError as error:
-        raise ComparisonError(f"{error.filename or out}: {error.strerror}") from None
-    with begun as made:
-        try:
-            with session.spark_session("compare", master, scratch, octets) as spark:
-                found = compare(spark, asked, made.work)
-        except PySparkRuntimeError as error:
-            raise ComparisonError(f"Spark does not start: {error}") from None
-        by_whom = ran.here(made.began_s, time.time(), _bounds_in_words(asked))
-        report = json.dumps(told.as_json(found, by_whom), indent=1) + "\n"
-        location.write(made.work / runs.REPORT, report)
-        made.finish()
-    runs.lead_to(made.path)
+def prepare(spark: SparkSession, octets: int, said: Container[str]) -> None:
+    """Set a session for logs of this size; but what somebody has `said` of it stays."""
+    for name, value in _COMPILED.items():
+        if octets >= COMPILED_OCTETS and name not in said:
+            spark.conf.set(name, value)
+
+
+def conclude(found: Compared, asked: Asked, made: Run) -> None:
+    """Finish its run with a report, and print what that says. Raises OSError."""
+    by_whom = ran.here(made.began_s, time.time(), _bounds_in_words(asked))
+    report = json.dumps(told.as_json(found, by_whom), indent=1) + "\n"
+    location.write(made.work / runs.REPORT, report)
+    made.finish()
     print(told.summary(found, str(made.path / runs.REPORT)))
-    return found
+    runs.lead_to(made.path)
 
 
 def _bounds_in_words(asked: Asked) -> str:
@@ -170,7 +185,8 @@ def compare(spark: SparkSession, asked: Asked, out: Location) -> Compared:
         texts = asked.ledger is not None
         rows = by_id(here.items, there.items, queues=there.queues, texts=texts)
         rows = within(rows, asked.since_ms, asked.until_ms)
-    judged_rows = judged(rows, here.span, there.span, asked.grace_ms)
+    spans, passed = (here.span, there.span), _let_pass(asked)
+    judged_rows = judged(rows, *spans, asked.grace_ms, let_pass=passed)
     table = _written(judged_rows, out, QUEUES if counts else IDS)
     return _found(asked, here, there, table)
 
@@ -184,7 +200,7 @@ def _of_time(items: DataFrame, asked: Asked) -> DataFrame:
     return items
 
 
-def _logs(spark: SparkSession, paths: Sequence[Path], of: Of, *, queues: bool) -> _Given:
+def _logs(spark: SparkSession, paths: Sequence[Location], of: Of, *, queues: bool) -> _Given:
     side = logs(spark, paths, of, queues=queues)
     known: dict[str, str] = {}
     for log in side.facts:
@@ -257,7 +273,7 @@ def _side(given: _Given, name: str, of: Of, messages: int, without_id: int) -> S
 
 def _name(asked: Asked) -> str:
     if asked.ledger is not None:
-        return asked.ledger.path
+        return str(asked.ledger.where)
     return ", ".join(map(str, asked.against))
 
 

@@ -1,6 +1,5 @@
 """A side that is somebody else's book: a line for each message with its id, or counts of queues.
 
-A name that ends with `.csv` or `.csv.gz` is CSV with a line of names, in UTF-8; else it is Parquet.
 Times are ISO 8601 (UTC where they name no zone), or milliseconds since 1970, or of Parquet's type.
 """
 
@@ -16,15 +15,17 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, NumericType, TimestampNTZType, TimestampType
 
 from gateway.accounting.comparing.arguments import Ledger
+from gateway.accounting.comparing.heads import COUNT, ID, QUEUE, TIME, TYPE, is_csv, lacking
 from gateway.accounting.comparing.ids import digest_in
 from gateway.accounting.comparing.logs import ITEM
+from gateway.accounting.locations.location import Location
 from gateway.accounting.session import makes_one_partition
 from gateway.accounting.steps.kept import kept
 
-CSV: Final = (".csv", ".csv.gz")
 TIME_ZONE: Final = "spark.sql.session.timeZone"
-ID, TYPE, QUEUE, TIME, COUNT = "message_id", "id_type", "queue", "time", "count"
+UNLIKE: Final = "_unlike"  # a line of CSV that has not as many columns as the first
 _DIGITS: Final = "^[0-9]{1,18}$"
+_ODD: Final = "(length({0}) - length(replace({0}, '\"', ''))) % 2 = 1"  # are its quotes
 
 
 class LedgerError(Exception):
@@ -36,7 +37,7 @@ class Book(NamedTuple):
 
     Attributes:
         lines: how many it has.
-        unread: of how many the id, or the count, is none, or quotes begin that do not end there.
+        unread: of how many the id, or the count, is none, or that are no lines of this book.
         timeless: of how many there is a time that is none.
         begins_ms, ends_ms: the first and the last time; `None`: it has no times.
         queues: whether it says of which queue something is.
@@ -54,14 +55,13 @@ class Book(NamedTuple):
 def book(spark: SparkSession, ledger: Ledger, queues: tuple[str, ...]) -> Book:
     """What it says, of these queues or of all. Raises LedgerError."""
     lines = _lines(spark, ledger)
-    needed = (QUEUE, COUNT) if ledger.counts else (ID,)
-    for name in (*needed, *([QUEUE] if queues else [])):
-        if ledger.columns[name] not in lines.columns:
-            has = ", ".join(lines.columns) or "none"
-            raise LedgerError(f"{ledger.path} has no column {ledger.columns[name]!r}: it has {has}")
+    has = [name for name in lines.columns if name != UNLIKE]
+    if wrong := lacking(ledger, queues, has):
+        raise LedgerError(wrong)
     if makes_one_partition(spark):
         lines = lines.coalesce(1)
-    told = kept(_counts(lines, ledger) if ledger.counts else _ids(lines, ledger))
+    every = kept(_counts(lines, ledger) if ledger.counts else _ids(lines, ledger))
+    told = every.where("alike")  # of a line that is not, nobody knows of which queue it is
     if queues:
         told = told.where(F.col("queue").isin(*queues))
     row: Any = told.agg(  # Any: a row of Spark's
@@ -74,7 +74,7 @@ def book(spark: SparkSession, ledger: Ledger, queues: tuple[str, ...]) -> Book:
     return Book(
         told.where("surely is not null").select(*ITEM),
         row["lines"],
-        row["unread"] + _unclosed(spark, ledger),
+        row["unread"] + _unlike(spark, ledger, every),
         row["timeless"],
         row["begins_ms"],
         row["ends_ms"],
@@ -85,32 +85,38 @@ def book(spark: SparkSession, ledger: Ledger, queues: tuple[str, ...]) -> Book:
 def _lines(spark: SparkSession, ledger: Ledger) -> DataFrame:
     """The lines as they stand there; times without a zone are UTC."""
     spark.conf.set(TIME_ZONE, "UTC")
-    where = _address(ledger)
+    where = _address(ledger.where)
     try:
-        if not ledger.path.endswith(CSV):
+        if not is_csv(ledger.where):
             return spark.read.parquet(where)
-        return spark.read.csv(where, header=True, sep=ledger.delimiter, escape='"')
+        said = {"header": "true", "sep": ledger.delimiter, "escape": '"'}
+        said["columnNameOfCorruptRecord"] = UNLIKE
+        names = spark.read.options(**said).csv(where).schema
+        rows = spark.read.options(**said).schema(names.add(UNLIKE, "string")).csv(where)
+        return rows.where(f"{UNLIKE} is null or not ({_ODD.format(UNLIKE)})")
     except PySparkException as error:
         told = str(error).strip().splitlines()
-        raise LedgerError(f"{ledger.path} cannot be read: {told[0] if told else error}") from None
+        raise LedgerError(f"{ledger.where} cannot be read: {told[0] if told else error}") from None
     except Py4JJavaError:  # of what its tasks find there
-        kind = "CSV, or it is cut off" if ledger.path.endswith(CSV) else "Parquet"
-        raise LedgerError(f"{ledger.path} cannot be read: it is no {kind}") from None
+        kind = "CSV, or it is cut off" if is_csv(ledger.where) else "Parquet"
+        raise LedgerError(f"{ledger.where} cannot be read: it is no {kind}") from None
 
 
-def _unclosed(spark: SparkSession, ledger: Ledger) -> int:
-    """How many lines of CSV have a quote without another: what is quoted goes on in the next one.
+def _unlike(spark: SparkSession, ledger: Ledger, lines: DataFrame) -> int:
+    """How many lines of CSV are none by themselves, or have not as many columns as the first one.
 
-    Read so that it might, a quote that nobody closes would take all that is behind it with it.
+    Where there is a quote without another, what is quoted goes on in the next one: read so that it
+    might, a quote that nobody closes would take all that is behind it with it.
     """
-    if not ledger.path.endswith(CSV):
+    if not is_csv(ledger.where):
         return 0
-    quotes = "length(value) - length(replace(value, '\"', ''))"
-    return spark.read.text(_address(ledger)).where(f"({quotes}) % 2 = 1").count()
+    unclosed = spark.read.text(_address(ledger.where)).where(_ODD.format("value"))
+    return unclosed.count() + lines.where("not alike").count()
 
 
-def _address(ledger: Ledger) -> str:
-    return ledger.path if "://" in ledger.path else f"file:{Path(ledger.path).resolve()}"
+def _address(where: Location) -> str:
+    """As Spark is given it."""
+    return f"file:{where.resolve()}" if isinstance(where, Path) else str(where)
 
 
 def _ids(lines: DataFrame, ledger: Ledger) -> DataFrame:
@@ -124,6 +130,7 @@ def _ids(lines: DataFrame, ledger: Ledger) -> DataFrame:
         _text(lines, ledger.columns[QUEUE]).alias("queue"),
         _time_ms(lines, ledger.columns[TIME]).alias("time_ms"),
         _timeless(lines, ledger.columns[TIME]).alias("timeless"),
+        _alike(lines).alias("alike"),
     )
     # Spark has no such digest. With Arrow it would want pandas, which the jobs do without.
     digest = F.udf(digest_in, "bigint", useArrow=False)("id_type", "text", "octets")
@@ -140,6 +147,7 @@ def _counts(lines: DataFrame, ledger: Ledger) -> DataFrame:
         _time_ms(lines, ledger.columns[TIME]).alias("time_ms"),
         _timeless(lines, ledger.columns[TIME]).alias("timeless"),
         count.alias("count"),
+        _alike(lines).alias("alike"),
     ).withColumns({"id_digest": F.lit(None).cast("bigint"), "text": F.lit(None).cast("string")})
     return _as_items(told, F.when(F.col("queue").isNotNull(), F.col("count")))
 
@@ -160,6 +168,10 @@ def _as_items(told: DataFrame, surely: Column) -> DataFrame:
 
 def _type(lines: DataFrame, column: str) -> Any:  # Any: a data type of Spark's, or none
     return lines.schema[column].dataType if column in lines.columns else None
+
+
+def _alike(lines: DataFrame) -> Column:
+    return F.col(UNLIKE).isNull() if UNLIKE in lines.columns else F.lit(True)
 
 
 def _quoted(column: str) -> str:

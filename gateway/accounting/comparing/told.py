@@ -23,9 +23,10 @@ TOLD: Final = (  # what is told if there is any, in this order, and how
     (Verdict.MISSING_HERE, "missing here"),
     (Verdict.DIFFERENT, "different"),
     (Verdict.NOT_PROVEN, "cannot be proven, for want of records"),
-    (Verdict.NOT_YET, "not there yet: newer than the other side's end"),
-    (Verdict.BEFORE, "older than the other side's log"),
-    (Verdict.IN_DOUBT, "in doubt here or there, and unknown to the other side"),
+    (Verdict.NOT_YET_THERE, "not there yet: newer than the end of that side"),
+    (Verdict.NOT_YET_HERE, "not here yet: newer than the end of this side"),
+    (Verdict.BEFORE, "older than the log of the side that lacks them"),
+    (Verdict.IN_DOUBT, "in doubt on one side, and unknown to the other"),
 )
 
 
@@ -91,7 +92,7 @@ def notes(found: Compared) -> Iterator[str]:
                 told = "before schema version 4 what left has no id, and those of 0-10 are others"
                 yield f"{log.path}: {told}"
         if side.unread:
-            told = "lines whose id or count is none, or goes on in another"
+            told = "lines not read, for their id, their count or their columns"
             yield f"{side.name}: {told}: {number(side.unread)}"
         if side.timeless:
             yield f"{side.name}: lines whose time is none: {number(side.timeless)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -20,7 +20,8 @@ class Verdict(StrEnum):
     MISSING_HERE = "missing here"
     DIFFERENT = "different"
     NOT_PROVEN = "not proven"  # missing or different, where records of a log are missing
-    NOT_YET = "not yet"  # newer than the end of the side that does not have it
+    NOT_YET_THERE = "not there yet"  # newer than the end of the side that does not have it
+    NOT_YET_HERE = "not here yet"
     BEFORE = "before"  # older than its beginning: what was there has been let go
     IN_DOUBT = "in doubt"  # one side may have it, the other one does not
     NO_ID = "no id"
@@ -35,6 +36,7 @@ BUCKETS: Final = (*(name for _bound, name in AGES), OLDER, NO_TIME)
 
 
 MISSING: Final = {THERE: Verdict.MISSING_THERE, HERE: Verdict.MISSING_HERE}
+NOT_YET: Final = {THERE: Verdict.NOT_YET_THERE, HERE: Verdict.NOT_YET_HERE}
 LACKING: Final = {  # by the side that has less than the other one surely has
     THERE: f"{HERE} > {THERE}_at_most",
     HERE: f"{THERE} > {HERE}_at_most",
@@ -86,10 +88,23 @@ def within(rows: DataFrame, since_ms: int, until_ms: int) -> DataFrame:
     return rows.where(" and ".join(bounds)) if bounds else rows
 
 
-def judged(rows: DataFrame, here: Span, there: Span, grace_ms: int) -> DataFrame:
-    """Each row with its `verdict`, `why` it is different, `by` how many, and the `age` of that."""
+def judged(
+    rows: DataFrame,
+    here: Span,
+    there: Span,
+    grace_ms: int,
+    *,
+    let_pass: Collection[Verdict] = (),
+) -> DataFrame:
+    """Each row with its `verdict`, `why` it is different, `by` how many, and the `age` of that.
+
+    `let_pass`: what is missing and no difference is not waited for, nor are records of it.
+    """
     rules = [("id_digest = 0", Verdict.NO_ID)]
-    rules += _rules(THERE, there, grace_ms) + _rules(HERE, here, grace_ms)
+    for side, span in ((THERE, there), (HERE, here)):
+        if MISSING[side] in let_pass:
+            rules.append((f"({LACKING[side]} and {side}_at_most = 0)", MISSING[side]))
+        rules += _rules(side, span, grace_ms)
     rules += [(f"({HERE}_at_most = 0) <> ({THERE}_at_most = 0)", Verdict.IN_DOUBT)]
     rules += [(_OTHER_QUEUE, Verdict.DIFFERENT), (_OTHER_BODY, Verdict.DIFFERENT)]
     told = " ".join(f"when {rule} then '{verdict}'" for rule, verdict in rules)
@@ -119,7 +134,7 @@ def _rules(side: str, span: Span, grace_ms: int) -> list[tuple[str, Verdict]]:
     other = HERE if side == THERE else THERE
     rules = []
     if span.ends_ms is not None:
-        rules.append((f"{other}_last_ms > {span.ends_ms - grace_ms}", Verdict.NOT_YET))
+        rules.append((f"{other}_last_ms > {span.ends_ms - grace_ms}", NOT_YET[side]))
     if span.begins_ms is not None:
         rules.append((f"{other}_first_ms < {span.begins_ms + grace_ms}", Verdict.BEFORE))
     if not span.whole:

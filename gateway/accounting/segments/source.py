@@ -2,14 +2,15 @@
 
 One partition a segment. Options: `view` is `records` (default), `segments` (one row a segment, with
 what is wrong inside it), `names` (one row a segment, unread), `parts` (all that a reconciliation
-takes, in one pass) or `comparable` (the same of a comparison); `kinds` keeps only records of these
-kinds, as numbers with commas; `offsets` is a JSON object of segments' numbers, each with the places
-up to which it is hashed. `after` is the name of a segment, in front of those that are read, `until`
-that of the last of them, `first` the ordinal of the first, and `carried` a folder with what an
-earlier run has left of those before (`state.carried`). `only` is a JSON object of the names of
-segments that alone are read, each with its ordinal and, of parts, the messages that are wanted of
-what is folded, and those of which everything is. Of parts: `late_ms` and `fold` as in
-`parts.Asked`. With `readStream` segments come when they are closed (`stream`).
+takes, in one pass) or `comparable` (the same of a comparison: `left`, `upstream` and `queues` as in
+`comparable.Sought`); `kinds` keeps only records of these kinds, as numbers with commas; `offsets`
+is a JSON object of segments' numbers, each with the places up to which it is hashed. `after` is the
+name of a segment, in front of those that are read, `until` that of the last of them, `first` the
+ordinal of the first, and `carried` a folder with what an earlier run has left of those before
+(`state.carried`). `only` is a JSON object of the names of segments that alone are read, each with
+its ordinal and, of parts, the messages that are wanted of what is folded, and those of which
+everything is. Of parts: `late_ms` and `fold` as in `parts.Asked`. With `readStream` segments come
+when they are closed (`stream`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.settings import NONE, Settings
 from gateway.accounting.segments.columns import RECORDS_SCHEMA, record_batches
-from gateway.accounting.segments.comparable import COMPARABLE_SCHEMA, comparable_batches
+from gateway.accounting.segments.comparable import COMPARABLE_SCHEMA, Sought, comparable_batches
 from gateway.accounting.segments.parts import PARTS_SCHEMA, Asked, part_batches
 from gateway.accounting.segments.stream import AuditStreamReader
 from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, segment_row
@@ -127,6 +128,11 @@ class AuditReader(DataSourceReader):
         self.until = options.get("until", "")
         self.first = int(options.get("first", "0"))
         self.carried = options.get("carried", "")
+        self.sought = Sought(
+            left=options.get("left") == "true",
+            upstream=options.get("upstream", ""),
+            queues=options.get("queues") == "true",
+        )
 
     def partitions(self) -> list[InputPartition]:
         """One for each segment there is now, or of those that are asked for."""
@@ -182,7 +188,7 @@ class AuditReader(DataSourceReader):
                 )
             yield from part_batches(path.name, ordinal, octets, asked)
         elif self.view == "comparable":
-            yield from comparable_batches(path.name, ordinal, octets, self.kinds)
+            yield from comparable_batches(path.name, ordinal, octets, self.sought)
         else:
             yield from record_batches(path.name, octets, self.kinds)
 

@@ -24,12 +24,19 @@ def test_a_ledger_has_the_names_of_its_columns_and_the_type_of_its_ids():
     given += ["--tolerate=2", "--more-there"]
     found = asked(parser().parse_args([*LOGS, *given]))
     columns = {name: name for name in ("id_type", "queue", "time", "count")}
-    ledger = Ledger("l.csv", {"message_id": "Id", **columns}, "uuid", ",", counts=False)
+    ledger = Ledger(Path("l.csv"), {"message_id": "Id", **columns}, "uuid", ",", counts=False)
     assert found.ledger == ledger
     assert found.ours.in_words() == "what it received from publishers, q or r"
     assert found.theirs == Of("", "", ("s",))
     bounds = (found.since_ms, found.grace_ms, found.tolerate, found.more_here, found.more_there)
     assert bounds == (86_400_000, 1500, 2, False, True)
+
+
+def test_all_that_is_read_may_be_elsewhere():
+    given = ["compare", "s3a://logs/a", "--ours=left", "--ledger=s3a://books/l.csv", "--out=out"]
+    found = asked(parser().parse_args(given))
+    assert found.ledger is not None
+    assert (str(found.logs[0]), str(found.ledger.where)) == ("s3a://logs/a", "s3a://books/l.csv")
 
 
 @pytest.mark.parametrize(
@@ -46,11 +53,14 @@ def test_a_ledger_has_the_names_of_its_columns_and_the_type_of_its_ids():
         ("--against=c --grace=long", "'long' is no length of time"),
         ("--against=c --tolerate=some", "'some' is no number of messages"),
         ("--ledger=l --column=colour=red", "'colour=red' is not one of message_id"),
-        ("--against=s3a://logs/b", "on this machine alone"),
+        ("--against=gs://logs/b", "argument --against: gs:// is not known: a path, file:"),
+        ("--ledger=s3a://me:secret@logs/b", "an address has no name or key in it"),
     ],
 )
 def test_what_does_not_go_together_exits_2(given, told, capsys):
     with pytest.raises(SystemExit) as exit_:
         program.main([*LOGS, *given.split()])
     assert exit_.value.code == 2
-    assert told in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert told in said
+    assert (said.startswith("compare: "), said.count("\n"), "secret" in said) == (True, 1, False)

@@ -9,7 +9,7 @@ from support.forged_logs import Forger
 from support.hand_log import HandLog
 
 from gateway.accounting import __main__ as program
-from gateway.accounting import java, runs
+from gateway.accounting import java, runs, session
 from gateway.accounting.command_line import parser
 from gateway.accounting.comparing import job
 from gateway.accounting.comparing.arguments import asked
@@ -119,6 +119,21 @@ def test_without_a_log_it_says_so_and_exits_3(chain, tmp_path, capsys):
     assert capsys.readouterr().err == f"compare: no audit segments in {tmp_path}\n"
 
 
+def test_a_book_that_is_not_what_it_is_said_to_be_is_told_before_spark_is_started(
+    chain, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(java, "java_home", lambda scratch: None)
+    book = tmp_path / "l.csv"
+    book.write_text("id\n1\n")
+    command = ["compare", str(chain[0]), "--ours=left", "--out", str(tmp_path / "o"), "--ledger"]
+    assert program.main([*command, str(book)]) == 3
+    assert program.main([*command, str(tmp_path / "none.csv")]) == 3
+    assert capsys.readouterr().err.splitlines() == [
+        f"compare: {book} has no column 'message_id': it has id",
+        f"compare: {tmp_path / 'none.csv'} cannot be read: No such file or directory",
+    ]
+
+
 def test_without_java_it_says_what_to_install_and_exits_3(chain, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(java, "java_home", lambda scratch: None)
     command = ["compare", *map(str, chain[:1]), "--against", str(chain[1]), "--out", str(tmp_path)]
@@ -133,7 +148,7 @@ def test_a_run_tells_what_it_found_and_leaves_a_report(chain, spark, tmp_path, m
     log.add("SENT", message=9, position=1, link=1, id_digest=5, node="q\x1b", flags="SETTLED")
     log.end(stopped=False)
     out = tmp_path / "out"
-    monkeypatch.setattr(job.session, "spark_session", lambda *_given: _Given(spark))
+    monkeypatch.setattr(session, "spark_session", lambda *_given: _Given(spark))
     command = ["compare", str(log.directory), "--ours=left", "--against", str(chain[1])]
     command += ["--theirs=left", "--grace=0", "--more-there", "--out", str(out)]
     assert program.main(command) == 1
@@ -144,7 +159,7 @@ def test_a_run_tells_what_it_found_and_leaves_a_report(chain, spark, tmp_path, m
     (made,) = runs.finished(out)
     assert told[-1] == f"  report   {made / 'report.json'}"
     report = json.loads((out / "latest" / "report.json").read_text())
-    assert (report["verdict"], report["counts"]["not yet"]) == ("not matched", 7)
+    assert (report["verdict"], report["counts"]["missing here"]) == ("not matched", 7)
 
 
 class _Given:

@@ -18,7 +18,7 @@ NAMES = {name: name for name in COLUMNS}
 
 def ledger(path, *, counts: bool = False, id_type: str = "string", **columns: str) -> Ledger:
     delimiter = ";" if "semicolon" in path.name else ","
-    return Ledger(str(path), NAMES | columns, id_type, delimiter, counts=counts)
+    return Ledger(path, NAMES | columns, id_type, delimiter, counts=counts)
 
 
 def lines(found: Book) -> list[tuple]:
@@ -58,6 +58,22 @@ def test_what_is_quoted_and_goes_on_in_another_line_is_not_read(spark, tmp_path)
     path = tmp_path / "ledger.csv"
     path.write_text('message_id\n"new\nline"\n"whole ""one"""\n')
     assert book(spark, ledger(path), ()).unread == 2  # of one id, which is none of these lines
+
+
+def test_a_line_with_other_columns_than_the_first_is_not_read_whatever_queue_it_is_of(
+    spark, tmp_path
+):
+    path = tmp_path / "ledger.csv"
+    path.write_text(
+        'message_id,queue,time\na,orders,1\nb,1,orders,1\nc\nd,"orders,2\n"e,f",orders,2\n\n'
+    )
+    found = book(spark, ledger(path), ("orders",))
+    assert [row[0] for row in lines(found)] == ["a", "e,f"]
+    assert (found.lines, found.unread, found.ends_ms) == (2, 3, 2)
+    counts = tmp_path / "counts.csv"
+    counts.write_text("queue,count\norders,1,204\nothers,7\n")
+    found = book(spark, ledger(counts, counts=True), ())
+    assert ([row["surely"] for row in found.items.collect()], found.unread) == ([7], 1)
 
 
 def test_parquet_has_octets_and_times_of_its_own_types(spark, tmp_path):

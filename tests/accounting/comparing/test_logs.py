@@ -101,6 +101,35 @@ def test_what_was_received_is_each_message_and_of_logs_together_all_of_them(spar
     ]
 
 
+def test_where_nothing_is_open_what_left_is_told_as_well(spark, tmp_path):
+    log = HandLog(tmp_path / "log")
+    log.start()
+    log.add("LINK_ATTACHED", link=3, node="orders", peer="link 3: orders at far")
+    for message, link in ((1, 3), (2, 4)):
+        sent(log, message, link)
+        settled(log, message, link)
+    log.end()
+    assert items(logs(spark, [log.directory], Of(LEFT, "far"))) == [(101, 1, 1, ["orders"], 0)]
+    assert items(logs(spark, [log.directory], Of(LEFT))) == [(102, 1, 1, ["orders"], 0)]
+    assert items(logs(spark, [log.directory], Of(LEFT, "other"))) == []
+
+
+def test_what_several_segments_have_of_a_message_is_brought_together(spark, tmp_path, monkeypatch):
+    log = HandLog(tmp_path / "log")
+    log.start()
+    for message in (1, 2, 3):
+        log.add("RECEIVED", message=message, id_digest=100 + message, exchange="amq.direct")
+    log.cut()
+    log.add("ENTERED", message=1, position=1, node="orders", exchange="amq.direct")
+    log.add("ENTERED", message=2, position=2, node="orders", exchange="amq.direct")
+    log.add("ROLLED_BACK", message=2, exchange="amq.direct")
+    log.end()
+    told = [(101, 1, 1, ["orders"], 0), (102, 0, 1, ["orders"], 0), (103, 1, 1, [], 0)]
+    assert items(logs(spark, [log.directory], Of(RECEIVED))) == told
+    monkeypatch.setattr("gateway.accounting.comparing.logs.OPENED_MAX", 1)
+    assert items(logs(spark, [log.directory], Of(RECEIVED))) == told
+
+
 def test_what_is_missing_or_damaged_of_a_log_is_known(spark, tmp_path):
     log = hand_log(tmp_path / "log")
     log.cut()

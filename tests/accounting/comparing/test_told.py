@@ -65,7 +65,7 @@ def test_the_lines_say_what_matches_what_does_not_since_when_and_what_to_type():
         "  note     /logs/a\\x1b: is damaged, records that are missing: 3; `reconcile` says where",
         "  note     /logs/a\\x1b: before schema version 4 what left has no id, and those of 0-10 "
         "are others",
-        "  note     l.csv: lines whose id or count is none, or goes on in another: 2",
+        "  note     l.csv: lines not read, for their id, their count or their columns: 2",
         "  note     l.csv: lines whose time is none: 1",
         "  missing there: id with digest ffffffffffffffff, 1 to 2 here, 0 there, "
         "2026-09-21 14:13:20.001 UTC; amqp-gateway audit trace --message 17 $'/logs/a\\x1b'",
@@ -75,7 +75,7 @@ def test_the_lines_say_what_matches_what_does_not_since_when_and_what_to_type():
 
 
 def test_it_matches_if_nothing_disagrees_that_may_not_and_everything_was_read():
-    open_ = {Verdict.MATCHED: 1, Verdict.NOT_YET: 1}
+    open_ = {Verdict.MATCHED: 1, Verdict.NOT_YET_THERE: 1}
     assert headline(clean()) == "matched"
     assert headline(clean(counts=open_)) == "matched so far"
     assert headline(clean(counts={})) == "nothing to match"

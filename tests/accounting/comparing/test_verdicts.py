@@ -64,7 +64,8 @@ def test_ids_match_where_both_sides_can_be_right_and_else_it_is_said_how_they_do
             "body",
         ),
         "no body there": ({"here": 1, "there": 1, "here_body": 5}, "matched", ""),
-        "new": ({"here": 1, "at": NOW - MINUTE + 1}, "not yet", "times"),
+        "new": ({"here": 1, "at": NOW - MINUTE + 1}, "not there yet", "times"),
+        "new there": ({"there": 1, "at": NOW - MINUTE + 1}, "not here yet", "times"),
         "new enough": ({"here": 1, "at": NOW - MINUTE}, "missing there", "times"),
         "let go": ({"here": 1, "at": 10 * DAY}, "before", "times"),
         "no id": ({"here": 3, "there": 1, "id_digest": 0, "at": old}, "no id", "times"),
@@ -91,6 +92,25 @@ def test_where_records_of_a_side_are_missing_its_lack_proves_nothing(frames):
     found = judged(table(frames, rows), Span(), Span(whole=False), 0)
     told = {row["name"]: row["verdict"] for row in found.collect()}
     assert told == {"lost": "not proven", "from nowhere": "missing here"}
+
+
+def test_each_side_has_an_end_of_its_own_and_what_it_need_not_have_is_not_waited_for(frames):
+    rows = {
+        "lost": {"here": 1, "at": NOW - MINUTE},
+        "from nowhere": {"there": 1, "at": NOW - MINUTE},
+        "once of twice": {"here": 1, "there": 2, "at": NOW - MINUTE},
+    }
+    spans = Span(ends_ms=NOW - HOUR), Span(ends_ms=NOW)
+    found = judged(table(frames, rows), *spans, MINUTE)
+    told = {row["name"]: row["verdict"] for row in found.collect()}
+    assert told == {
+        "lost": "missing there",
+        "from nowhere": "not here yet",
+        "once of twice": "not here yet",
+    }
+    found = judged(table(frames, rows), *spans, MINUTE, let_pass=["missing here"])
+    told = {row["name"]: row["verdict"] for row in found.collect()}
+    assert (told["from nowhere"], told["once of twice"]) == ("missing here", "not here yet")
 
 
 def test_only_what_is_of_the_time_that_is_asked_for_counts(frames):
