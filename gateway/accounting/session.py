@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
@@ -170,14 +170,27 @@ def check_reach(spark: SparkSession, *wanted: Location | None) -> None:
             ) from None
 
 
+class _Known:
+    """A class of Java's of which each method is looked up once."""
+
+    def __init__(self, java: Any) -> None:  # Any: py4j has no types
+        self._java = java
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._java, name)
+        setattr(self, name, found)
+        return found
+
+
 def _know_classes(spark: SparkSession) -> None:
     """Look up once what PySpark asks for with each function and column.
 
-    It is a search through all jars each time, and of a small log a fifth of the work.
+    For a class it is a search through all jars each time, and of a small log a fifth of the work;
+    for a method a question more for each.
     """
     view = spark.sparkContext._jvm
     for name in _ASKED_FOR:
-        setattr(view, name, getattr(view, name))
+        setattr(view, name, _Known(getattr(view, name)))
 
 
 def makes_one_partition(spark: SparkSession) -> bool:

@@ -4,6 +4,8 @@ import os
 import shlex
 
 import pytest
+from py4j.clientserver import ClientServerConnection
+from pyspark.sql import functions as F  # noqa: N812
 from support.buckets import bucket
 
 from gateway.accounting.locations.settings import NONE, SettingsError, settings_of
@@ -35,3 +37,19 @@ def test_where_spark_cannot_write_is_told_with_what_it_needs(spark, tmp_path):
     told = str(raised.value)
     assert told.startswith("Spark cannot reach s3a://bucket/out: it needs ")
     assert "org.apache.hadoop:hadoop-aws:3." in told
+
+
+def test_what_a_function_is_java_is_asked_once(spark, monkeypatch):
+    asked: list[str] = []
+    send = ClientServerConnection.send_command
+
+    def heard(connection: ClientServerConnection, command: str, *others: object) -> str:
+        asked.append(command)
+        return send(connection, command, *others)
+
+    monkeypatch.setattr(ClientServerConnection, "send_command", heard)
+    for _ in range(2):
+        asked.clear()
+        F.upper(F.coalesce("a", F.lit("b")))
+    assert [each for each in asked if each.startswith("c\n")]  # called, and no more
+    assert [each for each in asked if each.startswith("r\n")] == []
