@@ -56,6 +56,7 @@ TAKEN_NAMES: Final = {
 OF_THE_BODY: Final = ("body", "segment", "content-type", "content-encoding", "jms-msg-type")
 NULL: Final = f"app.{JMS_NULL}"
 JMS_TYPE: Final = f"annotation.{JMS_MSG_TYPE}"
+_NOBODYS: Final = Counts()  # nobody asks what is lost on the way back, and to make one takes long
 
 
 def differences(
@@ -143,7 +144,7 @@ def _back(sent: Message, context: Context, encoding: int) -> Message:
     way = Context(
         context.nodes,
         ReplyTable(),
-        Counts(),
+        _NOBODYS,
         escrow=context.escrow,
         escrow_max=context.escrow_max,
         depth_max=context.depth_max,
