@@ -64,6 +64,8 @@ class Followed(NamedTuple):
         folder: the state, which says how far the log is read.
         every_s: how often it is looked whether a segment was closed, and a failed batch tried.
         reconcile_to: reconciles all that is new to the state up to the segment of that name.
+        told_to: the segment up to which there is a verdict, which a run that was ended between the
+            two has not come to.
         tell: says what went wrong.
     """
 
@@ -72,6 +74,7 @@ class Followed(NamedTuple):
     folder: Folder
     every_s: int
     reconcile_to: Callable[[str], None]
+    told_to: Callable[[], str]
     tell: Callable[[Exception], None]
 
 
@@ -110,8 +113,11 @@ class _Stream:
     def run(self, checkpoint: Path) -> None:
         """Until it is to end. Raises what went wrong."""
         what = self._what
+        last = what.folder.read().last
+        if what.told_to() < last:
+            what.reconcile_to(last)
         reader = what.spark.readStream.format(FORMAT).option("view", "names")
-        names = reader.option("after", what.folder.read().last).load(str(what.log))
+        names = reader.option("after", last).load(str(what.log))
         writer = names.writeStream.foreachBatch(self._batch)
         writer = writer.option("checkpointLocation", str(checkpoint))
         query = writer.trigger(processingTime=f"{what.every_s} seconds").start()

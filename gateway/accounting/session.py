@@ -20,27 +20,17 @@ from gateway.accounting.segments.source import reaching
 
 ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 
-# The root's level is the one at which Spark would not announce that it changes it.
-# The scheduler has traces of measurements that came too late; of a job that fails the driver hears.
+# The root's level is the one at which Spark would not announce that it changes it. What it calls an
+# error are traces of a job that fails, of which the driver hears, and of measurements too late.
 _QUIET: Final = """rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.filter.threshold.type = ThresholdFilter
-appender.stderr.filter.threshold.level = error
+appender.stderr.filter.threshold.level = fatal
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %p %c{1}: %m%n%ex
-logger.heartbeat.name = org.apache.spark.executor.Executor
-logger.heartbeat.level = fatal
-logger.scheduler.name = org.apache.spark.scheduler.DAGScheduler
-logger.scheduler.level = fatal
-logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
-logger.tasks.level = fatal
-logger.context.name = org.apache.spark.TaskContextImpl
-logger.context.level = fatal
-logger.stream.name = org.apache.spark.sql.execution.streaming
-logger.stream.level = fatal
 """
 _JAVA_OPTIONS: Final = "-Dlog4j2.configurationFile=file:{} -Djava.net.preferIPv4Stack=true"
 _SMALL_LOG_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

@@ -65,6 +65,7 @@ def test_what_is_closed_is_reconciled_once_and_what_could_not_be_is_tried_again(
         folder,
         1,
         reconcile_to,
+        lambda: known.name,
         lambda error: told.append(str(error)),
     )
     follow(what, ending, tmp_path)
@@ -76,7 +77,7 @@ def test_what_is_closed_is_reconciled_once_and_what_could_not_be_is_tried_again(
 def test_where_spark_has_ended_nothing_is_tried_again(tmp_path):
     told: list[Exception] = []
     gone: Any = object()  # whatever it is asked, there is no answer
-    what = Followed(gone, tmp_path, Folder(tmp_path / "state"), 1, pytest.fail, told.append)
+    what = Followed(gone, tmp_path, Folder(tmp_path / "state"), 1, pytest.fail, str, told.append)
     with pytest.raises(AttributeError):
         follow(what, Ending(), tmp_path)
     assert told == []

@@ -171,7 +171,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         os.environ["JAVA_HOME"] = str(java.java_home(scratch))
-        with spark_session("planted", "local[2]", scratch, small=True) as spark:
+        with spark_session("planted", "local[2]", scratch) as spark:
             print(f"{HEAD}\n|{'---|' * 7}")
             for line in table(spark, scratch):
                 print(line, flush=True)
