@@ -27,9 +27,10 @@ from gateway.accounting.comparing.arguments import asked, problem_in
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.settings import NONE, SettingsError, settings_of
+from gateway.accounting.memory import too_little
 from gateway.accounting.runs import Run, begin, newest_told
 from gateway.accounting.state.folder import Folder, StateError
-from gateway.accounting.telling.failing import Place, reason
+from gateway.accounting.telling.failing import Place, all_of, reason
 from gateway.audit.books import BookError
 from gateway.audit.elsewhere import known_by, take_books
 from gateway.audit.schema import segment_numbers
@@ -71,7 +72,12 @@ def _in_words(error: Exception, options: argparse.Namespace) -> str:
     """Why there is no verdict, in a line."""
     if isinstance(error, NotRunError | StateError | BookError | SettingsError):
         return " ".join(str(error).strip().splitlines())
-    return reason(error, list(_places(options)))
+    java = None
+    if "pyspark" in sys.modules:
+        from gateway.accounting.session import java_ended
+
+        java = java_ended(error)
+    return too_little(all_of(error), java, options.memory) or reason(error, list(_places(options)))
 
 
 def _places(options: argparse.Namespace) -> Iterator[Place]:
@@ -152,7 +158,7 @@ def _compare(options: argparse.Namespace) -> int:
         with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
             _find_java(options.master, Path(scratch))
             out = options.out.resolve()
-            found = job.run(what, octets, out, options.master, Path(scratch))
+            found = job.run(what, octets, out, options.master, Path(scratch), memory=options.memory)
     except job.ComparisonError as error:
         raise NotRunError(str(error)) from None
     if not found.matched:
@@ -238,7 +244,12 @@ def _session(options: argparse.Namespace, scratch: Path, octets: int) -> Iterato
 
     try:
         with session.spark_session(
-            options.job, options.master, scratch, octets, options.settings
+            options.job,
+            options.master,
+            scratch,
+            octets,
+            options.settings,
+            memory=options.memory,
         ) as spark:
             session.check_reach(spark, options.out, options.state)
             yield spark

@@ -11,6 +11,7 @@ from gateway.accounting.comparing.arguments import add_compare
 from gateway.accounting.lengths import length_of_time
 from gateway.accounting.locations import location
 from gateway.accounting.locations.settings import NONE
+from gateway.accounting.memory import add_memory
 from gateway.accounting.telling import verdicts
 
 if TYPE_CHECKING:  # what it imports may not be installed
@@ -131,6 +132,7 @@ def _add_common(job: argparse.ArgumentParser) -> None:
         default="local[*]",
         help="Spark master; empty: the one submitted to (default: %(default)s)",
     )
+    add_memory(job)
     job.add_argument(
         "--trust",
         action="append",

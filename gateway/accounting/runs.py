@@ -192,9 +192,7 @@ def newest_told(out: Location) -> str:
         return ""
     path = runs[-1] / REPORT
     try:
-        octets = (
-            read_regular(path, REPORT_MAX) if isinstance(path, Path) else path.read(REPORT_MAX)
-        )
+        octets = read_regular(path, REPORT_MAX) if isinstance(path, Path) else path.read(REPORT_MAX)
         return str(json.loads(octets)["log"]["newest"])
     except (ValueError, KeyError, TypeError):
         return ""

@@ -102,9 +102,7 @@ class Shelf:
         if self._trust is not None:
             check_signature(book, self._trust)
         self._kept.append(
-            _Kept(
-                book.number, book.first_segment, book.last_segment, book.digest(), book.balanced
-            )
+            _Kept(book.number, book.first_segment, book.last_segment, book.digest(), book.balanced)
         )
         self.last = book
         self.unsigned += not book.key

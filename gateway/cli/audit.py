@@ -12,7 +12,7 @@ import click
 from gateway.audit.printable import printable_json
 from gateway.cli.compare import compare
 from gateway.cli.features import HEAD, table, uses_in
-from gateway.cli.jobs import MASTER, NOT_RUN, become_job, given, run_job
+from gateway.cli.jobs import MASTER, MEMORY, NOT_RUN, become_job, given, run_job
 from gateway.cli.logs import (
     TRUSTED,
     anchors_option,
@@ -147,6 +147,7 @@ Examples:
 @OUT
 @KEEP
 @MASTER
+@MEMORY
 @PROPERTIES
 @STUCK_AFTER
 @LATE_AFTER
@@ -159,6 +160,7 @@ def close(
     out: str,
     keep: int | None,
     master: str,
+    memory: str | None,
     properties_file: pathlib.Path | None,
     stuck_after: float | None,
     late_after: float | None,
@@ -174,6 +176,7 @@ def close(
     """
     _look_at("close", (), trusted)
     told = {
+        "--memory": memory,
         "--properties-file": properties_file,
         "--books": books,
         "--state": state,
@@ -209,6 +212,7 @@ Examples:
 @OUT
 @KEEP
 @MASTER
+@MEMORY
 @PROPERTIES
 @click.option(
     "--textfile",
@@ -246,6 +250,7 @@ def reconcile(
     out: str,
     keep: int | None,
     master: str,
+    memory: str | None,
     properties_file: pathlib.Path | None,
     textfile: pathlib.Path | None,
     push: str | None,
@@ -275,6 +280,7 @@ def reconcile(
             raise click.UsageError(f"{name} goes with --state")
     _look_at("reconcile", [pathlib.Path(each) for each in anchors if ":" not in each], trusted)
     told = {
+        "--memory": memory,
         "--properties-file": properties_file,
         "--textfile": textfile,
         "--push": push or None,

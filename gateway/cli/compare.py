@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from gateway.cli.jobs import MASTER, given, run_job
+from gateway.cli.jobs import MASTER, MEMORY, given, run_job
 from gateway.cli.logs import default_log
 from gateway.cli.options import FILE, MOMENT
 
@@ -74,6 +74,7 @@ Examples:
     help="Directory for the report and the Parquet files.",
 )
 @MASTER
+@MEMORY
 def compare(
     logs: tuple[pathlib.Path, ...],
     against: tuple[pathlib.Path, ...],
@@ -97,6 +98,7 @@ def compare(
     require_final: bool,
     out: pathlib.Path,
     master: str,
+    memory: str | None,
 ) -> None:
     """Compare what logs say of messages with other logs, or somebody else's book (Spark).
 
@@ -126,6 +128,7 @@ def compare(
         "--tolerate": tolerate,
         "--out": out,
         "--master": master,
+        "--memory": memory,
     }
     repeated = {
         "--against": against,

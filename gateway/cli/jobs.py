@@ -14,6 +14,11 @@ NOT_RUN: Final = 3
 MASTER: Final = click.option(
     "--master", default="local[*]", show_default=True, help="Spark master."
 )
+MEMORY: Final = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="What Spark's Java may have, as 512m or 4g; beside it are workers.  [default: 1g]",
+)
 
 
 def given(told: Mapping[str, object]) -> list[str]:

@@ -89,9 +89,7 @@ def values() -> Schema:
             master=TEXT,
             keep=RUNS,
             arguments=ARGUMENTS,
-            follow=mapping(
-                enabled=FLAG, seconds=FOLLOWED, terminationGracePeriodSeconds=SECONDS
-            ),
+            follow=mapping(enabled=FLAG, seconds=FOLLOWED, terminationGracePeriodSeconds=SECONDS),
             resources=FREE,
             successfulJobsHistoryLimit=COUNT,
             failedJobsHistoryLimit=COUNT,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from gateway.accounting.lengths import length_of_time
+from gateway.accounting.memory import add_memory
 
 RECEIVED: Final = "received"
 LEFT: Final = "left"
@@ -89,6 +90,7 @@ def add_compare(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     job.add_argument("logs", nargs="+", type=Path, metavar="AUDIT_DIR", help="our side: logs")
     job.add_argument("--out", type=Path, required=True, help="directory for report and Parquet")
     job.add_argument("--master", default="local[*]", help="Spark master (default: %(default)s)")
+    add_memory(job)
     other = job.add_mutually_exclusive_group(required=True)
     other.add_argument(
         "--against", action="append", type=Path, metavar="AUDIT_DIR", help="the other side: a log"

@@ -133,7 +133,9 @@ def octets_of(asked: Asked) -> int:
     return octets
 
 
-def run(asked: Asked, octets: int, out: Path, master: str, scratch: Path) -> Compared:
+def run(
+    asked: Asked, octets: int, out: Path, master: str, scratch: Path, *, memory: str | None = None
+) -> Compared:
     """Compare in a Spark session, write the report and print what it says."""
     try:
         begun = runs.begin(out, time.time())
@@ -141,7 +143,7 @@ def run(asked: Asked, octets: int, out: Path, master: str, scratch: Path) -> Com
         raise ComparisonError(f"{error.filename or out}: {error.strerror}") from None
     with begun as made:
         try:
-            with session.spark_session("compare", master, scratch, octets) as spark:
+            with session.spark_session("compare", master, scratch, octets, memory=memory) as spark:
                 found = compare(spark, asked, made.work)
         except PySparkRuntimeError as error:
             raise ComparisonError(f"Spark does not start: {error}") from None

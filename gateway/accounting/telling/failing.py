@@ -20,6 +20,9 @@ _READ_ONLY: Final = "Read-only file system"
 # Java puts the reason behind the file.
 _OF_JAVA: Final = re.compile(rf"(/[^\n]*) \((?:{_FULL.pattern}|{_READ_ONLY})\)")
 
+# What Java says is wrong, and behind that why; the last one says it best.
+_CAUSES: Final = re.compile("^(?:Caused by)?: (.+)$", re.MULTILINE)
+
 
 class Place(NamedTuple):
     """A directory that a job writes in.
@@ -39,7 +42,7 @@ def reason(error: BaseException, places: Sequence[Place] = ()) -> str:
 
     `places`: those in which the job writes.
     """
-    said = _all_of(error)
+    said = all_of(error)
     if full := _FULL.search(said):
         return _without_room(_place_of(error, said, places), full[0])
     if _READ_ONLY in said:
@@ -50,11 +53,11 @@ def reason(error: BaseException, places: Sequence[Place] = ()) -> str:
     elif found := _OF_A_FILE.search(said):
         why, path = found.groups()
         return f"cannot read {path}: {why}"
-    lines = str(error).strip().splitlines()
+    lines = _CAUSES.findall(said)[-1:] or str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0] if lines else 'no more is known'}"
 
 
-def _all_of(error: BaseException) -> str:
+def all_of(error: BaseException) -> str:
     """What it says, and what Java says behind that, where the cause is."""
     return f"{str(error).strip()}\n{getattr(error, '_stackTrace', '')}"
 

@@ -29,6 +29,13 @@ def test_of_a_file_that_a_worker_could_not_read_that_is_told(said):
     [
         (RuntimeError("the session is gone\n  at Java"), "RuntimeError: the session is gone"),
         (RuntimeError(), "RuntimeError: no more is known"),
+        (
+            RuntimeError(
+                "An error occurred while calling o37.parquet.\n: org.SparkException: it failed\n"
+                "\tat Java\nCaused by: java.io.IOException: a checksum is wrong\n\tat Java"
+            ),
+            "RuntimeError: java.io.IOException: a checksum is wrong",
+        ),
         (OSError(13, "Permission denied", "/out"), "/out: Permission denied"),
         (OSError("a socket is closed"), "OSError: a socket is closed"),
     ],
@@ -87,8 +94,8 @@ def test_where_no_place_is_told_that_is_full_it_is_the_one_with_the_least_room(
             "no room in /reports/state (--state): No space left on device; make room there",
         ),
         (
-            OSError(122, "Disk quota exceeded", "/elsewhere/file"),
-            "no room in /elsewhere/file (a file of the job's): Disk quota exceeded; make room there",
+            OSError(122, "Disk quota exceeded", "/other/file"),
+            "no room in /other/file (a file of the job's): Disk quota exceeded; make room there",
         ),
         (
             OfSparkError(
