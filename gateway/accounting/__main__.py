@@ -29,7 +29,7 @@ from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.settings import NONE, SettingsError, settings_of
 from gateway.accounting.memory import too_little
 from gateway.accounting.runs import Run, begin, newest_told
-from gateway.accounting.state.folder import Folder, StateError
+from gateway.accounting.state.folder import REBUILD, Folder, StateError
 from gateway.accounting.telling.failing import Place, all_of, reason
 from gateway.audit.books import BookError
 from gateway.audit.elsewhere import known_by, take_books
@@ -85,7 +85,7 @@ def _places(options: argparse.Namespace) -> Iterator[Place]:
     for name in ("out", "state", "books"):
         path = getattr(options, name, None)
         if isinstance(path, Path):
-            yield Place(f"--{name}", path)
+            yield Place(f"--{name}", path, anew=REBUILD if name == "state" else "")
     yield Place("temporary files", Path(tempfile.gettempdir()), ", or set TMPDIR to another place")
     own = os.environ.get("SPARK_LOCAL_DIRS") or getattr(options, "settings", NONE).local_directory
     for path in filter(None, own.split(",")):

@@ -74,6 +74,27 @@ def test_what_is_closed_is_reconciled_once_and_what_could_not_be_is_tried_again(
     assert spark.streams.active == []
 
 
+def test_what_the_state_has_and_no_run_has_told_of_is_told_first(spark, tmp_path):
+    growing, folder, ending = Growing(tmp_path / "log"), Folder(tmp_path / "state"), Ending()
+    known = growing.grow().name
+    folder.path.mkdir()
+    folder.write(State("", 0, (Covered(known, 1, ""),), (), ""))
+    asked: list[str] = []
+
+    def reconcile_to(last: str) -> None:
+        asked.append(last)
+        ending.said = True
+
+    def told_to() -> str:
+        return asked[-1] if asked else ""
+
+    directory = growing.gateway.directory
+    follow(
+        Followed(spark, directory, folder, 1, reconcile_to, told_to, pytest.fail), ending, tmp_path
+    )
+    assert asked == [known]
+
+
 def test_where_spark_has_ended_nothing_is_tried_again(tmp_path):
     told: list[Exception] = []
     gone: Any = object()  # whatever it is asked, there is no answer

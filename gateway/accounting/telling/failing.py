@@ -22,6 +22,11 @@ _OF_JAVA: Final = re.compile(rf"(/[^\n]*) \((?:{_FULL.pattern}|{_READ_ONLY})\)")
 
 # What Java says is wrong, and behind that why; the last one says it best.
 _CAUSES: Final = re.compile("^(?:Caused by)?: (.+)$", re.MULTILINE)
+# A table that Spark wrote and cannot read again.
+_DAMAGED: Final = re.compile(
+    r"Checksum error: file:(/[^\n]*) at \d+ exp|"
+    r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file file:/*(/[^\n]*?\.parquet)"
+)
 
 
 class Place(NamedTuple):
@@ -30,11 +35,13 @@ class Place(NamedTuple):
     Attributes:
         name: by which option or variable it is said.
         remedy: what else can be done than to make room there.
+        anew: what can be done where a file in it is damaged.
     """
 
     name: str
     path: Path
     remedy: str = ""
+    anew: str = ""
 
 
 def reason(error: BaseException, places: Sequence[Place] = ()) -> str:
@@ -53,6 +60,9 @@ def reason(error: BaseException, places: Sequence[Place] = ()) -> str:
     elif found := _OF_A_FILE.search(said):
         why, path = found.groups()
         return f"cannot read {path}: {why}"
+    if found := _DAMAGED.search(said):
+        path = found[1] or found[2]
+        return f"cannot read {path}, which is damaged" + _anew(Path(path), places)
     lines = _CAUSES.findall(said)[-1:] or str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0] if lines else 'no more is known'}"
 
@@ -83,6 +93,11 @@ def _place_of(error: BaseException, said: str, places: Sequence[Place]) -> Place
         of = [each for each in places if Path(path).is_relative_to(each.path)]
         return max(of, key=_depth) if of else Place("a file of the job's", Path(path))
     return min(places, key=_room, default=None)
+
+
+def _anew(path: Path, places: Sequence[Place]) -> str:
+    found = [each.anew for each in places if each.anew and path.is_relative_to(each.path)]
+    return f": {found[0]}" if found else ""
 
 
 def _depth(place: Place) -> int:

@@ -115,6 +115,23 @@ def test_a_place_that_is_full_or_read_only_is_told_by_the_option_that_names_it(e
     assert reason(error, PLACES) == told
 
 
+@pytest.mark.parametrize(
+    "java",
+    [
+        "org.apache.hadoop.fs.ChecksumException: Checksum error: file:/{} at 512 exp: 1 got: -2",
+        "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while "
+        "reading file file:///{}. SQLSTATE: KD001",
+    ],
+)
+def test_a_table_that_is_damaged_is_told_with_what_can_be_done_about_it(java):
+    table = "reports/state/00000001/part-1.parquet"
+    error = OfSparkError("An error occurred while calling o1.collect.", java.format(table))
+    told = f"cannot read /{table}, which is damaged"
+    state = Place("--state", Path("/reports/state"), anew="begin anew")
+    assert reason(error, [Place("--out", Path("/reports")), state]) == f"{told}: begin anew"
+    assert reason(error) == told
+
+
 def test_without_any_place_what_is_wrong_is_told_all_the_same():
     assert reason(FULL) == "no room: No space left on device"
     assert reason(OSError("Read-only file system")) == "Read-only file system"
