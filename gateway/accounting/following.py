@@ -117,10 +117,12 @@ class _Stream:
 
     def run(self, checkpoint: Path) -> None:
         """Until it is to end. Raises what went wrong."""
-        what = self._what
         self._catch_up()
-        if self._ending.said:
-            return
+        if not self._ending.said:
+            self._stream(checkpoint)
+
+    def _stream(self, checkpoint: Path) -> None:
+        what = self._what
         last = what.folder.read().last
         reader = what.spark.readStream.format(FORMAT).option("view", "names")
         names = reader.option("after", last).load(str(what.log))
