@@ -389,6 +389,11 @@ METRICS: Final = (
         "Octets of its segments that no closed book covers, by then.",
     ),
     _gauge(
+        "gateway_audit_held_bytes",
+        "Octets of its segments in and behind a closed book that is not balanced: without an "
+        "archive none of them is let go.",
+    ),
+    _gauge(
         "gateway_audit_overdue_segments",
         "Segments that are older, or more, than is to be kept, and stay; the log says why.",
     ),

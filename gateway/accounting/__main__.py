@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -26,10 +27,11 @@ from gateway.accounting.command_line import (
 from gateway.accounting.comparing.arguments import asked, problem_in
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
-from gateway.accounting.locations.settings import SettingsError, settings_of
-from gateway.accounting.runs import Run, begin
-from gateway.accounting.state.folder import Folder, StateError
-from gateway.accounting.telling.failing import reason
+from gateway.accounting.locations.settings import NONE, SettingsError, settings_of
+from gateway.accounting.memory import too_little
+from gateway.accounting.runs import Run, begin, newest_told
+from gateway.accounting.state.folder import REBUILD, Folder, StateError
+from gateway.accounting.telling.failing import Place, all_of, reason
 from gateway.audit.books import BookError
 from gateway.audit.elsewhere import known_by, take_books
 from gateway.audit.schema import segment_numbers
@@ -59,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         problem = "interrupted"
     except Exception as error:  # of Spark, Java, the disk: no verdict, whatever it is
-        problem = _in_words(error)
+        problem = _in_words(error, options)
     print(f"{options.job}: {problem}", file=sys.stderr)
     return NOT_RUN
 
@@ -72,11 +74,28 @@ def _wrong(options: argparse.Namespace) -> str:
     return problem_in(options) if options.job == "compare" else ""
 
 
-def _in_words(error: Exception) -> str:
+def _in_words(error: Exception, options: argparse.Namespace) -> str:
     """Why there is no verdict, in a line."""
     if isinstance(error, NotRunError | StateError | BookError | SettingsError):
         return " ".join(str(error).strip().splitlines())
-    return reason(error)
+    java = None
+    if "pyspark" in sys.modules:
+        from gateway.accounting.session import java_ended
+
+        java = java_ended(error)
+    return too_little(all_of(error), java, options.memory) or reason(error, list(_places(options)))
+
+
+def _places(options: argparse.Namespace) -> Iterator[Place]:
+    """Where a job writes, of this machine."""
+    for name in ("out", "state", "books"):
+        path = getattr(options, name, None)
+        if isinstance(path, Path):
+            yield Place(f"--{name}", path, anew=REBUILD if name == "state" else "")
+    yield Place("temporary files", Path(tempfile.gettempdir()), ", or set TMPDIR to another place")
+    own = os.environ.get("SPARK_LOCAL_DIRS") or getattr(options, "settings", NONE).local_directory
+    for path in filter(None, own.split(",")):
+        yield Place("spark.local.dir", Path(path))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -220,7 +239,7 @@ def _followed(options: argparse.Namespace, scratch: Path) -> int:
 
     def tell(error: Exception) -> None:
         nonlocal code
-        print(f"{options.job}: {_in_words(error)}; it is tried again", file=sys.stderr)
+        print(f"{options.job}: {_in_words(error, options)}; it is tried again", file=sys.stderr)
         code = NOT_RUN
 
     with _state(options), _begun(options.out):  # what is in the way is told at once
@@ -228,7 +247,8 @@ def _followed(options: argparse.Namespace, scratch: Path) -> int:
     options.rebuild = False  # it goes on from what it has begun anew
     ending = Ending()
     with ending.heard(), _session(options, scratch, octets) as spark, ending.heard():
-        what = Followed(spark, log, folder, options.follow, reconcile_to, tell)
+        told_to = partial(newest_told, options.out)
+        what = Followed(spark, log, folder, options.follow, reconcile_to, told_to, tell)
         follow(what, ending, scratch)
     if code is None:
         raise NotRunError("no segment was closed: there is no verdict")
@@ -243,7 +263,12 @@ def _session(options: argparse.Namespace, scratch: Path, octets: int) -> Iterato
 
     try:
         with session.spark_session(
-            options.job, options.master, scratch, octets, options.settings
+            options.job,
+            options.master,
+            scratch,
+            octets,
+            options.settings,
+            memory=options.memory,
         ) as spark:
             session.check_reach(spark, options.out, options.state)
             yield spark

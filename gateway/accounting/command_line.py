@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from gateway.accounting.addresses import address, address_here
 from gateway.accounting.comparing.arguments import add_compare
 from gateway.accounting.lengths import length_of_time
+from gateway.accounting.memory import add_memory
 from gateway.accounting.telling import verdicts
 
 if TYPE_CHECKING:  # what it imports may not be installed
@@ -139,6 +140,7 @@ def _add_common(job: argparse.ArgumentParser) -> None:
         default="local[*]",
         help="Spark master; empty: the one submitted to (default: %(default)s)",
     )
+    add_memory(job)
     job.add_argument(
         "--trust",
         action="append",

@@ -4,6 +4,10 @@ Structured streaming says which were closed. How far the log is read says the st
 run by itself, or a closed book, may also have taken further. What a stream keeps for itself would
 be a second truth beside it, and goes ahead of it where a batch could not be run: so it is thrown
 away, and each stream begins where the state ends.
+
+What is closed before a stream begins is reconciled without one. Spark gives the process that a
+stream needs 10 s to start, which a busy machine may not do for hours: the log is followed all the
+same.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
+from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.segments.source import FORMAT
 from gateway.accounting.state.folder import Folder
@@ -64,6 +69,8 @@ class Followed(NamedTuple):
         folder: the state, which says how far the log is read.
         every_s: how often it is looked whether a segment was closed, and a failed batch tried.
         reconcile_to: reconciles all that is new to the state up to the segment of that name.
+        told_to: the segment up to which there is a verdict, which a run that was ended between the
+            two has not come to.
         tell: says what went wrong.
     """
 
@@ -72,6 +79,7 @@ class Followed(NamedTuple):
     folder: Folder
     every_s: int
     reconcile_to: Callable[[str], None]
+    told_to: Callable[[], str]
     tell: Callable[[Exception], None]
 
 
@@ -109,9 +117,15 @@ class _Stream:
 
     def run(self, checkpoint: Path) -> None:
         """Until it is to end. Raises what went wrong."""
+        self._catch_up()
+        if not self._ending.said:
+            self._stream(checkpoint)
+
+    def _stream(self, checkpoint: Path) -> None:
         what = self._what
+        last = what.folder.read().last
         reader = what.spark.readStream.format(FORMAT).option("view", "names")
-        names = reader.option("after", what.folder.read().last).load(str(what.log))
+        names = reader.option("after", last).load(str(what.log))
         writer = names.writeStream.foreachBatch(self._batch)
         writer = writer.option("checkpointLocation", str(checkpoint))
         query = writer.trigger(processingTime=f"{what.every_s} seconds").start()
@@ -125,6 +139,14 @@ class _Stream:
             shutil.rmtree(checkpoint, ignore_errors=True)
         if self._failed is not None:
             raise self._failed
+
+    def _catch_up(self) -> None:
+        """What is closed, and in no state; or in one, and no run has told of it."""
+        what = self._what
+        names = [path.name for path in location.segments(what.log)]
+        closed, last = max(names[:-1], default=""), what.folder.read().last
+        if closed > last or what.told_to() < last:
+            what.reconcile_to(closed)
 
     def _batch(self, names: DataFrame, _number: int) -> None:
         with self._at_work:

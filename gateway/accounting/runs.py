@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -21,9 +22,11 @@ from typing import Final
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.remote import FOLDER, Remote
+from gateway.files.whole import read_regular
 
 LATEST: Final = "latest"
 REPORT: Final = "report.json"  # the last file that is written of a run
+REPORT_MAX: Final = 256 * 1024 * 1024
 UNFINISHED: Final = "unfinished-"
 _FORM: Final = "%Y-%m-%dT%H%M%SZ"  # as text in the order of time; no colon, which Windows refuses
 _NAME: Final = re.compile(r"(\d{4,}-\d\d-\d\dT\d{6}Z)(?:-([1-9]\d*))?")
@@ -67,8 +70,19 @@ class Run:
     def finish(self) -> None:
         """All is written: from now on it is there. Raises OSError."""
         if isinstance(self.work, Path) and isinstance(self.path, Path):
+            self._check_there(self.work)
             os.rename(self.work, self.path)
         self._finished = True
+
+    def _check_there(self, work: Path) -> None:
+        """Whoever writes makes what is missing anew: what was written before would be missing."""
+        if self._handle is None:
+            return
+        made = os.fstat(self._handle)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(made, work.stat()):
+                return
+        raise OSError(errno.ENOENT, "was removed while the run wrote it", str(work))
 
 
 def begin(out: Location, began_s: float) -> Run:
@@ -169,6 +183,19 @@ def finished(out: Location) -> list[Location]:
     else:
         names = [path.name for path in out.iterdir() if _key(path.name) and _is_run(path)]
     return [out / name for name in sorted(names, key=lambda name: _key(name) or ("", 0))]
+
+
+def newest_told(out: Location) -> str:
+    """The newest segment that the last run there has read; empty: none can be told. OSError."""
+    runs = finished(out)
+    if not runs:
+        return ""
+    path = runs[-1] / REPORT
+    try:
+        octets = read_regular(path, REPORT_MAX) if isinstance(path, Path) else path.read(REPORT_MAX)
+        return str(json.loads(octets)["log"]["newest"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _is_run(path: Path) -> bool:

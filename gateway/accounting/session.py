@@ -4,43 +4,36 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.remote import Remote
-from gateway.accounting.locations.settings import NONE, Settings, SettingsError
+from gateway.accounting.locations.settings import NONE, SUBMITTED, Settings, SettingsError
+from gateway.accounting.memory import OPTION
 from gateway.accounting.segments.source import reaching
 
 ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 
-# The root's level is the one at which Spark would not announce that it changes it.
-# The scheduler has traces of measurements that came too late; of a job that fails the driver hears.
+# The root's level is the one at which Spark would not announce that it changes it. What it calls an
+# error are traces of a job that fails, of which the driver hears, and of measurements too late.
 _QUIET: Final = """rootLogger.level = warn
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.filter.threshold.type = ThresholdFilter
-appender.stderr.filter.threshold.level = error
+appender.stderr.filter.threshold.level = fatal
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %p %c{1}: %m%n%ex
-logger.heartbeat.name = org.apache.spark.executor.Executor
-logger.heartbeat.level = fatal
-logger.scheduler.name = org.apache.spark.scheduler.DAGScheduler
-logger.scheduler.level = fatal
-logger.tasks.name = org.apache.spark.scheduler.TaskSetManager
-logger.tasks.level = fatal
-logger.context.name = org.apache.spark.TaskContextImpl
-logger.context.level = fatal
-logger.stream.name = org.apache.spark.sql.execution.streaming
-logger.stream.level = fatal
 """
 _JAVA_OPTIONS: Final = "-Dlog4j2.configurationFile=file:{} -Djava.net.preferIPv4Stack=true"
 # With one compiler alone Java sets 48 MiB aside for code, which a few reconciliations fill. Then it
@@ -74,6 +67,7 @@ _ASKED_FOR: Final = (
 SMALL_LOG_OCTETS: Final = 512 * 1024 * 1024
 # Below, one task after the other is soonest done: nothing is exchanged between partitions.
 ONE_PARTITION_OCTETS: Final = 32 * 1024 * 1024
+ENDING_S: Final = 2
 PARTITIONS: Final = "spark.sql.shuffle.partitions"
 PARTITION_OCTETS: Final = 128 * 1024 * 1024  # of the log; what is in doubt of it is far less
 
@@ -106,13 +100,24 @@ def local_settings(scratch: Path, octets: int) -> dict[str, str]:
 
 @contextmanager
 def spark_session(
-    name: str, master: str, scratch: Path, octets: int = 0, settings: Settings = NONE
+    name: str,
+    master: str,
+    scratch: Path,
+    octets: int = 0,
+    settings: Settings = NONE,
+    *,
+    memory: str | None = None,
 ) -> Iterator[SparkSession]:
     """A session with the audit data source registered; stopped at the end.
 
     Without a `master` it is the one that the program was submitted to. `octets`: so many are read.
-    `settings`: what is said there counts, whatever is usual.
+    `settings`: what is said there counts, whatever is usual. `memory`: what Java may have.
+
+    Raises:
+        SettingsError: it is running already, and cannot have that.
     """
+    if memory is not None and SUBMITTED in os.environ:
+        raise SettingsError(f"{OPTION} is --driver-memory of spark-submit, in front of the program")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
     if master:
@@ -124,6 +129,8 @@ def spark_session(
         for key, value in local_settings(scratch, octets).items():
             if key not in settings.names:
                 builder = builder.config(key, value)
+    if memory is not None:
+        builder = builder.config("spark.driver.memory", memory)
     with told_to_java(settings):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -149,6 +156,19 @@ def told_to_java(settings: Settings) -> Iterator[None]:
             os.environ[ARGUMENTS] = before
         else:
             os.environ.pop(ARGUMENTS, None)
+
+
+def java_ended(error: BaseException) -> int | None:
+    """The exit code of Spark's Java; `None`: it was not started here, or runs.
+
+    `error`: by what it is known; of a lost connection one hears a moment before it has ended.
+    """
+    process = getattr(SparkContext._gateway, "proc", None)
+    lost = isinstance(error, Py4JNetworkError | ConnectionError)
+    try:
+        return None if process is None else int(process.wait(timeout=ENDING_S if lost else 0))
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def check_reach(spark: SparkSession, *wanted: Location | None) -> None:

@@ -45,6 +45,7 @@ class Policy(NamedTuple):
     keep_unclosed: bool = True
     archive_directory: Path | None = None
     archive_command: tuple[str, ...] = ()
+    unbalanced: bool = False  # an operator has said that those of such books go, too
 
     @property
     def archive(self) -> str:
@@ -52,6 +53,11 @@ class Policy(NamedTuple):
         if self.archive_directory is not None:
             return str(self.archive_directory)
         return self.archive_command[0] if self.archive_command else ""
+
+    @property
+    def holds_unbalanced(self) -> bool:
+        """Whether segments of a book that is not balanced stay, and so all behind them."""
+        return self.keep_unclosed and not self.archive and not self.unbalanced
 
 
 class Departing(NamedTuple):
@@ -78,6 +84,8 @@ class Standing(NamedTuple):
         segments, octets: how many it has, and how large they are.
         oldest_ms: the time of its first record; 0: it has none.
         uncovered_octets: of segments that no closed book covers.
+        held_octets: of segments that are in a book that is not balanced, or behind one, where such
+            are not let go.
         overdue: how many should go, and stay: `why`; `SEEN` at most.
         remedy: what can be done about that, or "".
         failure: why one of them could not be archived, or "".
@@ -93,6 +101,7 @@ class Standing(NamedTuple):
     octets: int = 0
     oldest_ms: int = 0
     uncovered_octets: int = 0
+    held_octets: int = 0
     overdue: int = 0
     why: str = ""
     remedy: str = ""
@@ -153,7 +162,7 @@ class Retention:
         ]
         leftovers = tuple(each.path for each in there if each.number < first.segment)
         there = there[len(leftovers) :]
-        standing = _standing(there, shelf)._replace(leftovers=leftovers)
+        standing = _standing(there, shelf, policy)._replace(leftovers=leftovers)
         if leftovers:
             return standing
         choice = _Choice(policy, log, shelf)
@@ -164,14 +173,18 @@ class Retention:
         return choice.chosen(standing, there, should)
 
 
-def _standing(there: list[_One], shelf: Shelf | None) -> Standing:
+def _standing(there: list[_One], shelf: Shelf | None, policy: Policy) -> Standing:
     last = None if shelf is None else shelf.last
     closed = 0 if last is None else last.last_segment
+    held = 0
+    if shelf is not None and there and policy.holds_unbalanced:
+        held = shelf.unbalanced_from(there[0].number)
     return Standing(
         segments=len(there),
         octets=sum(each.octets for each in there),
         oldest_ms=_begins(there[0].path)[1] if there else 0,
         uncovered_octets=sum(each.octets for each in there if each.number > closed),
+        held_octets=sum(each.octets for each in there if 0 < held <= each.number),
         book=0 if last is None else last.number,
         book_ms=0 if last is None else last.made_ms,
         balanced=last is not None and last.balanced,
@@ -279,10 +292,11 @@ class _Choice:
                 f"book {book.number} is of another log, with id {book.log}",
                 "audit.books must be those of this log",
             )
-        if not book.balanced and not self._policy.archive:
+        if not book.balanced and self._policy.holds_unbalanced:
             raise StaysError(
                 f"book {book.number} is not balanced, and there is no archive for the segments",
-                "set audit.archive_directory or audit.archive_command",
+                "set audit.archive_directory or audit.archive_command; or, when they are kept "
+                "elsewhere, ctl let-go --unbalanced",
             )
 
     @property

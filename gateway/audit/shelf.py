@@ -61,8 +61,10 @@ class NewTable(NamedTuple):
 
 class _Kept(NamedTuple):
     number: int
+    first_segment: int
     last_segment: int
     digest: str
+    balanced: bool
 
 
 @final
@@ -99,7 +101,9 @@ class Shelf:
         check_follows(book, self.last)
         if self._trust is not None:
             check_signature(book, self._trust)
-        self._kept.append(_Kept(book.number, book.last_segment, book.digest()))
+        self._kept.append(
+            _Kept(book.number, book.first_segment, book.last_segment, book.digest(), book.balanced)
+        )
         self.last = book
         self.unsigned += not book.key
 
@@ -107,6 +111,12 @@ class Shelf:
     def first_segment(self) -> int:
         """The number of the first that any covers. Raises BookError; only where there is one."""
         return self._book(self._kept[0]).first_segment
+
+    def unbalanced_from(self, number: int) -> int:
+        """The first segment from there on that is in a book that is not balanced; 0: none is."""
+        at = bisect_left(self._kept, number, key=lambda kept: kept.last_segment)
+        first = next((kept.first_segment for kept in self._kept[at:] if not kept.balanced), 0)
+        return max(first, number) if first else 0
 
     def covering(self, number: int) -> Book | None:
         """The book that covers the segment of that number, with its tables looked at again.

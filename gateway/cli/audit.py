@@ -12,7 +12,7 @@ import click
 from gateway.audit.printable import printable_json
 from gateway.cli.compare import compare
 from gateway.cli.features import HEAD, table, uses_in
-from gateway.cli.jobs import MASTER, NOT_RUN, PROPERTIES, become_job, given, run_job
+from gateway.cli.jobs import MASTER, MEMORY, NOT_RUN, PROPERTIES, become_job, given, run_job
 from gateway.cli.logs import (
     TRUSTED,
     anchors_option,
@@ -142,6 +142,7 @@ Examples:
 @OUT
 @KEEP
 @MASTER
+@MEMORY
 @PROPERTIES
 @STUCK_AFTER
 @LATE_AFTER
@@ -154,6 +155,7 @@ def close(
     out: str,
     keep: int | None,
     master: str,
+    memory: str | None,
     properties_file: pathlib.Path | None,
     stuck_after: float | None,
     late_after: float | None,
@@ -169,6 +171,7 @@ def close(
     """
     _look_at("close", (), trusted)
     told = {
+        "--memory": memory,
         "--properties-file": properties_file,
         "--books": books,
         "--state": state,
@@ -204,6 +207,7 @@ Examples:
 @OUT
 @KEEP
 @MASTER
+@MEMORY
 @PROPERTIES
 @click.option(
     "--textfile",
@@ -241,6 +245,7 @@ def reconcile(
     out: str,
     keep: int | None,
     master: str,
+    memory: str | None,
     properties_file: pathlib.Path | None,
     textfile: pathlib.Path | None,
     push: str | None,
@@ -270,6 +275,7 @@ def reconcile(
             raise click.UsageError(f"{name} goes with --state")
     _look_at("reconcile", [pathlib.Path(each) for each in anchors if ":" not in each], trusted)
     told = {
+        "--memory": memory,
         "--properties-file": properties_file,
         "--textfile": textfile,
         "--push": push or None,

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from gateway.cli.jobs import MASTER, PROPERTIES, handed_on, run_job
+from gateway.cli.jobs import MASTER, MEMORY, PROPERTIES, handed_on, run_job
 from gateway.cli.logs import default_log
 from gateway.cli.options import ADDRESS, MOMENT
 
@@ -75,6 +75,7 @@ Examples:
     help="Directory of runs: each has one there by its time, and `latest` leads to the newest.",
 )
 @MASTER
+@MEMORY
 @PROPERTIES
 @click.pass_context
 def compare(

@@ -284,8 +284,13 @@ def reload(admin: Asked) -> None:
 
 @ctl.command("let-go")
 @click.argument("segment", type=int)
+@click.option(
+    "--unbalanced",
+    is_flag=True,
+    help="Also those of a closed book that is not balanced, without an archive: keep them first.",
+)
 @click.pass_obj
-def let_go(admin: Asked, segment: int) -> None:
+def let_go(admin: Asked, segment: int, unbalanced: bool) -> None:
     """Let the audit log's segments up to number SEGMENT go, which have it in their names.
 
     All of them, or none, as for those that are old (audit.keep_age): a closed book must cover each,
@@ -296,4 +301,5 @@ def let_go(admin: Asked, segment: int) -> None:
     middle, those before are gone, and the answer says so. Nobody need wait for it: the gateway goes
     on by itself.
     """
-    click.echo(admin().ask("let-go", {"segment": segment})["done"])
+    asked = {"segment": segment} | ({"unbalanced": True} if unbalanced else {})
+    click.echo(admin().ask("let-go", asked)["done"])

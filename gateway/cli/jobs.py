@@ -21,6 +21,11 @@ PROPERTIES: Final = click.option(
     type=FILE,
     help="Settings of Spark's, as of spark-submit: spark.hadoop.fs.s3a.* say how to reach s3a://.",
 )
+MEMORY: Final = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="What Spark's Java may have, as 512m or 4g; beside it are workers.  [default: 1g]",
+)
 
 
 def handed_on(context: click.Context, /, **instead: object) -> list[str]:

@@ -17,6 +17,7 @@ TEXT: Final[Schema] = {"type": "string"}
 FLAG: Final[Schema] = {"type": "boolean"}
 PORT: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 65535}
 SECONDS: Final[Schema] = {"type": "integer", "minimum": 1}
+FOLLOWED: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 99_999}
 COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 RUNS: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
 # Shapes that Kubernetes defines, and checks.
@@ -88,6 +89,7 @@ def values() -> Schema:
             master=TEXT,
             keep=RUNS,
             arguments=ARGUMENTS,
+            follow=mapping(enabled=FLAG, seconds=FOLLOWED, terminationGracePeriodSeconds=SECONDS),
             resources=FREE,
             successfulJobsHistoryLimit=COUNT,
             failedJobsHistoryLimit=COUNT,

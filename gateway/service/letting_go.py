@@ -68,15 +68,17 @@ class Asked:
 
     Attributes:
         first, last: the number of the log's first segment then, and of the last one that is to go.
+        unbalanced: those of a book that is not balanced go, too, without an archive.
         done: what went, in words; or the GatewayError for which not all did.
         recorded: something was recorded as let go for it.
         segments, octets: how much was removed since.
     """
 
-    def __init__(self, first: int, last: int, by: Operator) -> None:
+    def __init__(self, first: int, last: int, by: Operator, *, unbalanced: bool) -> None:
         self.first = first
         self.last = last
         self.by = by
+        self.unbalanced = unbalanced
         self.done: Deferred[str] = Deferred()
         self.recorded = False
         self.segments = self.octets = 0
@@ -149,8 +151,10 @@ class LettingGo:
         self._stopped = True
         self._fail_asked("the gateway is stopping")
 
-    def ask(self, segment: int, by: Operator) -> Deferred[str]:
+    def ask(self, segment: int, by: Operator, *, unbalanced: bool = False) -> Deferred[str]:
         """Let segments to that number go, as an operator asks; what went, in words.
+
+        `unbalanced`: also those of a book that is not balanced, where there is no archive.
 
         GatewayError, now or later: some of them stay. The one that the log ends in always does.
         """
@@ -170,7 +174,7 @@ class LettingGo:
         if not first.segment <= segment < last.segment:
             closed = f"those that are closed have the numbers {first.segment} to {last.segment - 1}"
             raise ConfigurationError([("segment", f"no such segment can be let go: {closed}")])
-        self._asked = asked = Asked(first.segment, segment, by)
+        self._asked = asked = Asked(first.segment, segment, by, unbalanced=unbalanced)
         self.look()
         return asked.done
 
@@ -186,10 +190,13 @@ class LettingGo:
         elif self._asked is None and self._now_ms() < self._next_ms:
             return
         asked = self._asked
+        policy = policy_of(self._settings())
+        if asked is not None:
+            policy = policy._replace(unbalanced=asked.unbalanced)
         self._begin(
             partial(
                 self.retention.look,
-                policy_of(self._settings()),
+                policy,
                 log=self._log.log_id,
                 first=first,
                 last=last,
@@ -231,7 +238,9 @@ class LettingGo:
             self._tell(_stay(standing))
         else:  # of what the configuration wants it says nothing
             wanted = self.standing
-            self.standing = standing._replace(overdue=wanted.overdue, why=wanted.why)
+            self.standing = standing._replace(
+                overdue=wanted.overdue, why=wanted.why, held_octets=wanted.held_octets
+            )
         if standing.leftovers:
             self._remove(standing)
         elif standing.departing is not None:

@@ -84,13 +84,17 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- printf "%s-reconcile" (include "amqp-gateway.fullname" . | trunc 42 | trimSuffix "-") }}
 {{- end }}
 
+{{/* Of a Deployment, whose pods' names have 63. */}}
+{{- define "amqp-gateway.followName" -}}
+{{- printf "%s-follow" (include "amqp-gateway.fullname" . | trunc 40 | trimSuffix "-") }}
+{{- end }}
+
 {{- define "amqp-gateway.closeName" -}}
 {{- printf "%s-close" (include "amqp-gateway.fullname" . | trunc 46 | trimSuffix "-") }}
 {{- end }}
 
-{{/* What the pods of both jobs over the audit log have in common. */}}
+{{/* What the pods of all jobs over the audit log have in common. */}}
 {{- define "amqp-gateway.jobPod" -}}
-restartPolicy: Never
 automountServiceAccountToken: false
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
@@ -119,4 +123,41 @@ log=/var/lib/amqp-gateway/data
 if [ ! -e "$log/store.sqlite" ] && [ -e /var/lib/amqp-gateway/store.sqlite ]; then
   log=/var/lib/amqp-gateway
 fi
+{{- end }}
+
+{{/* The pod of `reconcile`, on a schedule or following the log. */}}
+{{- define "amqp-gateway.reconcilePod" -}}
+{{- include "amqp-gateway.jobPod" . }}
+containers:
+  - name: reconcile
+    image: "{{ .Values.reconcile.image.repository }}:{{ .Values.reconcile.image.tag | default .Chart.AppVersion }}"
+    imagePullPolicy: {{ .Values.reconcile.image.pullPolicy }}
+    command: [sh, -c]
+    args:
+      - |
+        {{- include "amqp-gateway.findLog" . | nindent 8 }}
+        exec amqp-gateway reconcile "$log/audit" --out /var/lib/amqp-gateway-reports --keep {{ int .Values.reconcile.keep }} --master {{ .Values.reconcile.master | squote }}{{ range .Values.reconcile.arguments }} {{ . | squote }}{{ end }}
+        {{- if .Values.reconcile.follow.enabled }} \
+          --state /var/lib/amqp-gateway-reports/following --follow {{ int .Values.reconcile.follow.seconds }}
+        {{- end }}
+        {{- if .Values.audit.trustedKeys.existingConfigMap }} \
+          --trust {{ printf "/etc/amqp-gateway/trusted/%s" .Values.audit.trustedKeys.key | squote }}
+        {{- end }}
+    resources: {{- toYaml .Values.reconcile.resources | nindent 6 }}
+    securityContext:
+      allowPrivilegeEscalation: false
+      capabilities: {drop: [ALL]}
+    volumeMounts:
+      - {name: data, mountPath: /var/lib/amqp-gateway, readOnly: true}
+      - {name: data, mountPath: /var/lib/amqp-gateway-reports, subPath: reports}
+      {{- if .Values.audit.trustedKeys.existingConfigMap }}
+      - {name: trusted, mountPath: /etc/amqp-gateway/trusted, readOnly: true}
+      {{- end }}
+volumes:
+  - name: data
+    persistentVolumeClaim: {claimName: data-{{ include "amqp-gateway.fullname" . }}-0}
+  {{- with .Values.audit.trustedKeys.existingConfigMap }}
+  - name: trusted
+    configMap: {name: {{ . | quote }}}
+  {{- end }}
 {{- end }}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.streaming import DataStreamReader
 from support.audit_logs import ScriptedGateway
 
 from gateway.accounting import __main__ as program
@@ -65,6 +67,7 @@ def test_what_is_closed_is_reconciled_once_and_what_could_not_be_is_tried_again(
         folder,
         1,
         reconcile_to,
+        lambda: known.name,
         lambda error: told.append(str(error)),
     )
     follow(what, ending, tmp_path)
@@ -73,10 +76,59 @@ def test_what_is_closed_is_reconciled_once_and_what_could_not_be_is_tried_again(
     assert spark.streams.active == []
 
 
+def test_what_the_state_has_and_no_run_has_told_of_is_told_first(spark, tmp_path):
+    growing, folder, ending = Growing(tmp_path / "log"), Folder(tmp_path / "state"), Ending()
+    known = growing.grow().name
+    folder.path.mkdir()
+    folder.write(State("", 0, (Covered(known, 1, ""),), (), ""))
+    asked: list[str] = []
+
+    def reconcile_to(last: str) -> None:
+        asked.append(last)
+        ending.said = True
+
+    def told_to() -> str:
+        return asked[-1] if asked else ""
+
+    directory = growing.gateway.directory
+    follow(
+        Followed(spark, directory, folder, 1, reconcile_to, told_to, pytest.fail), ending, tmp_path
+    )
+    assert asked == [known]
+
+
+def test_where_no_stream_can_be_begun_the_log_is_followed_all_the_same(
+    spark, tmp_path, monkeypatch
+):
+    growing, folder, ending = Growing(tmp_path / "log"), Folder(tmp_path / "state"), Ending()
+    wanted = [growing.grow().name]
+    asked: list[str] = []
+    told: list[str] = []
+
+    def reconcile_to(last: str) -> None:
+        asked.append(last)
+        folder.path.mkdir(exist_ok=True)
+        folder.write(State("", 0, (*folder.read().segments, Covered(last, 1, "")), (), ""))
+
+    def tell(error: Exception) -> None:
+        told.append(str(error))
+        wanted.append(growing.grow().name)
+        ending.said = len(wanted) == 4
+
+    def refuses(_stream: object, *_where: object) -> None:
+        raise OSError("the process did not start in time")
+
+    monkeypatch.setattr(DataStreamReader, "load", refuses)
+    directory, newest = growing.gateway.directory, lambda: folder.read().last
+    follow(Followed(spark, directory, folder, 1, reconcile_to, newest, tell), ending, tmp_path)
+    assert asked == wanted[:3]
+    assert told == ["the process did not start in time"] * 3
+
+
 def test_where_spark_has_ended_nothing_is_tried_again(tmp_path):
     told: list[Exception] = []
     gone: Any = object()  # whatever it is asked, there is no answer
-    what = Followed(gone, tmp_path, Folder(tmp_path / "state"), 1, pytest.fail, told.append)
+    what = Followed(gone, tmp_path, Folder(tmp_path / "state"), 1, pytest.fail, str, told.append)
     with pytest.raises(AttributeError):
         follow(what, Ending(), tmp_path)
     assert told == []
@@ -153,6 +205,49 @@ def test_each_time_there_is_a_run_and_it_ends_by_a_signal_with_the_last_verdict(
     assert sorted(os.listdir(tmp_path / "out")) == [run.name, "latest"]
     assert json.loads((run / "report.json").read_text())["log"]["newest"] == closed.name
     assert Folder(tmp_path / "state").read().last == closed.name
+
+
+class KilledError(BaseException):
+    """Nobody catches it."""
+
+
+def reports(out: Path) -> list[dict[str, Any]]:
+    return [json.loads((run / runs.REPORT).read_text()) for run in runs.finished(out)]
+
+
+def test_after_an_end_at_any_step_it_goes_on_tells_nothing_twice_and_has_what_one_run_has(
+    following: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growing, lead_to = Growing(tmp_path / "log"), runs.lead_to
+    log = growing.gateway.directory
+
+    def killed(*_what: object) -> None:
+        raise KilledError
+
+    for owner, step in ((Folder, "write"), (runs.Run, "finish"), (runs, "lead_to")):
+        growing.grow()
+        with monkeypatch.context() as patched, pytest.raises(KilledError):
+            patched.setattr(owner, step, killed)
+            following(log)
+    growing.grow()
+
+    def last(run: Path) -> None:
+        lead_to(run)
+        end()
+
+    monkeypatch.setattr(runs, "lead_to", last)
+    assert following(log) == 0
+    told = reports(tmp_path / "out")
+    ends = [each["log"]["newest"] for each in told]
+    assert ends == [growing.closed()[at].name for at in (-2, -1)]
+    (tmp_path / "closed").mkdir()
+    for path in growing.closed():
+        shutil.copy(path, tmp_path / "closed")
+    monkeypatch.setattr(runs, "lead_to", lead_to)
+    assert program.main(["reconcile", f"{tmp_path / 'closed'}", f"--out={tmp_path / 'whole'}"]) == 0
+    (whole,) = reports(tmp_path / "whole")
+    for name in ("verdict", "sums", "classes", "told", "checked", "queues"):
+        assert told[-1][name] == whole[name]
 
 
 def test_one_that_ends_before_anything_was_closed_has_no_verdict(

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,27 @@ def test_two_runs_at_the_same_time_have_a_directory_each(tmp_path):
         other.finish()
         one.finish()
     assert names(tmp_path) == [NAME, f"{NAME}-1"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_was_removed_while_it_was_written_is_no_run_whatever_was_written_since(
+    tmp_path, again
+):
+    with runs.begin(tmp_path, AT) as run:
+        shutil.rmtree(run.work)
+        if again:  # as Spark does it with the next table
+            run.work.mkdir()
+            (run.work / runs.REPORT).write_text("{}")
+        with pytest.raises(OSError, match="was removed while the run wrote it"):
+            run.finish()
+    assert names(tmp_path) == []
+
+
+def test_the_newest_segment_that_a_run_has_told_of_is_known(tmp_path):
+    assert runs.newest_told(tmp_path) == ""
+    for number, told in enumerate(('{"log": {"newest": "7.audit"}}', "{}", "[]", "half a rep")):
+        (ran(tmp_path, AT + number) / runs.REPORT).write_text(told)
+        assert runs.newest_told(tmp_path) == ("" if number else "7.audit")
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])

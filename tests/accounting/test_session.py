@@ -2,14 +2,23 @@
 
 import os
 import shlex
+import subprocess
+from types import SimpleNamespace
 
 import pytest
 from py4j.clientserver import ClientServerConnection
+from pyspark import SparkContext
 from pyspark.sql import functions as F  # noqa: N812
 from support.buckets import bucket
 
-from gateway.accounting.locations.settings import NONE, SettingsError, settings_of
-from gateway.accounting.session import ARGUMENTS, check_reach, told_to_java
+from gateway.accounting.locations.settings import NONE, SUBMITTED, SettingsError, settings_of
+from gateway.accounting.session import (
+    ARGUMENTS,
+    check_reach,
+    java_ended,
+    spark_session,
+    told_to_java,
+)
 
 SECRET = "spark.hadoop.fs.s3a.secret.key"
 
@@ -28,6 +37,28 @@ def test_without_settings_java_is_told_nothing(monkeypatch):
     monkeypatch.delenv(ARGUMENTS, raising=False)
     with told_to_java(NONE):
         assert ARGUMENTS not in os.environ
+
+
+def test_java_that_runs_already_cannot_be_given_other_memory(tmp_path, monkeypatch):
+    monkeypatch.setenv(SUBMITTED, "4711")
+    session = spark_session("tests", "local[1]", tmp_path, memory="2g")
+    with (
+        pytest.raises(SettingsError, match=r"--memory is --driver-memory of spark-submit"),
+        session,
+    ):
+        pass
+
+
+def test_how_java_has_ended_is_known(monkeypatch):
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    assert java_ended(OSError()) is None
+    with subprocess.Popen(["sh", "-c", "exit 52"]) as process:
+        process.wait()
+        monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=process))
+        assert java_ended(ConnectionRefusedError()) == 52
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=process))
+        assert java_ended(OSError()) is None
 
 
 def test_where_spark_cannot_write_is_told_with_what_it_needs(spark, tmp_path):

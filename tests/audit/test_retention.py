@@ -175,6 +175,23 @@ def test_without_an_archive_segments_of_a_book_that_is_not_balanced_stay(kept):
     assert kept.gone(OLD._replace(archive_directory=kept.archive)) == 6
 
 
+def test_a_book_that_is_not_balanced_holds_all_behind_it_and_how_much_that_is_is_known(kept):
+    kept.close(1, 3)
+    assert kept.look(Policy()).held_octets == 0
+    kept.close(4, 5, balanced=False, classes={"LOST": 1})
+    kept.close(6, 6)
+    sizes = [path.stat().st_size for path in kept.paths]
+    assert kept.look(Policy()).held_octets == sum(sizes[3:])
+    assert kept.look(Policy(keep_unclosed=False)).held_octets == 0
+    assert kept.look(Policy(archive_directory=kept.archive)).held_octets == 0
+    remove(kept.paths[:4])
+    kept.first = beginning(kept.log, 5)
+    assert kept.look(Policy()).held_octets == sum(sizes[4:])
+    remove(kept.paths[:1])
+    kept.first = beginning(kept.log, 6)
+    assert kept.look(Policy()).held_octets == 0
+
+
 def test_a_book_of_another_log_covers_nothing(kept):
     kept.close(1, 3)
     standing = kept.look(log="ab")
@@ -317,8 +334,9 @@ def test_the_segment_that_the_log_ends_in_stays_whoever_asks(kept):
 def test_what_can_be_done_about_what_stays_is_said(kept):
     assert kept.look(ASKED, asked=1).remedy == "set audit.books, or audit.keep_unclosed: false"
     kept.close(1, 3, balanced=False, classes={"LOST": 1})
-    archive = "set audit.archive_directory or audit.archive_command"
-    assert kept.look(ASKED, asked=3).remedy == archive
+    archive = "set audit.archive_directory or audit.archive_command; or, when they are kept "
+    assert kept.look(ASKED, asked=3).remedy == f"{archive}elsewhere, ctl let-go --unbalanced"
+    assert kept.gone(ASKED._replace(unbalanced=True), asked=3) == 3
     assert kept.gone(Policy(archive_directory=kept.archive), asked=3) == 3
     (kept.books / "0000000001.book" / "book.json").write_text("{}")
     kept.retention.read_books(kept.books, None)

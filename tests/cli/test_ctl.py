@@ -65,6 +65,8 @@ def test_ctl_asks_the_admin_port_with_the_token(
     url, data, _shown = asked[-1]
     assert url.endswith("/ctl/let-go")
     assert json.loads(data) == {"segment": 17}
+    amqp_gateway("ctl", "--token-file", str(token), "let-go", "17", "--unbalanced")
+    assert json.loads(asked[-1][1]) == {"segment": 17, "unbalanced": True}
     for verb in (["pause", "orders"], ["resume", "orders"], ["reload"]):
         assert amqp_gateway("ctl", "--token-file", str(token), *verb).exit_code == 0
 

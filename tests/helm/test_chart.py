@@ -33,6 +33,10 @@ EVERYTHING = {
     "nodeSelector": {"disk": "ssd"},
     "restartOnChange": False,
 }
+FOLLOWING = {"reconcile": {"enabled": True, "follow": {"enabled": True}}}
+SEVERAL = pytest.mark.parametrize(
+    "values", [{}, EVERYTHING, FOLLOWING], ids=["default", "everything", "following"]
+)
 
 
 def configuration(objects: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
@@ -48,9 +52,12 @@ def container(objects: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
 
 
 def job_pod(objects: dict[tuple[str, str], dict[str, Any]], job: str) -> dict[str, Any]:
-    cron = objects["CronJob", f"{NAME}-{job}"]
-    found: dict[str, Any] = cron["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    return found
+    if job == "follow":
+        found: dict[str, Any] = objects["Deployment", f"{NAME}-{job}"]["spec"]
+    else:
+        found = objects["CronJob", f"{NAME}-{job}"]["spec"]["jobTemplate"]["spec"]
+    pod: dict[str, Any] = found["template"]["spec"]
+    return pod
 
 
 def run_job(
@@ -74,7 +81,7 @@ def run_job(
     return done.returncode, done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["default", "everything"])
+@SEVERAL
 def test_the_linter_has_nothing_to_say(
     helm: Any, tmp_path: pathlib.Path, values: dict[str, Any]
 ) -> None:
@@ -84,7 +91,7 @@ def test_the_linter_has_nothing_to_say(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["default", "everything"])
+@SEVERAL
 @pytest.mark.parametrize("kubernetes", ["1.25", "1.37"])
 def test_every_object_is_valid_for_the_oldest_and_the_newest_kubernetes(
     render: Render, tmp_path: pathlib.Path, values: dict[str, Any], kubernetes: str
@@ -340,6 +347,53 @@ def test_the_reconciliation_has_the_arguments_that_are_given(
     ]
 
 
+def test_instead_of_a_schedule_one_pod_follows_the_log_with_its_state_in_the_volume(
+    render: Render, tmp_path: pathlib.Path
+) -> None:
+    scheduled = job_pod(render(reconcile={"enabled": True}), "reconcile")
+    more = {"follow": {"enabled": True, "seconds": 10}, "arguments": ["--require-final"]}
+    objects = render(reconcile={"enabled": True, **more}, auditClose={"enabled": True})
+    assert [name for kind, name in objects if kind == "CronJob"] == [f"{NAME}-close"]
+    spec = objects["Deployment", f"{NAME}-follow"]["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    assert spec["template"]["metadata"]["labels"] == spec["selector"]["matchLabels"]
+    pod = job_pod(objects, "follow")
+    assert pod["terminationGracePeriodSeconds"] == 120
+    assert "restartPolicy" not in pod
+    for each in ("affinity", "securityContext", "volumes"):
+        assert pod[each] == scheduled[each]
+    for each in ("image", "resources", "securityContext", "volumeMounts"):
+        assert pod["containers"][0][each] == scheduled["containers"][0][each]
+    _ended, asked = run_job(objects, "follow", tmp_path)
+    assert asked == [
+        *("reconcile", f"{tmp_path}/data/audit"),
+        *("--out", "/var/lib/amqp-gateway-reports", "--keep", "168"),
+        *("--master", "local[2]", "--require-final"),
+        *("--state", "/var/lib/amqp-gateway-reports/following", "--follow", "10"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reconcile", "told"),
+    [
+        ({"follow": {"enabled": True}}, "reconcile.follow.enabled needs reconcile.enabled"),
+        (
+            {"enabled": True, "follow": {"enabled": True}, "arguments": ["--state=/elsewhere"]},
+            "reconcile.arguments has --state=/elsewhere, which reconcile.follow says itself",
+        ),
+        ({"enabled": True, "follow": {"enabled": True, "seconds": 0}}, "seconds"),
+    ],
+)
+def test_what_cannot_be_followed_so_is_refused_before_anything_is_installed(
+    helm: Any, tmp_path: pathlib.Path, reconcile: dict[str, Any], told: str
+) -> None:
+    chosen = tmp_path / "values.yaml"
+    chosen.write_text(yaml.safe_dump({"reconcile": reconcile}))
+    done = helm("template", "rel", str(CHART), "--values", str(chosen))
+    assert done.returncode != 0
+    assert told in done.stderr
+
+
 def test_books_are_closed_in_the_volume_with_a_key_that_the_gateway_does_not_have(
     render: Render, tmp_path: pathlib.Path
 ) -> None:
@@ -409,6 +463,7 @@ def test_a_long_name_leaves_jobs_the_52_characters_that_theirs_may_have(render: 
     found = [each for kind, each in render(fullnameOverride=name, **jobs) if kind == "CronJob"]
     assert sorted(found) == ["n" * 42 + "-reconcile", "n" * 46 + "-close"]
     assert {len(each) for each in found} == {52}
+    assert ("Deployment", "n" * 40 + "-follow") in render(fullnameOverride=name, **FOLLOWING)
 
 
 @pytest.mark.parametrize("job", ["reconcile", "close"])

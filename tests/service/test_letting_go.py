@@ -50,10 +50,10 @@ class Keeper:
             self.gateway.pass_time(1)
             self.gateway.wait_until(lambda: not self.letting_go._busy)
 
-    def close(self) -> None:
+    def close(self, **other: object) -> None:
         while len(self.numbers()) < CLOSED + 3:
             self.age()
-        close_log(self.books, self.data / "audit", 1, CLOSED)
+        close_log(self.books, self.data / "audit", 1, CLOSED, **other)
 
     def let_go(self, seconds: int = 200) -> None:
         """Until what the book covers is removed."""
@@ -63,9 +63,9 @@ class Keeper:
             self.age()
         raise AssertionError(f"they stay: {self.letting_go.standing}")
 
-    def ask(self, segment: int, seconds: int = 100) -> str:
+    def ask(self, segment: int, seconds: int = 100, *, unbalanced: bool = False) -> str:
         """An operator lets segments to that number go: the answer. Raises GatewayError."""
-        done = self.letting_go.ask(segment, OPERATOR)
+        done = self.letting_go.ask(segment, OPERATOR, unbalanced=unbalanced)
         answers: list[object] = []
         done.addBoth(answers.append)
         for _ in range(seconds):
@@ -403,6 +403,27 @@ def test_what_no_book_covers_stays_whoever_asks(tmp_path: pathlib.Path) -> None:
     assert not any("and stay: " in (formatEvent(event) or "") for event in events)
     assert (keeper.letting_go.standing.overdue, keeper.letting_go.standing.why) == (0, "")
     assert keeper.ask(CLOSED).endswith(" octets")
+    keeper.gateway.stop()
+
+
+def test_what_a_book_that_is_not_balanced_holds_goes_when_an_operator_says_that_it_may(
+    tmp_path: pathlib.Path,
+) -> None:
+    keeper = Keeper(tmp_path, BY_HAND)
+    keeper.close(balanced=False, classes={"LOST": 1})
+    assert keeper.refusal(CLOSED) == (
+        "book 1 is not balanced, and there is no archive for the segments: set "
+        "audit.archive_directory or audit.archive_command; or, when they are kept elsewhere, "
+        "ctl let-go --unbalanced"
+    )
+    keeper.age(70)
+    closed = sum(path.stat().st_size for path in segment_paths(keeper.data / "audit")[:CLOSED])
+    assert keeper.letting_go.standing.held_octets > closed
+    assert keeper.ask(CLOSED, unbalanced=True).startswith(f"segments 1 to {CLOSED} of the audit")
+    (record,) = told(keeper.data, "let-go")
+    assert (record["book"], record["actor"]) == (1, "operator by ctl")
+    keeper.age(70)
+    assert keeper.letting_go.standing.held_octets == 0
     keeper.gateway.stop()
 
 

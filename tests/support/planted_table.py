@@ -160,10 +160,11 @@ def of_the_clock(spark: SparkSession, directory: Path) -> Iterator[Line]:
         yield Line("CLOCK_SKEW", variant, 1, count, None, code, others)
 
 
-def table(spark: SparkSession, directory: Path) -> list[Line]:
-    """All lines."""
-    lines = [*by_class(spark, directory / "classes"), *of_the_log(spark, directory)]
-    return lines + list(of_the_clock(spark, directory / "clock"))
+def table(spark: SparkSession, directory: Path) -> Iterator[Line]:
+    """All lines, each when it is known."""
+    yield from of_the_log(spark, directory)
+    yield from of_the_clock(spark, directory / "clock")
+    yield from by_class(spark, directory / "classes")
 
 
 def main() -> None:
@@ -171,8 +172,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         os.environ["JAVA_HOME"] = str(java.java_home(scratch))
-        with spark_session("planted", "local[2]", scratch, small=True) as spark:
-            print(f"{HEAD}\n|{'---|' * 7}")
+        with spark_session("planted", "local[2]", scratch) as spark:
+            print(f"{HEAD}\n|{'---|' * 7}", flush=True)
             for line in table(spark, scratch):
                 print(line, flush=True)
 

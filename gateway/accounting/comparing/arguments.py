@@ -13,6 +13,7 @@ from gateway.accounting.lengths import length_of_time
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.settings import NONE
+from gateway.accounting.memory import add_memory
 
 RECEIVED: Final = "received"
 LEFT: Final = "left"
@@ -103,6 +104,7 @@ def add_compare(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     job.add_argument(
         "--properties-file", type=Path, metavar="FILE", help="settings of Spark's, as of reconcile"
     )
+    add_memory(job)
     _add_sides(job)
     _add_ledgers(job)
     _add_bounds(job)

@@ -40,11 +40,14 @@ class Settings:
     Attributes:
         file: where they stand, for Spark to read them, too; `None`: it has them already.
         names: of everything that stands in the file.
+        local_directory: where Spark writes what it does not keep, "," between several; "": where
+            a job says.
     """
 
     def __init__(self, spark: Mapping[str, str] = NOTHING, file: Path | None = None) -> None:
         self.file = file
         self.names = frozenset(() if file is None else spark)
+        self.local_directory = spark.get("spark.local.dir", "")
         self._values = {
             name.removeprefix(PREFIX): value
             for name, value in spark.items()

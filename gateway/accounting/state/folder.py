@@ -27,6 +27,8 @@ from gateway.audit.schema import SCHEMA_VERSION, segment_numbers
 FORM: Final = f"1.{SCHEMA_VERSION}"
 REBUILD: Final = "begin anew with --rebuild"
 
+Tables = dict[str, dict[str, int]]
+
 
 class StateError(Exception):
     """The state cannot be gone on from; why, in a sentence."""
@@ -82,6 +84,7 @@ class Folder:
         self.path = path
         self._kept = Here(path) if isinstance(path, Path) else Elsewhere(path)
         self._named: AbstractSet[str] = frozenset()  # by the state that was read
+        self._tables: Tables = {}  # of each of these, as far as it says
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -95,7 +98,7 @@ class Folder:
     def read(self) -> State:
         """What the run before has left; of a new directory, nothing."""
         path = self.path / STATE_FILE
-        self._named = frozenset()
+        self._named, self._tables = frozenset(), {}
         try:
             told = json.loads(self._kept.read())
         except FileNotFoundError:
@@ -108,14 +111,25 @@ class Folder:
         if form != FORM:
             raise StateError(f"{path} is of version {form}, not of {FORM}: {REBUILD}")
         try:
-            state = _state(told)
-        except (KeyError, TypeError, ValueError):
+            state, tables = _state(told), _tables(told)
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise StateError(f"{path} is no state: {REBUILD}") from None
-        self._named = _named(state)
-        for name in self._named:
-            if not self._kept.has(name):
-                raise StateError(f"{self.path / name} is missing, which the state names: {REBUILD}")
+        self._named, self._tables = _named(state), tables
+        self._check_tables()
         return state
+
+    def _check_tables(self) -> None:
+        """StateError unless all is there that the state names: Spark reads what is left."""
+        for name in sorted(self._named):
+            where = self.path / name
+            try:
+                there = self._kept.tables(name)
+            except OSError as error:
+                raise StateError(f"cannot read {where}: {error.strerror}") from None
+            if not there:
+                raise StateError(f"{where} is missing, which the state names: {REBUILD}")
+            if there != self._tables.get(name, there):
+                raise StateError(f"{where} is not as the state has it, some is missing: {REBUILD}")
 
     def fresh(self, state: State) -> str:
         """The name of a folder that is not there yet, behind those that the state names."""
@@ -123,6 +137,11 @@ class Folder:
 
     def write(self, state: State) -> None:
         """From now on this counts, and only that. Raises OSError, StateError."""
+        before, self._named = self._named, _named(state)
+        # Of what was there before, as it was found: what went since is missing.
+        tables = {name: self._tables.get(name) or self._kept.tables(name) for name in self._named}
+        self._tables = tables
+        self._check_tables()
         told = {
             "form": FORM,
             "log": state.log,
@@ -130,18 +149,26 @@ class Folder:
             "segments": [list(each) for each in state.segments],
             "said": [list(each) for each in state.said],
             "records": state.records,
+            "tables": tables,
         }
         try:
             self._kept.put(json.dumps(told))
         except InUseError as error:
             raise StateError(f"{self.path} {error}") from None
-        before, self._named = self._named, _named(state)
         self._kept.sweep(self._named, before)
 
     def clear(self) -> None:
         """Nothing was reconciled yet."""
         self._kept.clear()
-        self._named = frozenset()
+        self._named, self._tables = frozenset(), {}
+
+
+def _tables(told: dict[str, Any]) -> Tables:  # Any: of JSON
+    """Of each folder the files with their octets; an earlier version does not say."""
+    return {
+        str(name): {str(file): int(octets) for file, octets in files.items()}
+        for name, files in told.get("tables", {}).items()
+    }
 
 
 def _named(state: State) -> set[str]:

@@ -15,7 +15,8 @@ import shutil
 import time
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from gateway.files.whole import read_regular
 
 STATE_FILE: Final = "state.json"
 LOCK_FILE: Final = "lock"
+TABLES: Final = "*.parquet"
 STATE_MAX: Final = 256 * 1024 * 1024
 OLD_S: Final = 7 * 24 * 3600  # nobody is writing that any more
 APART: Final = 1 << 30
@@ -38,6 +40,7 @@ class Here:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._lock: int | None = None
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -49,17 +52,19 @@ class Here:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise InUseError("is in use by another run") from None
+            self._lock = handle
             yield
         finally:
+            self._lock = None
             os.close(handle)
 
     def read(self) -> bytes:
         """What `state.json` says. Raises OSError."""
         return read_regular(self._path / STATE_FILE, STATE_MAX)
 
-    def has(self, name: str) -> bool:
-        """Whether there is such a folder."""
-        return (self._path / name).is_dir()
+    def tables(self, name: str) -> dict[str, int]:
+        """The files of Parquet in a folder, with their octets; none if it is not there."""
+        return {path.name: path.stat().st_size for path in (self._path / name).glob(TABLES)}
 
     def fresh(self, named: AbstractSet[str]) -> int:
         """A number that is no folder's, nor is the next one; `named`: those of the state."""
@@ -68,7 +73,8 @@ class Here:
         return max([0, *map(int, taken), *map(int, named)]) + 1
 
     def put(self, text: str) -> None:
-        """Replace `state.json`; then it is on disk. Raises OSError."""
+        """Replace `state.json`; then it is on disk. Raises OSError, InUseError."""
+        self._check_held()
         beside = self._path / f"{STATE_FILE}.new"
         with beside.open("w", encoding="utf-8") as file:
             file.write(text)
@@ -80,6 +86,15 @@ class Here:
             os.fsync(directory)
         finally:
             os.close(directory)
+
+    def _check_held(self) -> None:
+        """Where the lock was removed, another run may have put a state there."""
+        if self._lock is None:
+            return
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(self._lock), (self._path / LOCK_FILE).stat()):
+                return
+        raise InUseError("was removed while this run went on from it: this one leaves nothing")
 
     def sweep(self, named: AbstractSet[str], before: AbstractSet[str]) -> None:
         """Delete the folders that the state does not name; `before`: those that it did."""
@@ -113,9 +128,10 @@ class Elsewhere:
         self._found = self._file.read(STATE_MAX)
         return self._found
 
-    def has(self, name: str) -> bool:
-        """Whether there is such a folder. Raises OSError."""
-        return (self._directory / name).is_folder()
+    def tables(self, name: str) -> dict[str, int]:
+        """The files of Parquet in a folder, with their octets; none if it is not there. OSError."""
+        there = (self._directory / name).listed()
+        return {each.name: each.octets for each in there if fnmatch(each.name, TABLES)}
 
     def fresh(self, named: AbstractSet[str]) -> int:
         """A number that is no folder's, nor is the next one, nor that of a run beside this one."""

@@ -9,8 +9,8 @@ POST /ctl/reload    read the configuration again
 POST /ctl/backup    {"directory": "/backups/monday"}: copy store and audit log to a new directory
                     where the gateway runs
 GET  /ctl/connections    clients, and what they do
-POST /ctl/let-go    {"segment": 17}: segments of the audit log up to that number; answered when they
-                    are removed
+POST /ctl/let-go    {"segment": 17, "unbalanced": false}: segments of the audit log up to that
+                    number; answered when they are removed
 POST /ctl/close     {"connection": 7, "reason": "moved to another gateway"}: it is told why
 GET  /ctl/subscriptions  durable subscriptions of 1.0 clients, and queues that may be such
 POST /ctl/assign    {"queue": ..., "user": ..., "container": ..., "link": ..., "virtual_host": ...}:
@@ -30,7 +30,7 @@ from __future__ import annotations
 import json
 import pathlib
 from collections.abc import Callable, Iterator
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.python.failure import Failure
@@ -65,6 +65,13 @@ KEY_TOLD: Final = 80  # characters
 Answer = dict[str, Any]  # Any: what JSON holds
 
 
+class LetGo(Protocol):
+    """`service.letting_go.LettingGo.ask`."""
+
+    def __call__(self, segment: int, by: Operator, *, unbalanced: bool) -> Deferred[str]:
+        """Let segments to that number go; what went, in words."""
+
+
 @final
 class Control(Resource):
     """``/ctl`` and what is below it."""
@@ -83,7 +90,7 @@ class Control(Resource):
         door: Door,
         backup: Backup,
         *,
-        let_go: Callable[[int, Operator], Deferred[str]],
+        let_go: LetGo,
         pieces: Pieces,
         answers: Answers,
     ) -> None:
@@ -223,7 +230,8 @@ class Control(Resource):
         if command == "backup":
             return self._backup.make(pathlib.Path(_text(asked, "directory")))
         if command == "let-go":
-            return self._let_go(_number(asked, "segment"), by)
+            segment, unbalanced = _number(asked, "segment"), _flag(asked, "unbalanced")
+            return self._let_go(segment, by, unbalanced=unbalanced)
         if command in ("close", "assign"):
             return succeed(self._do_at_once(command, asked, by))
         settings = self._reloading.settings
@@ -339,6 +347,13 @@ def _number(asked: Answer, key: str) -> int:
     value = asked.get(key)
     if not isinstance(value, int) or isinstance(value, bool):
         raise ConfigurationError([(key, "must be given, as a number")])
+    return value
+
+
+def _flag(asked: Answer, key: str) -> bool:
+    value = asked.get(key, False)
+    if not isinstance(value, bool):
+        raise ConfigurationError([(key, "must be true or false")])
     return value
 
 

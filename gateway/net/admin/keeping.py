@@ -23,6 +23,7 @@ def keeping(kept: Kept) -> dict[str, Reader]:
         "gateway_audit_segments": lambda: _one(kept.standing.segments),
         "gateway_audit_oldest_timestamp_seconds": lambda: _one(kept.standing.oldest_ms / 1000),
         "gateway_audit_uncovered_bytes": lambda: _one(kept.standing.uncovered_octets),
+        "gateway_audit_held_bytes": lambda: _one(kept.standing.held_octets),
         "gateway_audit_overdue_segments": lambda: _one(kept.standing.overdue),
         "gateway_audit_let_go_segments_total": lambda: _one(kept.segments),
         "gateway_audit_let_go_bytes_total": lambda: _one(kept.octets),

@@ -1,5 +1,10 @@
 """The directory of a state: whole, or the one before."""
 
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from gateway.accounting.state.folder import (
@@ -16,10 +21,18 @@ from gateway.audit.let_go import Departure, LetGo
 STATE = State("id", 5, (Covered("0000000001-000001.audit", 10, "a"),), (Said("00000001", 7),), "")
 
 
+def put(directory: Path) -> Path:
+    """What the state names."""
+    path = directory / "00000001" / "part.parquet"
+    path.parent.mkdir(parents=True)
+    path.write_text("rows")
+    return path
+
+
 def test_what_is_written_is_read_and_a_new_directory_has_nothing(tmp_path):
     folder = Folder(tmp_path / "state")
     assert folder.read() == State()
-    (tmp_path / "state" / "00000001").mkdir(parents=True)
+    put(tmp_path / "state")
     folder.write(STATE)
     assert folder.read() == STATE
     folder.clear()
@@ -51,6 +64,56 @@ def test_what_is_no_state_of_this_version_is_refused_in_a_sentence(tmp_path, tex
     with pytest.raises(StateError, match=problem) as raised:
         Folder(tmp_path).read()
     assert "--rebuild" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda table: table.unlink(),
+        lambda table: table.write_text("row"),
+        lambda table: table.with_name("other.parquet").touch(),
+    ],
+)
+def test_a_folder_that_is_not_as_it_was_left_is_refused(
+    tmp_path: Path, harm: Callable[[Path], object]
+) -> None:
+    table = put(tmp_path)
+    Folder(tmp_path).write(STATE)
+    harm(table)
+    with pytest.raises(StateError, match=r"00000001 is .*missing.*--rebuild"):
+        Folder(tmp_path).read()
+
+
+def test_a_state_of_a_version_that_did_not_say_its_tables_is_gone_on_from(tmp_path):
+    put(tmp_path)
+    Folder(tmp_path).write(STATE)
+    file = tmp_path / "state.json"
+    told = json.loads(file.read_text())
+    del told["tables"]
+    file.write_text(json.dumps(told))
+    folder = Folder(tmp_path)
+    assert folder.read() == STATE
+    folder.write(STATE)
+    assert json.loads(file.read_text())["tables"] == {"00000001": {"part.parquet": 4}}
+
+
+def test_what_goes_while_a_run_goes_on_from_it_is_told_and_nothing_is_left_by_that_run(tmp_path):
+    table = put(tmp_path / "state")
+    folder = Folder(tmp_path / "state")
+    folder.write(STATE)
+    with folder.held():
+        folder.read()
+        table.unlink()
+        with pytest.raises(StateError, match="is missing"):
+            folder.write(STATE)
+    table.write_text("rows")
+    with folder.held():
+        folder.read()
+        shutil.rmtree(folder.path)
+        put(folder.path)
+        with pytest.raises(StateError, match="was removed while this run went on from it"):
+            folder.write(STATE)
+    assert not (folder.path / "state.json").exists()
 
 
 def test_two_runs_do_not_use_one_state(tmp_path):

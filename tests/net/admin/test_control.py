@@ -198,18 +198,23 @@ def test_a_defect_is_told_in_our_form(stand: Stand, monkeypatch: pytest.MonkeyPa
 def test_what_is_let_go_is_answered_when_it_is_gone(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[int, Operator]] = []
+    asked: list[tuple[int, Operator, bool]] = []
 
-    def let_go(segment: int, by: Operator) -> Deferred[str]:
-        asked.append((segment, by))
+    def let_go(segment: int, by: Operator, *, unbalanced: bool) -> Deferred[str]:
+        asked.append((segment, by, unbalanced))
         return succeed("segments 1 to 17 are let go")
 
     monkeypatch.setattr(stand.control, "_let_go", let_go)
     code, told = stand.ask("let-go", b'{"segment": 17}')
     assert (code, told) == (200, {"done": "segments 1 to 17 are let go"})
-    ((segment, by),) = asked
-    assert (segment, by.how) == (17, "ctl")
+    ((segment, by, unbalanced),) = asked
+    assert (segment, by.how, unbalanced) == (17, "ctl", False)
     assert by.address
+    assert stand.ask("let-go", b'{"segment": 17, "unbalanced": true}')[0] == 200
+    assert asked[1][2]
+    code, told = stand.ask("let-go", b'{"segment": 17, "unbalanced": 1}')
+    problem = {"key": "unbalanced", "problem": "must be true or false"}
+    assert (code, told) == (422, {"problems": [problem]})
 
 
 @pytest.mark.parametrize(
@@ -222,7 +227,7 @@ def test_what_is_let_go_is_answered_when_it_is_gone(
 def test_what_is_done_in_part_is_not_told_as_nothing_changed(
     stand: Stand, monkeypatch: pytest.MonkeyPatch, error: GatewayError, line: str
 ) -> None:
-    monkeypatch.setattr(stand.control, "_let_go", lambda _segment, _by: fail(error))
+    monkeypatch.setattr(stand.control, "_let_go", lambda *_asked, **_how: fail(error))
     with capturedLogs() as logs:
         code, told = stand.ask("let-go", b'{"segment": 17}')
     assert (code, told) == (409, {"problems": [{"key": "", "problem": str(error)}]})

@@ -1,0 +1,58 @@
+"""The memory of a job: what Spark's Java may have, and what is said where that was too little.
+
+Java keeps what does not fit on disk, so that a larger log takes more time and hardly more memory.
+Beside it are the workers, Python processes with a segment each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Final
+
+OPTION: Final = "--memory"
+USUAL: Final = "1g"  # Spark's own
+LEAST_MIB: Final = 512  # below, Spark does not start
+_SIZE: Final = re.compile("([1-9][0-9]{0,5})([mg])", re.IGNORECASE)
+_ERROR: Final = "java.lang.OutOfMemoryError"
+_ENDED_BY_SPARK: Final = 52  # an executor's exit code where there was no memory
+_KILLED: Final = (-9, 128 + 9)
+
+
+def add_memory(job: argparse.ArgumentParser) -> None:
+    """Its option."""
+    job.add_argument(
+        OPTION,
+        type=memory,
+        metavar="SIZE",
+        help=f"what Spark's Java may have, as 512m or 4g (default: {USUAL}); beside it are "
+        "workers, one for each core",
+    )
+
+
+def memory(text: str) -> str:
+    """A size, as Java has it. Raises ArgumentTypeError."""
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size as 512m or 4g")
+    mib = int(found[1]) * (1024 if found[2].lower() == "g" else 1)
+    if mib < LEAST_MIB:
+        raise argparse.ArgumentTypeError(f"{text!r} is too little: {LEAST_MIB}m at least")
+    return text.lower()
+
+
+def too_little(said: str, ended: int | None, given: str | None) -> str | None:
+    """Why a job failed, if it is for want of memory, in a sentence.
+
+    `said`: by whatever has failed; `ended`: the exit code of Java, if it has; `given`: what it was
+    to have, if that was said.
+    """
+    if _ERROR in said or ended == _ENDED_BY_SPARK:
+        had = f"{OPTION} {given}" if given else f"its usual {USUAL}"
+        return f"Java had not enough memory with {had}: give it more with {OPTION}"
+    if ended in _KILLED:
+        return (
+            f"Java was killed, as by a system without memory: give the job more of it, or less to "
+            f"Java with {OPTION}"
+        )
+    return None if ended is None else f"Java has ended, with exit code {ended}"

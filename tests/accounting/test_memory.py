@@ -1,0 +1,52 @@
+"""What Java may have, and what is said where that was too little."""
+
+import argparse
+
+import pytest
+
+from gateway.accounting import __main__ as program
+from gateway.accounting.memory import memory, too_little
+
+HEAP = (
+    "Py4JJavaError: An error occurred\n: java.lang.OutOfMemoryError: Java heap space\n\tat Java\n"
+)
+
+
+@pytest.mark.parametrize(("text", "taken"), [("512m", "512m"), ("2G", "2g"), ("1024M", "1024m")])
+def test_a_size_is_as_java_has_it(text, taken):
+    assert memory(text) == taken
+
+
+@pytest.mark.parametrize("text", ["", "2", "2gb", "0g", "-1g", "1.5g", "much", "9" * 5000 + "g"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="is no size as 512m or 4g"):
+        memory(text)
+
+
+def test_less_than_spark_starts_with_is_refused_before_it_is_started(capsys):
+    with pytest.raises(SystemExit) as ended:
+        program.main(["compare", "log", "--against", "log", "--out", "out", "--memory=511m"])
+    assert ended.value.code == 2
+    assert "'511m' is too little: 512m at least" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("said", "ended", "given", "told"),
+    [
+        (HEAP, None, "1g", "Java had not enough memory with --memory 1g: give it more"),
+        (HEAP, None, None, "Java had not enough memory with its usual 1g: give it more"),
+        ("the answer is empty", 52, "2g", "Java had not enough memory with --memory 2g"),
+        ("the answer is empty", -9, None, "Java was killed, as by a system without memory"),
+        ("the answer is empty", 137, None, "Java was killed"),
+        ("the answer is empty", 1, None, "Java has ended, with exit code 1"),
+    ],
+)
+def test_a_failure_for_want_of_memory_names_what_gives_more(said, ended, given, told):
+    found = too_little(said, ended, given)
+    assert found is not None
+    assert found.startswith(told)
+    assert "\n" not in found
+
+
+def test_another_failure_is_none_for_want_of_memory():
+    assert too_little("No space left on device", None, "1g") is None
