@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from gateway.accounting.segments import chain
+from gateway.accounting.session import makes_one_partition
 from gateway.accounting.steps import (
     ages,
     checked,
@@ -63,15 +65,17 @@ class Evidence:
 
 
 def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
-    """What is wrong with copies, messages, outlets, routes and queues."""
-    failing = any(not each.failed.isEmpty() for each in seen.balance.values())
+    """What is wrong with the clock, copies, messages, outlets, routes and queues."""
+    failing = _anything_fails(seen)
     open_copies = copies.still_there(seen.states)
     failures = seen.balance[QUEUE.name].failures if failing else None
     missed = None if failures is None else kept(copies.candidates(failures, open_copies))
     steps = copies.copy_steps(seen.records.where(ledger.kind_is(*copies.KINDS)))
-    timed = ages.timed(seen.states, chain.clock_breaks(seen.paired, seen.stated))
+    clock = chain.clock_breaks(seen.paired, seen.stated)
+    timed = ages.timed(seen.states, clock)
     end = (seen.facts["last_time_ms"] or 0, seen.facts["last_sequence"] or 0)
     found = [
+        clock,
         copies.step_breaks(copies.with_previous(steps)),
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
         order.out_of_order(seen.records),
@@ -90,6 +94,15 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
         failed = (seen.balance[of.name].failed for of in (QUEUE, OUTLET, ROUTE))
         found.append(counters.counter_breaks(*failed))
     return found
+
+
+def _anything_fails(seen: Evidence) -> bool:
+    """Asked of all identities in one job."""
+    failed = reduce(
+        DataFrame.union, (each.failed.select("incarnation") for each in seen.balance.values())
+    )
+    one = makes_one_partition(failed.sparkSession)
+    return not (failed.coalesce(1) if one else failed).isEmpty()
 
 
 def _message_breaks(seen: Evidence, *, failing: bool) -> list[DataFrame]:
@@ -114,7 +127,7 @@ def _message_breaks(seen: Evidence, *, failing: bool) -> list[DataFrame]:
 def log_breaks(
     paired: DataFrame, stated: DataFrame, excused: Mapping[str, str] = chain.NOTHING
 ) -> list[DataFrame]:
-    """What is wrong with the log itself; `paired` by `chain.with_previous`.
+    """What is missing of the log, or changed; `paired` by `chain.with_previous`.
 
     `excused`: as of `chain.gaps_between`.
     """
@@ -122,5 +135,4 @@ def log_breaks(
         chain.gaps_inside(paired),
         chain.gaps_between(paired, excused),
         chain.told_differences(stated),
-        chain.clock_breaks(paired, stated),
     ]

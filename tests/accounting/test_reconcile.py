@@ -16,7 +16,7 @@ from support.spark_work import Work
 from gateway.accounting.judging import log_breaks
 from gateway.accounting.reading import read
 from gateway.accounting.reconcile import Result, reconcile
-from gateway.accounting.segments.chain import with_previous
+from gateway.accounting.segments.chain import clock_breaks, with_previous
 from gateway.accounting.session import PARTITIONS
 from gateway.accounting.telling.report import html_page, summary
 from gateway.audit.reader import Block, Segment, segment_paths
@@ -24,7 +24,7 @@ from gateway.audit.schema import RECORD_OCTETS, SCHEMA_VERSION, BlockKind, Outco
 
 # What Spark has to do with several partitions, and so with a log of any size. Who makes these more,
 # makes each run slower; who makes them fewer, says so here.
-JOBS, SHUFFLES = 42, 52
+JOBS, SHUFFLES = 40, 52
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,8 @@ def copied(tmp_path) -> Path:
 def gaps(spark, frames):
     def found(log: Path) -> list[tuple]:
         segments = read(spark, log, view="segments").coalesce(1)
-        steps = log_breaks(with_previous(segments), frames.records())
+        paired, stated = with_previous(segments), frames.records()
+        steps = [*log_breaks(paired, stated), clock_breaks(paired, stated)]
         rows = reduce(type(segments).unionByName, steps).orderBy("segment", "block").collect()
         assert {row["class"] for row in rows} <= {"LOG_GAP"}
         return [(row["segment"], row["block"], row["offset"]) for row in rows]

@@ -42,7 +42,7 @@ def with_previous(segments: DataFrame) -> DataFrame:
     begins = F.when(~F.col("before_incarnation").eqNullSafe(F.col("incarnation")), ran)
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     run_before = F.last(begins, ignorenulls=True).over(so_far)
-    return beside.withColumn("run_before", run_before).withColumn("told", _told())
+    return beside.withColumns({"run_before": run_before, "told": _told()})
 
 
 def _ends_damaged() -> Column:
@@ -80,7 +80,7 @@ def gaps_inside(paired: DataFrame) -> DataFrame:
     """Damaged blocks and sequence gaps, with their places; `paired` by `with_previous`."""
     found = paired.select("segment", "incarnation", F.inline("told"))
     detail = F.concat(F.col("problem"), _numbers(F.col("expected"), F.col("found")))
-    return as_breaks(found.withColumn("sequence", F.col("expected")), BreakClass.LOG_GAP, detail)
+    return as_breaks(found, BreakClass.LOG_GAP, detail, sequence=F.col("expected"))
 
 
 def _numbers(expected: Column, found: Column) -> Column:
@@ -157,8 +157,8 @@ def gaps_between(paired: DataFrame, excused: Mapping[str, str] = NOTHING) -> Dat
         here = F.col("segment") == segment
         found = found.withColumn("detail", F.when(here, flaw).otherwise(F.col("detail")))
     found = found.where("detail <> ''")
-    placed = found.withColumn("block", F.lit(0)).withColumn("offset", F.lit(0))
-    return as_breaks(placed.withColumn("sequence", first), BreakClass.LOG_GAP, F.col("detail"))
+    placed = {"block": F.lit(0), "offset": F.lit(0), "sequence": first}
+    return as_breaks(found, BreakClass.LOG_GAP, F.col("detail"), **placed)
 
 
 def doubt(paired: DataFrame) -> DataFrame:

@@ -76,6 +76,7 @@ class Balance:
 
 def balances(summed: DataFrame, stated: DataFrame, runs: DataFrame) -> dict[str, Balance]:
     """All three, by name."""
+    summed, stated = identities.with_route(summed), identities.with_route(stated)
     routes = Balance(summed, stated, runs, ROUTE)
     return {
         QUEUE.name: Balance(summed, stated, runs, QUEUE, routes.compared),

@@ -57,14 +57,18 @@ COLUMNS: Final = {
 DEFAULTS: Final = {"count": "1", "certain": "true", "proven": "true"}
 
 
-def as_breaks(frame: DataFrame, break_class: BreakClass | Column, detail: Column) -> DataFrame:
+def as_breaks(
+    frame: DataFrame, break_class: BreakClass | Column, detail: Column, **others: Column
+) -> DataFrame:
     """`frame`'s columns of the names in `COLUMNS`, the others empty; a row is one, and certain.
+
+    `others`: columns that are not in the frame so, made of its own as `detail` is.
 
     `since` and `sequence`: what shows it are these two records of the log, and that nothing between
     them says otherwise. Without `since` it is shown by what is there, whatever may be missing.
     """
     named = break_class if isinstance(break_class, Column) else F.lit(str(break_class))
-    told = frame.withColumns({"class": named, "detail": detail})
+    told = frame.withColumns({**others, "class": named, "detail": detail})
     present = told.columns  # asked of the JVM each time
     # As text: each function of a `Column` is asked of the JVM by itself.
     return told.selectExpr(

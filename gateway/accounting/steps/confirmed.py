@@ -80,9 +80,10 @@ def not_durable(records: DataFrame) -> DataFrame:
     durable = records.where(kind_is(Kind.RECEIVED) & flag(Flag.DURABLE)).select("message")
     found = entries.join(durable, "message").join(F.broadcast(queues), "node")
     return as_breaks(
-        found.withColumn("since", F.col("declared")),
+        found,
         BreakClass.LOST,
         F.lit("it is durable, and so is its queue, but it was not stored"),
+        since=F.col("declared"),
     )
 
 

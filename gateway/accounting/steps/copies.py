@@ -50,10 +50,12 @@ def copy_steps(records: DataFrame) -> DataFrame:
 def with_previous(steps: DataFrame) -> DataFrame:
     """Each step beside the copy's step before it (`none` for the first)."""
     order = Window.partitionBy(*COPY_KEYS).orderBy("sequence")
-    return (
-        steps.withColumn("before", F.coalesce(F.lag("step").over(order), F.lit("none")))
-        .withColumn("before_incarnation", F.lag("incarnation").over(order))
-        .withColumn("since", F.coalesce(F.lag("sequence").over(order), F.lit(0)))
+    return steps.withColumns(
+        {
+            "before": F.coalesce(F.lag("step").over(order), F.lit("none")),
+            "before_incarnation": F.lag("incarnation").over(order),
+            "since": F.coalesce(F.lag("sequence").over(order), F.lit(0)),
+        }
     )
 
 
@@ -155,9 +157,11 @@ def lost_at_restart(open_copies: DataFrame, missed: DataFrame | None) -> DataFra
     lost = open_copies.where("durable and until is not null")
     unnamed = without(lost, None if missed is None else missed.where("certain"))
     return as_breaks(
-        unnamed.withColumns({"since": F.col("sequence"), "sequence": F.col("until")}),
+        unnamed,
         BreakClass.LOST,
         F.lit("durable, but not there after the restart"),
+        since=F.col("sequence"),
+        sequence=F.col("until"),
     )
 
 
@@ -193,11 +197,11 @@ def _unnamed_queue_breaks(failures: DataFrame) -> DataFrame:
     )
     among = F.when(F.col("excess") >= 0, F.concat(F.lit("; among messages "), F.col("ids")))
     return as_breaks(
-        failures.withColumn("count", F.greatest(F.abs("excess"), F.lit(1))).withColumn(
-            "certain", F.lit(False)
-        ),
+        failures,
         kind,
         F.concat(detail, F.coalesce(among, F.lit(""))),
+        count=F.greatest(F.abs("excess"), F.lit(1)),
+        certain=F.lit(False),
     )
 
 

@@ -201,11 +201,11 @@ def with_route(frame: DataFrame) -> DataFrame:
 
 
 def sums(summed: DataFrame, identity: Identity) -> DataFrame:
-    """The identity's terms per incarnation, key and window, from the ledger."""
+    """The identity's terms per incarnation, key and window, from the ledger (`with_route`)."""
     terms = identity.terms()
     extras, others = identity.extras()
     is_term, count = any_of(list(terms.values())), F.col("count")
-    rows = with_route(summed).where(identity.concerns() & (is_term | others))
+    rows = summed.where(identity.concerns() & (is_term | others))
     return rows.groupBy("incarnation", identity.key, "window").agg(
         *(F.sum(F.when(is_it, count).otherwise(0)).alias(name) for name, is_it in terms.items()),
         F.bit_xor(F.when(is_term, F.col("mix"))).alias("mix"),
@@ -233,23 +233,20 @@ def totals(windows: DataFrame, identity: Identity) -> DataFrame:
 def statements(checkpoints: DataFrame, identity: Identity) -> DataFrame:
     """What the gateway said: key, window, sequence, `stated`, `counted`, and of queues the rest.
 
+    From checkpoints `with_route`.
     What is behind an upstream counts in each subscription's own queue, which comes and goes.
     """
     nothing = F.lit(None).cast("long")
     queue, counted = identity is QUEUE, F.col("message")
-    return (
-        with_route(checkpoints)
-        .where(kind_is(identity.checkpoint))
-        .select(
-            *("incarnation", identity.key, "window", "sequence"),
-            F.col("node").alias("of_node"),
-            F.col(identity.value).cast("long").alias("stated"),
-            (F.col("id_digest") if queue else nothing).alias("checksum"),
-            (F.when(~F.contains("node", F.lit(" from ")), counted) if queue else counted).alias(
-                "counted"
-            ),
-            (F.col("copies").cast("long") if queue else nothing).alias("holding"),
-        )
+    return checkpoints.where(kind_is(identity.checkpoint)).select(
+        *("incarnation", identity.key, "window", "sequence"),
+        F.col("node").alias("of_node"),
+        F.col(identity.value).cast("long").alias("stated"),
+        (F.col("id_digest") if queue else nothing).alias("checksum"),
+        (F.when(~F.contains("node", F.lit(" from ")), counted) if queue else counted).alias(
+            "counted"
+        ),
+        (F.col("copies").cast("long") if queue else nothing).alias("holding"),
     )
 
 

@@ -54,16 +54,15 @@ def mutated(messages: DataFrame) -> DataFrame:
     """Messages whose body changed without translation; where it was another one."""
     other = F.col("least") == F.col("original")
     at = F.when(other, F.col("greatest_at")).otherwise(F.col("least_at"))
-    changed = messages.where("least <> greatest").withColumns(
-        {"sequence": at["sequence"], "node": at["node"]}
-    )
     found = F.when(other, F.col("greatest")).otherwise(F.col("least"))
     return as_breaks(
-        changed,
+        messages.where("least <> greatest"),
         BreakClass.MUTATED,
         F.concat(
             F.lit("body digest "), _digest(F.col("original")), F.lit(" became "), _digest(found)
         ),
+        sequence=at["sequence"],
+        node=at["node"],
     )
 
 
@@ -73,18 +72,14 @@ def _digest(value: Column) -> Column:
 
 def routed_twice(messages: DataFrame) -> DataFrame:
     """Messages of which more copies ended their route than it made."""
-    over = messages.where("received and ended > routed").withColumns(
-        {
-            "node": F.col("route"),
-            "count": F.col("ended") - F.col("routed"),
-            "since": F.col("first_routed"),
-            "sequence": F.col("last_ended"),
-        }
-    )
     return as_breaks(
-        over,
+        messages.where("received and ended > routed"),
         BreakClass.DUPLICATE,
         F.format_string("%d copies routed, %d arrived", "routed", "ended"),
+        node=F.col("route"),
+        count=F.col("ended") - F.col("routed"),
+        since=F.col("first_routed"),
+        sequence=F.col("last_ended"),
     )
 
 
@@ -110,26 +105,27 @@ def route_breaks(failures: DataFrame, short: DataFrame) -> DataFrame:
             }
         )
     )
-    certain = candidates.where(
-        "all_missing = excess or (told is not null and all_told = excess)"
-    ).withColumn("node", F.col("route"))
+    certain = candidates.where("all_missing = excess or (told is not null and all_told = excess)")
     named = as_breaks(
-        certain.withColumn("count", F.col("missing")),
+        certain,
         BreakClass.LOST,
         F.format_string("%d copies routed, %d arrived", "routed", "ended"),
+        node=F.col("route"),
+        count=F.col("missing"),
     )
     rest = failures.where("excess > 0").join(
         certain.select(*terms).distinct(), [*terms], "left_anti"
     )
     return named.unionByName(
         as_breaks(
-            rest.withColumn("count", F.col("excess"))
-            .withColumn("node", F.col("route"))
-            .withColumn("certain", F.lit(False)),
+            rest,
             BreakClass.LOST,
             F.format_string(
                 "%d copies pending by the log, %d by the checkpoint", "computed", "stated"
             ),
+            count=F.col("excess"),
+            node=F.col("route"),
+            certain=F.lit(False),
         )
     )
 

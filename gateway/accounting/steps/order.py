@@ -55,13 +55,14 @@ def out_of_order(records: DataFrame) -> DataFrame:
     overtaken = kept(behind.where("position < both[1].position").coalesce(1))
     found = overtaken.join(_had_before(records, overtaken), "sequence", "left_anti")
     return as_breaks(
-        found.withColumn("since", F.expr("both[1].sequence")),
+        found,
         BreakClass.OUT_OF_ORDER,
         F.format_string(
             "outlet %d was sent it behind message %d, which came into the queue after it",
             "link",
             F.expr("both[1].message"),
         ),
+        since=F.expr("both[1].sequence"),
     )
 
 

@@ -14,11 +14,13 @@ def outlet_breaks(failed: DataFrame) -> DataFrame:
     """Outlets whose unsettled deliveries are not what their checkpoint says."""
     stuck = F.when(F.col("excess") > 0, str(BreakClass.STUCK))
     return as_breaks(
-        failed.withColumns({"count": F.abs("excess"), "node": F.col("of_node")}),
+        failed,
         stuck.otherwise(str(BreakClass.ORPHAN_SETTLEMENT)),
         F.format_string(
             "outlet %d: %d unsettled by the log, %d by its checkpoint", "link", "computed", "stated"
         ),
+        count=F.abs("excess"),
+        node=F.col("of_node"),
     )
 
 
@@ -31,9 +33,11 @@ def detached_breaks(outlets: DataFrame, summed: DataFrame) -> DataFrame:
     )
     stuck = outlets.where("unsettled > 0").join(lives.where("gone"), ["incarnation", "link"])
     return as_breaks(
-        stuck.withColumn("count", F.col("unsettled")).withColumn("node", F.col("of_node")),
+        stuck,
         BreakClass.STUCK,
         F.format_string("outlet %d is gone, %d of its deliveries never ended", "link", "unsettled"),
+        count=F.col("unsettled"),
+        node=F.col("of_node"),
     )
 
 

@@ -11,7 +11,7 @@ from gateway.accounting.judging import log_breaks
 from gateway.accounting.reading import read
 from gateway.accounting.reconcile import log_facts, reconcile
 from gateway.accounting.segments import sealed
-from gateway.accounting.segments.chain import with_previous
+from gateway.accounting.segments.chain import clock_breaks, with_previous
 from gateway.accounting.telling.report import html_page, summary
 from gateway.audit.provenance import Anchor, Provenance
 from gateway.audit.verify import verify
@@ -27,7 +27,9 @@ def judged(spark, frames):
         paired = with_previous(segments).cache()
         (facts,) = log_facts(paired).collect()
         sealed.note(provenance, facts["sealed"])
-        steps = [*log_breaks(paired, frames.records()), *sealed.breaks(spark, provenance)]
+        stated = frames.records()
+        steps = [*log_breaks(paired, stated), clock_breaks(paired, stated)]
+        steps += sealed.breaks(spark, provenance)
         rows = reduce(type(segments).unionByName, steps).collect()
         assert {row["class"] for row in rows} <= {"LOG_GAP"}
         return [row["detail"] for row in rows]

@@ -4,7 +4,7 @@ import pytest
 from support.audit_frames import found, ledger_of
 
 from gateway.accounting.steps import identities, outlets
-from gateway.accounting.steps.identities import IDENTITIES, OUTLET, QUEUE, ROUTE
+from gateway.accounting.steps.identities import IDENTITIES, OUTLET, QUEUE, ROUTE, with_route
 from gateway.accounting.steps.ledger import incarnations, losses
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
@@ -34,13 +34,13 @@ def queue_checkpoint(depth: int, checksum: int, window: int = 1) -> dict:
 
 def failures(frames, identity, *lines: dict):
     records = frames.records(*lines)
-    windows = identities.sums(ledger_of(records), identity)
-    said = identities.statements(records, identity)
+    windows = identities.sums(with_route(ledger_of(records)), identity)
+    said = identities.statements(with_route(records), identity)
     return identities.failures(identities.compared(windows, said, identity), identity)
 
 
 def totals(frames, identity, *lines: dict) -> dict:
-    windows = identities.sums(ledger_of(frames.records(*lines)), identity)
+    windows = identities.sums(with_route(ledger_of(frames.records(*lines))), identity)
     (row,) = identities.totals(windows, identity).collect()
     return {name: value for name, value in row.asDict().items() if value}
 
