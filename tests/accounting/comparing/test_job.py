@@ -148,7 +148,7 @@ def test_a_run_tells_what_it_found_and_leaves_a_report(chain, spark, tmp_path, m
     log.add("SENT", message=9, position=1, link=1, id_digest=5, node="q\x1b", flags="SETTLED")
     log.end(stopped=False)
     out = tmp_path / "out"
-    monkeypatch.setattr(session, "spark_session", lambda *_given: _Given(spark))
+    monkeypatch.setattr(session, "spark_session", lambda *_given, **_memory: _Given(spark))
     command = ["compare", str(log.directory), "--ours=left", "--against", str(chain[1])]
     command += ["--theirs=left", "--grace=0", "--more-there", "--out", str(out)]
     assert program.main(command) == 1

@@ -30,3 +30,8 @@ def test_where_there_is_a_directory_for_it_what_is_kept_is_there(frames, safe):
     rows = kept(frames.table("message bigint", (1,), (2,)))
     assert rows.count() == 2
     assert list(safe.rglob("part-*"))
+
+
+def test_it_is_worked_out_before_any_two_jobs_can_need_it(frames):
+    rows = kept(frames.table("message bigint", (1,), (2,)))
+    assert rows._jdf.queryExecution().analyzed().rdd().isCheckpointed()
