@@ -11,7 +11,18 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.metrics import METRICS, OBJECT_METRICS, Collector, MetricRow, Reader
 from gateway.net.counts import Histogram
 
-UNITS = ("seconds", "bytes", "messages", "total", "info", "ready", "turns", "rows", "damaged")
+UNITS = (
+    "seconds",
+    "bytes",
+    "messages",
+    "total",
+    "info",
+    "ready",
+    "turns",
+    "rows",
+    "damaged",
+    "ratio",
+)
 THINGS = (
     *("segments", "number", "balanced", "wrong"),
     "connections",
