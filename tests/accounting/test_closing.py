@@ -118,7 +118,7 @@ def one_session(spark) -> Iterator[None]:
     """All jobs of these tests are in the one session that there is."""
 
     @contextmanager
-    def one(*_arguments: object) -> Iterator:
+    def one(*_arguments: object, **_memory: object) -> Iterator:
         yield spark
 
     with pytest.MonkeyPatch.context() as patched:
