@@ -11,18 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.metrics import METRICS, OBJECT_METRICS, Collector, MetricRow, Reader
 from gateway.net.counts import Histogram
 
-UNITS = (
-    "seconds",
-    "bytes",
-    "messages",
-    "total",
-    "info",
-    "ready",
-    "turns",
-    "rows",
-    "damaged",
-    "ratio",
-)
+UNITS = ("seconds", "bytes", "messages", "total", "info", "ready", "turns", "rows", "damaged")
 THINGS = (
     *("segments", "number", "balanced", "wrong"),
     "connections",
