@@ -312,11 +312,6 @@ METRICS: Final = (
         "gateway_work_units_total",
         "Work done, in units of about a fiftieth of a microsecond where the gateway is compiled.",
     ),
-    _gauge(
-        "gateway_work_slowness_ratio",
-        "How many times longer than on the machine that units are named after such a unit takes:"
-        " above 1, what one user may do at a time is as much less, so that others wait no longer.",
-    ),
     _counter(
         "gateway_turns_cut_total",
         "Turns in which a connection had had its share of the work, and went on in a later one.",

@@ -64,7 +64,6 @@ class NetCounts:
             those that are repeated too often to be told of.
         changes: of the settings while we run, done and refused; `paused_rules`: how many are.
         lag_s: how late a timer fired that was due every second.
-        slowness: how many times longer than thought a unit of work takes of late.
         stalls: pieces of work that held the event loop too long.
     """
 
@@ -80,7 +79,6 @@ class NetCounts:
         "octets_sent",
         "paused_rules",
         "refused",
-        "slowness",
         "stalls",
         "turns",
         "waiting",
@@ -100,7 +98,6 @@ class NetCounts:
         self.ending = 0
         self.defects = 0
         self.lag_s = Histogram(LAG_BOUNDS_S)
-        self.slowness = 1.0
         self.stalls = dict.fromkeys(PIECES, 0)
 
 

@@ -15,53 +15,13 @@ as they like: an address has one share of a turn and not two.
 
 A step of a TLS handshake may alone be more than such a share, and cannot be done by halves. What an
 address has had too much it owes to the next turns, so that over time it has no more than its share.
-
-A turn is to be short for those who wait for it, and units of work are longer on a slow machine. So
-shares are smaller there, by what the thread is seen to take for its units (`Slowness`): they say
-when something is done, and never whether.
 """
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from gateway.wire.work import EVERYBODY, SHARE, USER
-
-SLOWEST: Final = 8  # times slower than thought: shares get no smaller, or turns were all overhead
-SLOWNESS_UNITS: Final = 64 * SHARE  # of how much past work its time is known
-
-
-@final
-class Slowness:
-    """How many times longer than thought a unit of work takes here.
-
-    Attributes:
-        times: 1 until something was seen, then as the latest `SLOWNESS_UNITS` or so have it.
-    """
-
-    __slots__ = ("_spent", "_spent_before", "_units", "_units_before", "times")
-
-    def __init__(self) -> None:
-        self.times = 1.0
-        self._spent = 0.0
-        self._units = 0.0
-        self._spent_before = 0
-        self._units_before = 0
-
-    def look(self, spent: int, units: int) -> bool:
-        """The thread has worked so long, in units as they were thought, and done so many.
-
-        Whether that says something: in a turn with little work most time is the reactor's own.
-        """
-        more, done = spent - self._spent_before, units - self._units_before
-        self._spent_before, self._units_before = spent, units
-        if done < SHARE or more <= 0:
-            return False
-        kept = max(0.0, 1 - done / SLOWNESS_UNITS)
-        self._spent = self._spent * kept + more
-        self._units = self._units * kept + done
-        self.times = self._spent / self._units
-        return True
 
 
 @final
@@ -129,8 +89,7 @@ class TurnShares:
 
     Args:
         one: what one may use of a turn, and all together who ask for much; `least`: one of these.
-        everybody: what all may use, whatever each of them asks for. All three where units are as
-            long as they are thought to be.
+        everybody: what all may use, whatever each of them asks for.
         owes: what one has used beyond `one` it owes to the turns that follow.
 
     Attributes:
@@ -140,18 +99,7 @@ class TurnShares:
         part: what one may use of it, as many as had had enough of the one before.
     """
 
-    __slots__ = (
-        "_full",
-        "_shares",
-        "cut",
-        "everybody",
-        "least",
-        "one",
-        "owes",
-        "part",
-        "turn",
-        "used",
-    )
+    __slots__ = ("_shares", "cut", "everybody", "least", "one", "owes", "part", "turn", "used")
 
     def __init__(
         self,
@@ -162,7 +110,6 @@ class TurnShares:
         owes: bool = False,
     ) -> None:
         self._shares: dict[str, TurnShare] = {}
-        self._full = (one, everybody, least)
         self.one = one
         self.everybody = everybody
         self.least = least
@@ -178,11 +125,6 @@ class TurnShares:
         if share is None:
             share = self._shares[user] = TurnShare(self)
         return share
-
-    def slow_down(self, times: float) -> None:
-        """From the next turn on: units take so many times longer than thought."""
-        part = 1 / min(max(times, 1.0), SLOWEST)
-        self.one, self.everybody, self.least = (int(full * part) for full in self._full)
 
     def begin(self, turn: int) -> None:
         """The turn of that number has begun."""

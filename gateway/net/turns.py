@@ -20,7 +20,7 @@ from gateway.net.alarm import Alarm, Later
 from gateway.net.counts import NetCounts
 from gateway.net.past_mending import past_mending
 from gateway.net.stalls import Stalls
-from gateway.net.turn_shares import Slowness, TurnShares
+from gateway.net.turn_shares import TurnShares
 from gateway.wire.work import ALL_STRANGERS, STRANGERS, WORK
 
 
@@ -126,7 +126,6 @@ class TurnLoop:
         self.on_turn_ended: Callable[[int], None] | None = None
         self.give_up: Callable[[BaseException], None] = _raised
         self.worked_units = worked_units
-        self._slowness = Slowness()
         self._breaks = False  # so does what is done now
         self._broken = False  # the last end of a turn broke off
 
@@ -221,10 +220,6 @@ class TurnLoop:
         self.stalls.begin()
         if more:
             self.schedule()
-        if self._slowness.look(self.worked_units(), int(WORK.units)):
-            self._counts.slowness = self._slowness.times
-            for shares in (self.shares, self.strangers):
-                shares.slow_down(self._slowness.times)
         self._alarm.set(self._bridge.next_deadline())
         if self.on_turn_ended is not None:
             self.on_turn_ended(now_ms)

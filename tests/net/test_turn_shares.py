@@ -5,7 +5,7 @@ from support.work import units_of
 
 from gateway.net.listening.first_octets import HEADER_0_10
 from gateway.net.pump import Pump
-from gateway.net.turn_shares import SLOWEST, SLOWNESS_UNITS, Slowness, TurnShare, TurnShares
+from gateway.net.turn_shares import TurnShare, TurnShares
 from gateway.wire.work import (
     ALL_STRANGERS,
     BEGUN,
@@ -70,69 +70,6 @@ def test_what_strangers_of_an_address_had_too_much_they_owe_to_the_turns_that_fo
     assert not address.used_up(5)
     address.use(5, 100 * STRANGERS)
     assert not address.used_up(105)
-
-
-def test_how_slow_a_machine_is_shows_in_turns_that_do_much() -> None:
-    slowness = Slowness()
-    assert not slowness.look(90 * SHARE, SHARE - 1)
-    assert slowness.times == 1
-    assert slowness.look(90 * SHARE + 3 * SHARE, SHARE - 1 + SHARE)
-    assert slowness.times == 3
-    spent, done = 93 * SHARE, 2 * SHARE - 1
-    for _ in range(10):
-        spent, done = spent + 5 * SLOWNESS_UNITS, done + SLOWNESS_UNITS
-        assert slowness.look(spent, done)
-    assert slowness.times == 5
-
-
-def test_one_slow_turn_says_little_of_a_machine() -> None:
-    slowness = Slowness()
-    for turn in range(1, 17):
-        slowness.look(turn * SHARE, turn * SHARE)
-    slowness.look(26 * SHARE, 17 * SHARE)
-    assert 1 < slowness.times < 2
-
-
-def test_who_never_says_how_long_it_has_worked_is_not_slow() -> None:
-    slowness = Slowness()
-    assert not slowness.look(0, 100 * SHARE)
-    assert slowness.times == 1
-
-
-def test_shares_are_as_much_smaller_as_the_machine_is_slower_than_thought() -> None:
-    shares = TurnShares()
-    alice = shares.of("alice")
-    shares.slow_down(5)
-    alice.use(1, USER // 5 - 1)
-    assert not alice.used_up(1)
-    alice.use(1, 1)
-    assert alice.used_up(1)
-
-
-def test_on_a_fast_machine_and_on_the_slowest_shares_have_their_bounds() -> None:
-    shares = TurnShares()
-    shares.slow_down(0.2)
-    assert (shares.one, shares.everybody, shares.least) == (USER, EVERYBODY, SHARE)
-    shares.slow_down(1000)
-    assert (shares.one, shares.everybody) == (USER // SLOWEST, EVERYBODY // SLOWEST)
-
-
-def test_a_turn_that_took_long_for_its_work_makes_the_next_ones_shorter() -> None:
-    net = a_net()
-    spent = 0
-    net.turns.worked_units = lambda: spent
-    crowd = [connected(net, "mallory") for _ in range(CLIENTS)]
-    net.turn()
-    spent += 5 * USER
-    WORK.units += USER
-    net.turns.schedule()
-    net.turn()
-    assert net.counts.slowness == 5
-    for pump, _, face in crowd:
-        face.units = SHARE
-        pump.dataReceived(b"x")
-    read = sum(face.received != b"" for _, _, face in crowd)
-    assert read == USER // SHARE // 5
 
 
 def test_a_user_owes_nothing() -> None:

@@ -132,7 +132,6 @@ def _process(sources: Sources) -> dict[str, Reader]:
         "gateway_turns_total": lambda: _one(net.turns),
         "gateway_stalls_total": lambda: _labelled(net.stalls),
         "gateway_work_units_total": lambda: _one(int(WORK.units)),
-        "gateway_work_slowness_ratio": lambda: _one(net.slowness),
         "gateway_turns_cut_total": lambda: _one(WORK.cut),
         "gateway_work_refused_total": lambda: _one(WORK.refused),
         "gateway_selectors_given_up_total": lambda: _one(WORK.given_up),
