@@ -4,10 +4,12 @@
 
 Each attack has a gateway of its own. The polite client, a process of its own, publishes a message
 every 20 ms and waits for its confirmation: its 99th percentile and its longest wait are in the
-table, with the gateway's memory (before, the most of it, after), the octets that it kept on its
-accounts and in its queues, and the units of work that it did (its own metrics). Attacks are in
-`hostile_*.py` beside this file, one file a subject; CI plays them small and asserts octets and
-units, never times.
+table. It has no login and the address that most attacks come from, so it is one user with them, and
+has its part of what that one may do of a turn; another beside it has an address of its own, and so
+is another user (not where attacks are played small). With them is the gateway's memory (before, the
+most of it, after), the octets that it kept on its accounts and in its queues, and the units of work
+that it did (its own metrics). Attacks are in `hostile_*.py` beside this file, one file a subject;
+CI plays them small and asserts octets and units, never times.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from gateway.amqp_0_10.structs import write_header
 EVERY_S = 0.02
 LOOK_EVERY_S = 0.05
 MIB = 1024 * 1024
-POLITE_QUEUE = "polite"
+NEIGHBOUR = "127.0.0.9"  # attacks do not come from there
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,8 @@ class Seen:
     polite: int = 0
     p99_ms: float = 0.0
     longest_ms: float = 0.0
+    other_p99_ms: float = 0.0
+    other_longest_ms: float = 0.0
     alive: bool = True
 
     def row(self) -> str:
@@ -101,6 +105,7 @@ class Seen:
         memory = [f"{octets / MIB:8.1f}" for octets in (self.rss_before, self.rss_most)]
         kept = f"{self.rss_after / MIB:8.1f} {self.kept / MIB:8.1f} {self.refused:8d}"
         times = f"{self.polite:7d} {self.p99_ms:8.1f} {self.longest_ms:8.1f}"
+        times += f" {self.other_p99_ms:8.1f} {self.other_longest_ms:8.1f}"
         ended = "" if self.alive else "  THE POLITE CLIENT WAS DROPPED"
         done = f"{self.queued / MIB:8.1f} {self.units:12d}"
         return f"{self.attack:40} {' '.join(memory)} {kept} {done} {times}{ended}"
@@ -109,6 +114,7 @@ class Seen:
 HEAD = (
     f"{'attack':40} {'RSS MiB':>8} {'most':>8} {'after':>8} {'kept':>8} {'refused':>8}"
     f" {'queued':>8} {'units':>12} {'polite':>7} {'p99 ms':>8} {'longest':>8}"
+    f" {'other':>8} {'longest':>8}"
 )
 
 
@@ -147,9 +153,9 @@ class Memory:
 class Polite:
     """The polite client, as a child process; see `be_polite`."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, address: str = "") -> None:
         self._process = subprocess.Popen(
-            [sys.executable, __file__, "--polite", str(port)],
+            [sys.executable, __file__, "--polite", str(port), "--from", address],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -164,18 +170,19 @@ class Polite:
         return dict(json.loads(told))
 
 
-def be_polite(port: int) -> None:
+def be_polite(port: int, address: str) -> None:
     """Publish every 20 ms until standard input ends; print how long confirmations took."""
     over = threading.Event()
     waits: list[float] = []
     alive = True
-    with Raw010(port, patience_s=120) as client:
+    queue = f"polite{address}"
+    with Raw010(port, patience_s=120, address=address) as client:
         client.log_in()
         session = client.attach()
-        client.does(session, [spec.QueueDeclare(queue=POLITE_QUEUE)])
+        client.does(session, [spec.QueueDeclare(queue=queue)])
         print("connected", flush=True)
         threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-        header = write_header(spec.DeliveryProperties(routing_key=POLITE_QUEUE), None)
+        header = write_header(spec.DeliveryProperties(routing_key=queue), None)
         published = 0
         while alive and not (over.wait(EVERY_S) and waits):
             began = time.monotonic()
@@ -184,7 +191,7 @@ def be_polite(port: int) -> None:
             alive = client.does(session, [])
             waits.append((time.monotonic() - began) * 1000)
             if published % 50 == 0:
-                client.does(session, [spec.QueuePurge(queue=POLITE_QUEUE)])
+                client.does(session, [spec.QueuePurge(queue=queue)])
     waits.sort()
     seen = {
         "polite": len(waits),
@@ -208,6 +215,7 @@ def play(attack: Attack, directory: Path, *, small: bool) -> Seen:
             gateway.stop()
             gateway.start()
         polite = Polite(gateway.amqp_port)
+        other = None if small else Polite(gateway.amqp_port, NEIGHBOUR)
         memory = Memory(gateway.pid)
         seen = Seen(attack.name, rss_before=fresh)
         peers = attack.play(gateway, size)
@@ -230,6 +238,10 @@ def play(attack: Attack, directory: Path, *, small: bool) -> Seen:
         seen.rss_after = memory.now()
         seen.polite, seen.alive = told["polite"], told["alive"]
         seen.p99_ms, seen.longest_ms = told["p99_ms"], told["longest_ms"]
+        if other is not None:
+            told = other.stop()
+            seen.alive = seen.alive and told["alive"]
+            seen.other_p99_ms, seen.other_longest_ms = told["p99_ms"], told["longest_ms"]
         return seen
 
 
@@ -258,10 +270,11 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--small", action="store_true", help="as CI does")
     parser.add_argument("--polite", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    parser.add_argument("--from", dest="address", default="", help=argparse.SUPPRESS)
     parser.add_argument("attack", nargs="*", help="some of them only")
     asked = parser.parse_args(arguments)
     if asked.polite:
-        be_polite(asked.polite)
+        be_polite(asked.polite, asked.address)
         return
     print(HEAD, flush=True)
     failed = False
