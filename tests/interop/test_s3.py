@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,14 @@ from gateway.accounting.locations import location
 
 pytestmark = pytest.mark.process
 LOG = "s3a://logs/gateway/audit"
+
+
+@pytest.fixture(autouse=True)
+def same_java() -> Iterator[None]:
+    """A job in this process says where its Java is, which is gone with the job."""
+    with pytest.MonkeyPatch.context() as restored:
+        restored.setenv("JAVA_HOME", os.environ.get("JAVA_HOME", ""))
+        yield
 
 
 @pytest.fixture(scope="module")
