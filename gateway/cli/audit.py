@@ -12,7 +12,7 @@ import click
 from gateway.audit.printable import printable_json
 from gateway.cli.compare import compare
 from gateway.cli.features import HEAD, table, uses_in
-from gateway.cli.jobs import MASTER, MEMORY, NOT_RUN, PROPERTIES, become_job, given, run_job
+from gateway.cli.jobs import MASTER, MEMORY, NOT_RUN, PROPERTIES, become_job, handed_on, run_job
 from gateway.cli.logs import (
     TRUSTED,
     anchors_option,
@@ -147,19 +147,9 @@ Examples:
 @STUCK_AFTER
 @LATE_AFTER
 @TRUSTED
+@click.pass_context
 def close(
-    log: str | None,
-    books: pathlib.Path,
-    state: str,
-    key: pathlib.Path | None,
-    out: str,
-    keep: int | None,
-    master: str,
-    memory: str | None,
-    properties_file: pathlib.Path | None,
-    stuck_after: float | None,
-    late_after: float | None,
-    trusted: tuple[pathlib.Path, ...],
+    context: click.Context, /, log: str | None, trusted: tuple[pathlib.Path, ...], **_given: object
 ) -> None:
     """Reconcile the closed segments of a log, and write a closed book that covers them (Spark).
 
@@ -170,19 +160,7 @@ def close(
     could not be run, and no book was written.
     """
     _look_at("close", (), trusted)
-    told = {
-        "--memory": memory,
-        "--properties-file": properties_file,
-        "--books": books,
-        "--state": state,
-        "--key": key,
-        "--keep": keep,
-        "--stuck-after": stuck_after,
-        "--late-after": late_after,
-    }
-    options = [f"--out={out}", f"--master={master}", *given(told)]
-    options += [f"--trust={each}" for each in trusted]
-    click.get_current_context().exit(run_job("close", options, log or default_log()))
+    context.exit(run_job("close", handed_on(context), log or default_log()))
 
 
 audit.add_command(compare)
@@ -240,25 +218,19 @@ Examples:
 @anchors_option(ADDRESS)
 @TRUSTED
 @books_option(ADDRESS)
+@click.pass_context
 def reconcile(
+    context: click.Context,
+    /,
     log: str | None,
-    out: str,
-    keep: int | None,
-    master: str,
-    memory: str | None,
-    properties_file: pathlib.Path | None,
-    textfile: pathlib.Path | None,
-    push: str | None,
-    webhook: str | None,
-    require_final: bool,
-    stuck_after: float | None,
-    late_after: float | None,
     state: str | None,
     rebuild: bool,
     follow: int | None,
+    push: str | None,
+    webhook: str | None,
     anchors: tuple[str, ...],
     trusted: tuple[pathlib.Path, ...],
-    books: str | None,
+    **_given: object,
 ) -> None:
     """Prove from an audit log that every message is accounted for (Spark).
 
@@ -274,37 +246,16 @@ def reconcile(
         if asked and state is None:
             raise click.UsageError(f"{name} goes with --state")
     _look_at("reconcile", [pathlib.Path(each) for each in anchors if ":" not in each], trusted)
-    told = {
-        "--memory": memory,
-        "--properties-file": properties_file,
-        "--textfile": textfile,
-        "--push": push or None,
-        "--webhook": webhook or None,
-        "--stuck-after": stuck_after,
-        "--late-after": late_after,
-        "--state": state,
-        "--keep": keep,
-        "--follow": follow,
-    }
-    options = given(told)
-    options += [f"--anchor={each}" for each in anchors]  # whose names may begin with "-"
-    options += [f"--trust={each}" for each in trusted]
-    options += [] if books is None else [f"--books={books}"]
-    options += ["--require-final"] if require_final else []
-    options += ["--rebuild"] if rebuild else []
+    options = handed_on(context, push=push or None, webhook=webhook or None)
     where = log or default_log()
     if follow is not None:
-        ended = become_job("reconcile", [f"--out={out}", f"--master={master}", *options], where)
-    else:
-        ended = run_reconciliation(where, out, master, *options)
-    click.get_current_context().exit(ended)
+        context.exit(become_job("reconcile", options, where))
+    context.exit(run_job("reconcile", options, where))
 
 
-def run_reconciliation(
-    log: pathlib.Path | str, out: pathlib.Path | str, master: str = "local[*]", *flags: str
-) -> int:
-    """Run the job; its exit code."""
-    return run_job("reconcile", [f"--out={out}", f"--master={master}", *flags], log)
+def run_reconciliation(log: pathlib.Path, out: pathlib.Path) -> int:
+    """Run the job, with nothing else said; its exit code."""
+    return run_job("reconcile", [f"--out={out}"], log)
 
 
 def _look_at(job: str, anchors: Sequence[pathlib.Path], trusted: Sequence[pathlib.Path]) -> None:

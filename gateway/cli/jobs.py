@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -42,11 +42,6 @@ def handed_on(context: click.Context, /, **instead: object) -> list[str]:
         each = said if isinstance(said, tuple) else (said,)
         words += [name] if said is True else [f"{name}={value}" for value in each]
     return words
-
-
-def given(told: Mapping[str, object]) -> list[str]:
-    """Options that have a value, which may begin with "-"."""
-    return [f"{name}={value}" for name, value in told.items() if value is not None]
 
 
 def run_job(job: str, options: Sequence[str], *logs: object) -> int:

@@ -164,8 +164,8 @@ def test_reconcile_that_follows_becomes_its_job_which_hears_the_signals(
     done = amqp_gateway("reconcile", "/log", "--state", "/state", "--follow", "60", "--keep", "9")
     assert (done.exit_code, done.stderr.count("\n")) == (3, 1)
     assert became[0][5:] == [
-        *("--out=reconciliation", "--master=local[*]", "--state=/state"),
-        *("--keep=9", "--follow=60", "--", "/log"),
+        *("--out=reconciliation", "--keep=9", "--master=local[*]", "--state=/state"),
+        *("--follow=60", "--", "/log"),
     ]
     assert amqp_gateway("reconcile", "/log", "--follow", "60").exit_code == 2
 
@@ -232,14 +232,14 @@ def test_close_hands_on_what_it_is_given(
     given = ("--books", "books", "--state", "state")
     assert amqp_gateway("audit", "close", "/log", *given).exit_code == 1
     assert ran[0][1:] == [
-        *("-P", "-m", "gateway.accounting", "close", "--out=reconciliation"),
-        *("--master=local[*]", "--books=books", "--state=state", "--", "/log"),
+        *("-P", "-m", "gateway.accounting", "close", "--books=books", "--state=state"),
+        *("--out=reconciliation", "--master=local[*]", "--", "/log"),
     ]
     more = ("--key", "key", "--trust", str(public), "--late-after", "2", "--out", "out")
     more += ("--master", "local[2]")
     amqp_gateway("audit", "close", "/log", *given, *more)
     assert ran[1][5:] == [
-        *("--out=out", "--master=local[2]", "--books=books", "--state=state", "--key=key"),
+        *("--books=books", "--state=state", "--key=key", "--out=out", "--master=local[2]"),
         *("--late-after=2.0", f"--trust={public}", "--", "/log"),
     ]
     assert amqp_gateway("audit", "close", "/log", "--books", "books").exit_code == 2
