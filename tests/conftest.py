@@ -23,6 +23,7 @@ from interop.brokers.fixtures import (
 from support import workers
 from support.examples import FAST, WHOLE
 from support.reconciling import Reconcile, lacking, reconciling, session
+from support.whole_gateway import all_ended
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -166,3 +167,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
 def reconcile(spark: "SparkSession") -> Reconcile:
     """Fails where an audit log is not balanced."""
     return reconciling(spark)
+
+
+@pytest.fixture(autouse=True)
+def no_gateway_outlives_its_test() -> Iterator[None]:
+    with all_ended():
+        yield

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pathlib
 import queue
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from support.bridge_ledger import LedgerCheck, ledger_of
@@ -19,12 +19,26 @@ from gateway.clients.client import Client, ClientProtocol, Login
 from gateway.clients.client_0_10 import Client010
 from gateway.clients.client_1_0 import Client10
 from gateway.config import load
+from gateway.errors import StoreError
 from gateway.net.clock import GatewayClock
 from gateway.net.pump import Pump
 from gateway.service.service import Service
 
 START_S = 1_700_000_000.0
 THREAD_TIMEOUT_S = 30  # for a thread that never comes back
+_made: list[WholeGateway] = []
+
+
+@contextmanager
+def all_ended() -> Iterator[None]:
+    """What is begun in between, and left running, goes no further.
+
+    Its threads would meet whatever the next test does to the classes that they run.
+    """
+    before = len(_made)
+    yield
+    while len(_made) > before:
+        _made.pop().end()
 
 
 class ThreadedMemoryReactor(MemoryReactorClock):
@@ -105,6 +119,17 @@ class WholeGateway:
         self.stopped = False
         self.service.on_stopped = self._on_stopped
         self.guests: list[Guest] = []
+        _made.append(self)
+
+    def end(self) -> None:
+        """Its threads end, unless it has stopped; nothing is said to anybody."""
+        if self.stopped:
+            return
+        service = self.service
+        with suppress(StoreError):
+            service.store.close(b"")
+        for pool in (service.threads, service.file_threads, service.archive_threads):
+            pool.stop()
 
     def ledger(self) -> LedgerCheck:
         """What the audit log says, once the gateway has stopped."""
