@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
+from mypy_extensions import mypyc_attr
+
 from gateway.amqp_0_10._spec_structs import (
     Acquired,
     ExchangeBoundResult,
@@ -193,6 +195,7 @@ class ExecutionException(Command):
         )
 
 
+@mypyc_attr(acyclic=True)
 @final
 @dataclass(init=False, slots=True)
 class MessageTransfer(Command):

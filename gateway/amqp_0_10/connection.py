@@ -109,6 +109,7 @@ class Connection:
         "_heartbeat",
         "_held_ms",
         "_kept",
+        "_latest",
         "_limits",
         "_machine",
         "_over",
@@ -146,6 +147,7 @@ class Connection:
         self._code = 0
         self._close_text = ""
         self._over: Session | None = None  # of the channel whose session is over, and that speaks
+        self._latest: Session | None = None  # of `sessions`; mostly the next frame is of it, too
         self.sessions: dict[int, Session] = {}
         self.tuning = Tuning(role, limits)
         if role == Role.CLIENT:
@@ -372,6 +374,7 @@ class Connection:
     def _free(self, channel: int, session: Session) -> None:
         """Of the session that was the last to be over a message may still be under way."""
         del self.sessions[channel]
+        self._latest = None
         session.release()
         if self._over is not None:
             self._over.incoming.assembler.reset()
@@ -381,7 +384,9 @@ class Connection:
 
     def _session(self, channel: int) -> Session | None:
         """The session of a channel that is not free."""
-        session = self.sessions.get(channel)
+        session = self._latest
+        if session is None or session.channel != channel:
+            session = self._latest = self.sessions.get(channel)
         if session is not None and session.detached:
             self._free(channel, session)
             return None

@@ -13,6 +13,7 @@ from collections import deque
 from io import BytesIO
 from typing import Final, final
 
+from librt.strings import read_i16_be
 from mypy_extensions import i64
 
 from gateway.amqp_0_10._spec_constants import MIN_MAX_FRAME_SIZE, SegmentType
@@ -74,7 +75,7 @@ class FrameParser:
         self.start = 0
         self.end = 0
         self.broken = False
-        self._pos = 0
+        self._pos: i64 = 0
         # Octets of an unfinished frame wait as they came, so that small reads stay cheap.
         self._pending: list[bytes] = []
         self._pending_size = 0
@@ -97,16 +98,16 @@ class FrameParser:
         """Octets of a frame of which not all have come."""
         return self._pending_size
 
-    def next(self, max_frame_size: int) -> bool:
+    def next(self, max_frame_size: i64) -> bool:
         """Go to the next frame, if there is a whole one; `FramingError` if it cannot be one."""
         buf = self.buf
         pos = self._pos
-        left = len(buf) - pos
+        left: i64 = len(buf) - pos
         if left < FRAME_HEADER_SIZE:
             return self._keep(FRAME_HEADER_SIZE)
-        size = buf[pos + 2] << 8 | buf[pos + 3]
-        flags = buf[pos]
-        kind = buf[pos + 1]
+        flags: i64 = buf[pos]
+        kind: i64 = buf[pos + 1]
+        size = i64(read_i16_be(buf, pos + 2)) & 0xFFFF
         if flags & 0xC0 or kind > BODY:
             self.broken = True
             raise FramingError(f"flags 0x{flags:02x}, segment type {kind} begin no frame")
@@ -117,13 +118,13 @@ class FrameParser:
             return self._keep(size)
         self.flags = flags
         self.type = kind
-        self.channel = buf[pos + 6] << 8 | buf[pos + 7]
+        self.channel = i64(read_i16_be(buf, pos + 6)) & 0xFFFF
         self.start = pos + FRAME_HEADER_SIZE
         self.end = pos + size
         self._pos = pos + size
         return True
 
-    def _keep(self, wanted: int) -> bool:
+    def _keep(self, wanted: i64) -> bool:
         rest = self.buf[self._pos :]
         if rest:
             self._pending = [rest]

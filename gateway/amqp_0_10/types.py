@@ -33,6 +33,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
+from mypy_extensions import mypyc_attr
+
 from gateway.amqp_0_10 import _spec_constants as spec
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
@@ -50,6 +52,7 @@ def kept_map(octets: bytes) -> FieldTable:
     return [("", Tagged(KEPT, octets))] if octets else []
 
 
+@mypyc_attr(acyclic=True)
 class Packed:
     """What the generated classes share: a code (class code << 8 | own code) and packed fields."""
 
@@ -67,6 +70,7 @@ class Control(Packed):
     __slots__ = ()
 
 
+@mypyc_attr(acyclic=True)
 class Command(Packed):
     """Any command."""
 

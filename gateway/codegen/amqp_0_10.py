@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from gateway.codegen import amqp_0_10_tables as tables
 from gateway.codegen.emit import (
+    ACYCLIC,
     NOTICE,
     REUSED,
     class_name,
@@ -61,6 +62,8 @@ DOMAIN_TYPES: Final = {domain.name: domain.type for domain in tables.DOMAINS}
 
 # Structs that each message makes and drops again: the memory of one is kept for the next.
 SHORT_LIVED: Final = {"DeliveryProperties", "MessageProperties"}
+# What nearly all objects are, between the octets that came and their end; of plain values alone.
+FREQUENT: Final = {"MessageTransfer"}
 
 IMPORTS: Final = """
 from __future__ import annotations
@@ -202,6 +205,8 @@ def class_lines(name: str, base: str, doc: str, code: int) -> list[str]:
     lines = ["@final", "@dataclass(init=False, slots=True)", f"class {name}{base}:"]
     if name in SHORT_LIVED:
         lines.insert(0, REUSED)
+    if name in FREQUENT:
+        lines.insert(0, ACYCLIC)
     lines += [f'    """{doc}"""', ""]
     return [*lines, f"    CODE: ClassVar[int] = 0x{code:04x}"] if code else lines
 

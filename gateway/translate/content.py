@@ -149,11 +149,12 @@ def _data_type(content_type: str | None, body: bytes, java: bool) -> str | None:
         return None
     if content_type == JAVA_OBJECT_1_0:
         return JAVA_OBJECT
-    if content_type.startswith(TEXT_PLAIN):
-        explicit = content_type.lower().replace(" ", "") in TEXT_UTF_8
-        if (explicit or content_type == TEXT_PLAIN) and not is_utf_8(body):
+    if content_type == TEXT_PLAIN:
+        return content_type if is_utf_8(body) else None
+    if content_type.startswith(TEXT_PLAIN) and content_type.lower().replace(" ", "") in TEXT_UTF_8:
+        if not is_utf_8(body):
             return None
-        if explicit and java:
+        if java:
             return TEXT_PLAIN
     return content_type
 

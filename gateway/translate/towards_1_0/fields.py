@@ -55,11 +55,12 @@ def properties_to_1_0(
     _times(crossing, dp, properties)
     _destination(crossing, properties, headers, out)
     _app_id(crossing, mp, headers, out)
-    _group_id(crossing, properties, headers, out)
-    _group_sequence(crossing, properties, headers, out)
+    if headers or crossing.has_escrow:
+        _group_id(crossing, properties, headers, out)
+        _group_sequence(crossing, properties, headers, out)
+        _delivery_time(crossing, headers, out, annotations)
     if crossing.has_escrow:
         _restore_reply_to_group_id(crossing, properties)
-    _delivery_time(crossing, headers, out, annotations)
     _only_0_10(crossing, dp, header.others)
     return properties
 
@@ -182,9 +183,12 @@ def _subject(
     headers: Headers,
     out: Headers,
 ) -> None:
-    explicit_text = names.text_0_10(headers.get(names.SUBJECT))
-    jms_type = headers.get(names.JMS_TYPE)
-    source, subject = names.derive_subject(exchange, key, explicit_text, names.text_0_10(jms_type))
+    explicit_text = None
+    jms_type = None
+    if headers:
+        explicit_text = names.text_0_10(headers.get(names.SUBJECT))
+        jms_type = names.text_0_10(headers.get(names.JMS_TYPE))
+    source, subject = names.derive_subject(exchange, key, explicit_text, jms_type)
     entry = None
     if crossing.has_escrow:
         entry = crossing.take_typed(
@@ -229,11 +233,11 @@ def _give_back(crossing: Crossing, name: str, visible: int, headers: Headers, ou
 
 
 def _app_id(crossing: Crossing, mp: MessageProperties, headers: Headers, out: Headers) -> None:
-    name = names.APP_ID
-    original = headers.get(name)
     app_id = mp.app_id
     if app_id is None:
         return
+    name = names.APP_ID
+    original = headers.get(name)
     entry = None
     if crossing.has_escrow:
         entry = crossing.take(f"app.{name}", digest_octets(app_id), names.ROW_APP_ID)
@@ -248,8 +252,10 @@ def _app_id(crossing: Crossing, mp: MessageProperties, headers: Headers, out: He
 
 def note_app_id(crossing: Crossing, mp: MessageProperties, out: Headers) -> None:
     """Keep that a property under app-id's name, made of a header, is not mp.app-id."""
+    if mp.app_id is not None or not out:
+        return
     visible = out.get(names.APP_ID)
-    if mp.app_id is not None or visible is None:
+    if visible is None:
         return
     if visible.code == new.STRING or visible.code == new.BINARY:
         crossing.keep_quietly("mp.app-id", digest_value(visible), None, names.ROW_APP_ID)
