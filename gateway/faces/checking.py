@@ -1,19 +1,26 @@
-"""Holds one translation of 64 against what came, and puts into the audit log what that shows."""
+"""Holds some translations against what came, and puts into the audit log what that shows."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import i64 as int64
+
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.message import Delivery, Loss
-from gateway.translate.checking.sample import OCTETS_MAX
+from gateway.translate.checking.sample import OCTETS_MAX, is_sampled
 from gateway.translate.checking.way_back import differences
 from gateway.translate.context import Context
 from gateway.translate.mapping_rows import BY_NUMBER
 from gateway.wire.work import CROSSING, WORK
 
 TOO_LARGE: Final = int(Reason.TOO_LARGE)
+
+
+def wants_look(message: int64, kind: int64, context: Context) -> bool:
+    """Whether its translation, which is sent, is to be looked at."""
+    return is_sampled(message) or context.counts.kinds.is_rare(kind)
 
 
 def check(
@@ -26,7 +33,7 @@ def check(
     *,
     empty_body: bool = False,
 ) -> None:
-    """Look at a translation that is sent, of a message that `is_sampled`.
+    """Look at a translation that is sent, of a message for which `wants_look` says so.
 
     `header`, `body`: as of `way_back.differences`. What receivers before added is no part of it.
     """

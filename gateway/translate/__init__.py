@@ -12,7 +12,7 @@ plain and quotes the rows' ids. Nothing of it performs I/O or knows a connection
     addresses, reply_to, replies, routing_key   where messages go, and answers to them
     values, typed_bytes, content, times, names, segment, application_headers   parts
     ids, original_ids     message-ids; what each was when it first came
-    checking/             is nothing lost but what is said, in one message of 64
+    checking/             is nothing lost but what is said, in some messages
     view, selectable      what routing, selectors and keys see of a message
     profiles/             what there is to know of brokers
 """

@@ -12,6 +12,7 @@ from typing import Protocol, final
 from mypy_extensions import mypyc_attr
 
 from gateway.message import Loss, Refusal
+from gateway.translate.checking.sample import Kinds
 from gateway.translate.mapping_rows import NUMBER_MAX
 from gateway.translate.replies import ReplyTable
 
@@ -44,14 +45,19 @@ class ReplyAddresses(Protocol):
 
 @final
 class Counts:
-    """How often each row's value was lost, escrowed or restored, by row number; read by metrics."""
+    """How often each row's value was lost, escrowed or restored, by row number; read by metrics.
 
-    __slots__ = ("escrowed", "lost", "restored")
+    Attributes:
+        kinds: how many translations of each kind were looked at.
+    """
+
+    __slots__ = ("escrowed", "kinds", "lost", "restored")
 
     def __init__(self) -> None:
         self.lost: list[int] = [0] * (NUMBER_MAX + 1)
         self.escrowed: list[int] = [0] * (NUMBER_MAX + 1)
         self.restored: list[int] = [0] * (NUMBER_MAX + 1)
+        self.kinds = Kinds()
 
 
 @final
@@ -147,6 +153,7 @@ class Translated10:
         losses: every value that did not cross, in no order.
         refusal: why the message cannot be sent at all; then the rest is empty.
         id_digest: of the message-id, as `Message.id_digest` of whoever gets it.
+        kind: which one it is of, if it was translated (`checking.kinds`).
     """
 
     head: bytes
@@ -159,6 +166,7 @@ class Translated10:
     losses: list[Loss]
     refusal: Refusal | None
     id_digest: int
+    kind: int
 
     def __init__(
         self,
@@ -173,6 +181,7 @@ class Translated10:
         body_at: int = 0,
         data_head: bytes = b"",
         id_digest: int = 0,
+        kind: int = 0,
     ) -> None:
         self.head = head
         self.body = body
@@ -184,6 +193,7 @@ class Translated10:
         self.losses = losses
         self.refusal = refusal
         self.id_digest = id_digest
+        self.kind = kind
 
 
 @final
@@ -199,7 +209,7 @@ class Translated010:
         body_changed: as in `Translated10`.
         losses: every value that did not cross, in no order.
         refusal: why the message cannot be sent at all; then the rest is empty.
-        id_digest: as in `Translated10`.
+        id_digest, kind: as in `Translated10`.
     """
 
     header: bytes
@@ -209,6 +219,7 @@ class Translated010:
     losses: list[Loss]
     refusal: Refusal | None
     id_digest: int
+    kind: int
 
     def __init__(
         self,
@@ -220,6 +231,7 @@ class Translated010:
         body_changed: bool = False,
         empty_body: bool = False,
         id_digest: int = 0,
+        kind: int = 0,
     ) -> None:
         self.header = header
         self.body = body
@@ -228,3 +240,4 @@ class Translated010:
         self.losses = losses
         self.refusal = refusal
         self.id_digest = id_digest
+        self.kind = kind

@@ -23,6 +23,7 @@ from gateway.translate.application_headers import (
     restore_headers,
     table_of,
 )
+from gateway.translate.checking.kinds import kind_0_10, kind_1_0
 from gateway.translate.context import Context, Translated010, Translated10
 from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
 from gateway.translate.escrow import ANNOTATION, HEADER, NOTHING, Entry
@@ -77,6 +78,7 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
     annotations: dict[str, Tagged] = {}
     octets = message.body()
     body = body_to_1_0(crossing, segment.properties, octets, table, annotations)
+    kind: int = kind_0_10(segment, body.shape)
     properties = properties_to_1_0(crossing, segment, table, out, annotations)
     content_properties(crossing, segment.properties, octets, body, properties)
     priority = priority_to_1_0(crossing)
@@ -97,6 +99,7 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
             body_at=message.body_at,
             data_head=sections.data_head(len(octets)),
             id_digest=crossing.id_digest,
+            kind=kind,
         )
     if body.plain:
         body.octets = sections.data_head(len(octets)) + octets
@@ -108,6 +111,7 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
         crossing.losses,
         body_changed=body.changed,
         id_digest=crossing.id_digest,
+        kind=kind,
     )
 
 
@@ -186,6 +190,7 @@ def to_0_10(
     if ANNOTATION in annotations:
         crossing.open(annotations.pop(ANNOTATION).value)
     own = _application_properties(crossing, found)
+    kind: int = kind_1_0(message.payload, found, properties, own)
     table: FieldTable = []
     mp = properties_to_0_10(crossing, properties, table, own, annotations)
     delivery = delivery_to_0_10(crossing, properties, table, own)
@@ -208,6 +213,7 @@ def to_0_10(
         body_changed=body.changed,
         empty_body=body.empty,
         id_digest=crossing.id_digest,
+        kind=kind,
     )
 
 

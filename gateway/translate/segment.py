@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from librt.strings import read_i16_be
+from mypy_extensions import i64 as int64
 from mypy_extensions import mypyc_attr
 
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
@@ -53,9 +55,10 @@ class HeaderSegment:
         delivery, properties: with their defaults where the segment has none.
         others: the octets of structs that are neither, sizes and codes included.
         malformed: the application headers did not decode; they are left out.
+        flags: the packing flags of delivery-properties, and 16 bits higher of the other.
     """
 
-    __slots__ = ("delivery", "malformed", "others", "properties")
+    __slots__ = ("delivery", "flags", "malformed", "others", "properties")
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class HeaderSegment:
         self.properties = MessageProperties() if properties is None else properties
         self.others = others
         self.malformed: bool = False
+        self.flags: int64 = 0
 
 
 def open_header(payload: bytes, end: int, depth: int) -> HeaderSegment:
@@ -75,6 +79,7 @@ def open_header(payload: bytes, end: int, depth: int) -> HeaderSegment:
     properties: MessageProperties | None = None
     others: list[bytes] | None = None  # which hardly any message has
     malformed = False
+    flags: int64 = 0
     reader = Reader(payload, 0, end)
     while reader.remaining():
         at: int = reader.pos
@@ -82,9 +87,11 @@ def open_header(payload: bytes, end: int, depth: int) -> HeaderSegment:
         stop: int = struct.end
         code = struct.u16()
         if code == DELIVERY_PROPERTIES:
+            flags |= _flags_at(payload, struct.pos)
             delivery = DeliveryProperties.decode_fields(struct, depth)
         elif code == MESSAGE_PROPERTIES:
             start: int = struct.pos
+            flags |= _flags_at(payload, start) << 16
             try:
                 properties = MessageProperties.decode_fields(struct, depth)
             except DecodeError:
@@ -97,7 +104,13 @@ def open_header(payload: bytes, end: int, depth: int) -> HeaderSegment:
             others.append(payload[at : reader.pos])
     header = HeaderSegment(delivery, properties, b"" if others is None else b"".join(others))
     header.malformed = malformed
+    header.flags = flags
     return header
+
+
+def _flags_at(payload: bytes, at: int64) -> int64:
+    """What is read as packing flags next, of a struct that ends later or does not decode."""
+    return int64(read_i16_be(payload, at)) & 0xFFFF if at + 2 <= len(payload) else 0
 
 
 def _without_headers(struct: Reader, depth: int) -> MessageProperties:

@@ -17,14 +17,15 @@ ID = "8c79d4bf-09b3-350a-9cd3-127a4be2ac36"
 
 
 def steps_of(chain: Chain, message_id: str) -> list[list[str]]:
-    """What happened in each gateway to the message of that id."""
+    """What happened in each gateway to the message of that id, translations aside."""
     told = []
     for log in chain.logs():
         segments = [Segment(path.name, path.read_bytes()) for path in segment_paths(log)]
         lines = Story(digests_of(message_id)).lines(
             record for segment in segments for record in records(segment)
         )
-        told.append([line.text.split()[2] for line in lines])
+        steps = [line.text.split()[2] for line in lines]
+        told.append([step for step in steps if step != "translation-checked"])
     return told
 
 

@@ -1,4 +1,4 @@
-"""Translations that were held against what came: one message in 64, by the gateway itself."""
+"""Translations that were held against what came: some messages, by the gateway itself."""
 
 from __future__ import annotations
 

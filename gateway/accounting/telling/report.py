@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]  # Any: a cell of a result
 LISTED: Final = 20  # breaks on the terminal
-ONE_IN: Final = 64  # messages whose translations the gateway looks at
 
 
 def verdict(result: Result) -> str:
@@ -72,10 +71,7 @@ def _checked(checked: Row) -> str:
     if not looked_at and not checked["too_large"]:
         return ""
     left = f", {number(checked['too_large'])} too large for it" if checked["too_large"] else ""
-    return (
-        f"; {number(looked_at)} translations looked at, of 1 message in {ONE_IN}: "
-        f"{number(checked['differ'])} differ{left}"
-    )
+    return f"; {number(looked_at)} translations looked at: {number(checked['differ'])} differ{left}"
 
 
 def _told_in_words(told: Row) -> str:

@@ -13,13 +13,12 @@ from gateway.audit.digests import digest
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
-from gateway.faces.checking import check
+from gateway.faces.checking import check, wants_look
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.credit import Credit
 from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Delivery, Refusal
-from gateway.translate.checking.sample import is_sampled
 from gateway.translate.facts import AMQP_0_10
 from gateway.translate.message import to_0_10
 from gateway.wire.work import FLUSHED, WORK
@@ -118,7 +117,7 @@ class ServerSubscription:
         delivery.body_digest = digest(translated.body)
         delivery.body_changed = translated.body_changed
         delivery.id_digest = translated.id_digest
-        if message.encoding != AMQP_0_10 and is_sampled(message.id):
+        if message.encoding != AMQP_0_10 and wants_look(message.id, translated.kind, context):
             check(
                 client.bridge,
                 delivery,

@@ -20,7 +20,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
-from gateway.faces.checking import check
+from gateway.faces.checking import check, wants_look
 from gateway.faces.client import Client
 from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.outcomes import OUTCOMES, default_of, error_of
@@ -29,7 +29,6 @@ from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.server_1_0.unsettled import Unsettled
 from gateway.faces.source_filters import Wanted
 from gateway.message import Condition, Delivery, Outcome, Refusal
-from gateway.translate.checking.sample import is_sampled
 from gateway.translate.facts import AMQP_1_0, body_digest_1_0
 from gateway.translate.message import to_1_0
 from gateway.translate.outcomes import Merging
@@ -189,7 +188,7 @@ class Consumer:
             delivery.body_digest = body_digest_1_0(body, body_at, translated.body_end)
         delivery.body_changed = translated.body_changed
         delivery.id_digest = translated.id_digest
-        if message.encoding != AMQP_1_0 and is_sampled(message.id):
+        if message.encoding != AMQP_1_0 and wants_look(message.id, translated.kind, context):
             payload = head + body[body_at:]
             check(client.bridge, delivery, payload, b"", translated.losses, context)
         delivery_id = link.session.sending.next_delivery_id

@@ -17,7 +17,7 @@ from gateway.bridge.queues.subscription import UNLIMITED
 from gateway.bridge.remote.remote import LookUpWaiter, Target
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
-from gateway.faces.checking import check
+from gateway.faces.checking import check, wants_look
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.detours import Detours
 from gateway.faces.upstream_1_0.links import Links, is_elsewhere
@@ -36,7 +36,6 @@ from gateway.message import (
     UpstreamTransaction,
 )
 from gateway.translate import routing_key
-from gateway.translate.checking.sample import is_sampled
 from gateway.translate.context import Translated10
 from gateway.translate.facts import AMQP_1_0, body_digest_1_0
 from gateway.translate.message import to_1_0
@@ -218,7 +217,7 @@ class Relay:
             delivery.body_digest = body_digest_1_0(body, body_at, translated.body_end)
         delivery.body_changed = translated.body_changed
         delivery.id_digest = translated.id_digest
-        if message.encoding != AMQP_1_0 and is_sampled(message.id):
+        if message.encoding != AMQP_1_0 and wants_look(message.id, translated.kind, context):
             payload = head + body[body_at:]
             check(upstream.bridge, delivery, payload, b"", translated.losses, context)
         sender.send(delivery, head, body, body_at, _state_of(transaction))
