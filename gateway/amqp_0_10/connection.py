@@ -209,7 +209,7 @@ class Connection:
 
     @property
     def unread_behind(self) -> int:
-        """Octets that wait behind large messages."""
+        """Octets of answers that wait: large ones, and those behind large messages."""
         return self._frames.unfinished.behind
 
     def on_full(self, full: bool) -> None:

@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, final
 
+from gateway.amqp_0_10._spec_constants import SegmentType
+
 # The kinds of what has been cut into frames already: a message's, or all that is no message.
 FRAMES: Final = -1
 ANSWERS: Final = -2
+# The command segment of a message is small: a large one is the result of a query.
+_OF_ANSWERS: Final = (ANSWERS, int(SegmentType.COMMAND))
 
 
 @final
@@ -35,7 +39,7 @@ class Unfinished:
     Attributes:
         channels: what waits, of each; in the order in which they go on.
         kept: octets that are kept for it.
-        behind: of these, octets of answers that are behind large segments.
+        behind: of these, octets of answers: large ones, and those that are behind large segments.
     """
 
     __slots__ = ("behind", "channels", "kept")
@@ -53,7 +57,7 @@ class Unfinished:
             self.channels[channel] = waiting
         waiting.append(rest)
         self.kept += len(rest.octets)
-        if rest.kind == ANSWERS:
+        if rest.kind in _OF_ANSWERS:
             self.behind += len(rest.octets)
 
     def take(self, channel: int) -> deque[Rest]:
@@ -71,7 +75,7 @@ class Unfinished:
     def done(self, rest: Rest) -> None:
         """It has been written."""
         self.kept -= len(rest.octets)
-        if rest.kind == ANSWERS:
+        if rest.kind in _OF_ANSWERS:
             self.behind -= len(rest.octets)
 
     def clear(self) -> None:

@@ -61,8 +61,24 @@ def is_broken(error: sqlite3.Error) -> bool:
 
 
 def refuse_other_files(path: Path) -> None:
-    """`StoreError` if a pipe or the like has the place of a file that SQLite opens."""
+    """`StoreError` if a pipe or the like has the place of a file that SQLite opens.
+
+    Or if it was emptied beside a WAL: SQLite, even if it is to read only, would remove that.
+    """
     try:
         refuse_others(path, *(path.with_name(path.name + end) for end in BESIDE))
+        left = _left_of_an_empty(path)
     except OSError as error:
         raise StoreError(f"cannot open {error.filename}: {error.strerror}") from None
+    if left:
+        raise BrokenStoreError(
+            f"{path} is empty, but beside it is {path.name}-wal, of {left} octets that may be all"
+            " there is of its messages"
+        )
+
+
+def _left_of_an_empty(path: Path) -> int:
+    wal = path.with_name(f"{path.name}-wal")
+    if not path.exists() or path.stat().st_size or not wal.exists():
+        return 0
+    return wal.stat().st_size

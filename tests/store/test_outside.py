@@ -145,6 +145,21 @@ def test_nobody_waits_for_a_pipe_in_the_place_of_one_of_its_files(
             look(data)
 
 
+def test_a_store_that_was_emptied_is_not_opened_and_its_wal_stays(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    store(data, killed=True, messages=3)
+    path, wal = data / FILE_NAME, data / f"{FILE_NAME}-wal"
+    whole, left = path.read_bytes(), wal.read_bytes()
+    assert left
+    path.write_bytes(b"")
+    for look in (known, damage, contents, lambda directory: Database(directory / FILE_NAME)):
+        with pytest.raises(StoreError, match=f"is empty, but .* of {len(left)} octets"):
+            look(data)
+        assert wal.read_bytes() == left
+    path.write_bytes(whole)
+    assert sum(contents(data).held.values()) == 2
+
+
 @pytest.mark.parametrize("killed", [True, False])
 def test_what_queues_hold_is_counted_and_nothing_touched(tmp_path: Path, killed: bool) -> None:
     data = tmp_path / "data"

@@ -27,6 +27,7 @@ from gateway.amqp_0_10.events import (
     TimeoutRequested,
     Violation,
 )
+from gateway.amqp_0_10.frames import UNBOUNDED
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import Role
 from gateway.audit.schema import Reason
@@ -80,6 +81,7 @@ class ServerConnection:
         self._negotiation = Negotiation(self.connection, self.client, authenticator)
         self._sessions: dict[int, ServerSession] = {}
         self._agenda: Agenda[Event] = Agenda()
+        self._answers_max: int64 = settings.limits.answers_max  # that wait to be written
         self._leaving: Leaving[ServerSession] = Leaving()
 
     # What the pump calls.
@@ -97,11 +99,9 @@ class ServerConnection:
     @property
     def reading_paused(self) -> bool:
         """Too much of what the client asked for is not done, or of what it is told not read."""
-        if self.behind or self.client.unread_too_much() or self.client.doubt.parked_too_much():
+        if self.behind or self._unread_too_much() or self.client.doubt.parked_too_much():
             return True
         if self.bridge.swamped or self.bridge.unwritten.too_much(self.client.author):
-            return True
-        if self.connection.unread_behind >= self.settings.limits.answers_max:
             return True
         limit = self.settings.limits.commands_in_doubt_max // 2
         held = 0
@@ -146,6 +146,8 @@ class ServerConnection:
         room = self.client.room
         if not self.connection.unfinished:
             room.ease()
+            if self.behind:
+                self.client.touch()
             return
         room.left = 0
         if not room.full:
@@ -209,6 +211,7 @@ class ServerConnection:
         """
         self.client.act(now_ms)
         self.client.visit.because(why.reason, why.text)
+        self._answers_max = UNBOUNDED
         while self.behind:  # what was read is not lost
             self._go_on()
         if why is STOPS:
@@ -262,7 +265,12 @@ class ServerConnection:
         if not self.behind or self._agenda.ended:
             return self.behind
         unwritten = self.bridge.unwritten
-        return not (self.client.unread_too_much() or unwritten.too_much(self.client.author))
+        return not (self._unread_too_much() or unwritten.too_much(self.client.author))
+
+    def _unread_too_much(self) -> bool:
+        """Too much of what it is answered has not been written, or not been read."""
+        behind = self.connection.unread_behind
+        return self.client.unread_too_much() or behind >= self._answers_max
 
     def _take(self, events: list[Event], now_ms: int) -> None:
         if self._agenda.come(events):
@@ -284,9 +292,11 @@ class ServerConnection:
         work = WORK
         end = agenda.begin()
         most: int64 = -1
+        connection = self.connection
+        answers_max = self._answers_max
         for done, event in enumerate(events):
             units = work.units
-            if units > end:
+            if units > end or connection.unread_behind >= answers_max:
                 agenda.wait(events, done)
                 break
             if isinstance(event, CommandReceived):

@@ -36,9 +36,11 @@ from gateway.faces.features import (
     Feature,
 )
 from gateway.faces.placed import is_remote_exchange, is_remote_queue, selector_of
+from gateway.faces.room import LITTLE
 from gateway.faces.server_0_10.subscriptions import NO_LOCAL
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
+from gateway.wire.accounts import Account
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import OCTETS_COPIED, WORK
@@ -58,6 +60,9 @@ SESSION: Final = "session"
 
 RESERVED_PREFIX: Final = "amq."
 NAME_REQUIRED: Final = "a name is required"
+UNREAD: Final = Refusal(
+    Condition.RESOURCE_LIMIT_EXCEEDED, "the user has too much that it has not read"
+)
 
 
 @final
@@ -69,12 +74,15 @@ class Declarations:
         host: VirtualHost,
         owner: Owner,
         uses: FeatureUses,
+        account: Account,
         *,
         strict: bool,
     ) -> None:
+        """Make it; `account`: of what is kept for the client, answers that it has not read, too."""
         self.host = host
         self.owner = owner
         self.uses = uses
+        self.account = account
         self.strict = strict
 
     def carry_out(self, command: Command) -> Answer:
@@ -190,11 +198,21 @@ class Declarations:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
         return self.host.declaring.delete_exchange(command.exchange, if_unused=command.if_unused)
 
-    def on_exchange_query(self, command: ExchangeQuery) -> ExchangeQueryResult:
+    def _may_tell(self, arguments: bytes) -> bool:
+        """Very large ones only while not very much is unread by the user; else that is counted."""
+        octets = len(arguments)
+        if octets <= LITTLE or self.account.has_half(octets, 4 * octets):
+            return True
+        self.account.refused += 1
+        return False
+
+    def on_exchange_query(self, command: ExchangeQuery) -> ExchangeQueryResult | Refusal:
         """exchange.query: a name that is not there is an answer, not an exception."""
         found = self.host.topology.find_exchange(command.name or "")
         if found is None:
             return ExchangeQueryResult(type="", not_found=True, arguments=[])
+        if not self._may_tell(found.arguments):
+            return UNREAD
         WORK.units += len(found.arguments) // OCTETS_COPIED
         return ExchangeQueryResult(
             type=found.type, durable=found.durable, arguments=kept_map(found.arguments)
@@ -336,7 +354,7 @@ class Declarations:
         answer = self.host.declaring.purge_queue(command.queue, self.owner)
         return answer if isinstance(answer, Refusal) else None
 
-    def on_queue_query(self, command: QueueQuery) -> QueueQueryResult:
+    def on_queue_query(self, command: QueueQuery) -> QueueQueryResult | Refusal:
         """queue.query: a queue that is not there is a result without fields, not an exception.
 
         Its messages are those that nobody has acquired, as a qpidd counts them.
@@ -345,6 +363,8 @@ class Declarations:
         if found is None:
             return QueueQueryResult()
         settings = found.settings
+        if not self._may_tell(settings.arguments):
+            return UNREAD
         WORK.units += len(settings.arguments) // OCTETS_COPIED
         return QueueQueryResult(
             queue=found.name,

@@ -104,7 +104,7 @@ class ServerSession:
             client, self.unsettled, self.subscriptions, self.transactions, self.permissions
         )
         self.declarations = Declarations(
-            client.host, self._owner, client.uses, strict=client.settings.strict
+            client.host, self._owner, client.uses, client.account, strict=client.settings.strict
         )
         self._holder = holder
 

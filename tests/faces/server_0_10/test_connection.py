@@ -8,8 +8,9 @@ from support.talk_0_10 import Client, Gateway
 from support.work import units_of
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10._spec_constants import VBIN32
 from gateway.amqp_0_10.connection import CLOSE_TIMEOUT_MS
-from gateway.amqp_0_10.events import CommandReceived, Violation
+from gateway.amqp_0_10.events import CommandReceived, ResultReceived, Violation
 from gateway.amqp_0_10.frames import PROTOCOL_HEADER, FrameWriter
 from gateway.amqp_0_10.types import Control
 from gateway.audit.schema import Reason
@@ -17,6 +18,7 @@ from gateway.faces.face import Ending
 from gateway.message import Condition
 from gateway.wire.buffers import FLUSH_OCTETS
 from gateway.wire.limits import Limits
+from gateway.wire.tagged import Tagged
 from gateway.wire.work import (
     COMMAND,
     CONTROL,
@@ -348,6 +350,7 @@ def test_whoever_stops_ends_all_of_a_connection_at_once() -> None:
 
 
 LARGE = bytes(3 * 1024 * 1024)
+QUERIES, QUERIED = 40, 500_000
 
 
 def reads(gateway: Gateway, accept: int = 0) -> Client:
@@ -356,6 +359,17 @@ def reads(gateway: Gateway, accept: int = 0) -> Client:
     client.subscribes(accept=accept)
     client.face.receive_data(client.connection.data_to_send(), gateway.world.now_ms)
     return client
+
+
+def asks_for_much(limits: Limits) -> tuple[Gateway, Client]:
+    """A client that has sent many queries at once, each of large arguments."""
+    gateway = Gateway(limits=limits)
+    client = gateway.session()
+    arguments = [("a", Tagged(VBIN32, bytes(QUERIED)))]
+    client.does(spec.ExchangeDeclare(exchange="x", type="fanout", arguments=arguments))
+    client.says(*[spec.ExchangeQuery(name="x")] * QUERIES)
+    client.face.receive_data(client.connection.data_to_send(), gateway.world.now_ms)
+    return gateway, client
 
 
 def takes(client: Client, octets: bytes) -> list[int]:
@@ -426,6 +440,51 @@ def test_answers_behind_a_large_message_that_is_not_read_pause_reading() -> None
         gateway.world.turn()
         client.face.data_to_send()
     assert not client.face.reading_paused
+
+
+def test_who_asks_for_very_much_is_answered_as_it_reads() -> None:
+    gateway, client = asks_for_much(Limits(answers_max=300_000))
+    account = client.face.client.account
+    most = results = 0
+    for _ in range(100 * QUERIES):
+        gateway.world.turn()
+        octets = client.face.data_to_send()
+        assert client.face.reading_paused or not client.face.behind
+        most = max(most, account.held)
+        events = client.connection.receive_data(octets, gateway.world.now_ms)
+        results += sum(isinstance(event, ResultReceived) for event in events)
+        if results == QUERIES:
+            break
+        assert client.face in gateway.touched  # nobody else would have it go on
+        gateway.touched.clear()
+    assert results == QUERIES
+    assert QUERIED < most < 3 * QUERIED
+
+
+def test_so_it_is_closed_by_force_when_all_that_it_asked_for_has_been_done() -> None:
+    gateway, client = asks_for_much(Limits(answers_max=300_000))
+    client.face.force_close(gateway.world.now_ms)
+    assert not client.face.behind
+
+
+def test_a_user_for_whom_much_is_kept_is_not_told_of_large_arguments() -> None:
+    gateway = Gateway(limits=Limits(kept_max=10 * QUERIED))
+    client = gateway.session()
+    arguments = [("a", Tagged(VBIN32, bytes(QUERIED)))]
+    client.does(spec.ExchangeDeclare(exchange="x", type="fanout", arguments=arguments))
+    client.does(spec.QueueDeclare(queue="q", arguments=arguments))
+    account = client.face.client.account
+    account.note(3 * QUERIED)
+    queries = (spec.ExchangeQuery(name="x"), spec.QueueQuery(queue="q"))
+    results = [each for each in client.does(*queries) if not isinstance(each, str)]
+    assert [type(each).__name__ for each in results] == ["ExchangeQueryResult", "QueueQueryResult"]
+    for query in queries:
+        other = gateway.session()
+        other.face.client.account.note(5 * QUERIED)
+        exception, *_ = other.does(query)
+        assert isinstance(exception, tuple)
+        assert exception[0] == spec.ErrorCode.RESOURCE_LIMIT_EXCEEDED
+        assert other.face.client.account.refused == 1
 
 
 def test_a_large_message_comes_back_whose_reader_goes_in_the_middle() -> None:
