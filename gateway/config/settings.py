@@ -105,8 +105,9 @@ class LimitSettings(Section):
     """1.0 incoming window: transfer frames that one session may have under way."""
     link_credit: Annotated[int, Field(ge=1, le=2**31 - 1)] = 500
     """1.0 credit granted to a sender."""
-    batch: Count = 10_000
-    """Messages that one 1.0 delivery of a batch's message-format may hold."""
+    batch: Count = 5_000
+    """Messages that one 1.0 delivery of a batch's message-format may hold; all are taken at once,
+    and others wait so long (5,000: about 20 ms)."""
     transactions: Count = 100
     """1.0 transactions of one connection that are not discharged."""
     elements: Annotated[int, Field(ge=100, le=10_000_000)] = 10_000

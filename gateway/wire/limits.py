@@ -66,7 +66,7 @@ class Limits:
         idle_timeout_ms: int = 120_000,
         session_window: int = 2048,
         link_credit: int = 500,
-        batch_max: int = 10_000,
+        batch_max: int = 5_000,
         escrow_max: int = 16 * 1024,
         transactions_max: int = 100,
         kept_max: int = 0,
