@@ -19,7 +19,7 @@ from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import ARGUMENT, RULE, SHARE, VERB
 
-from .hostile import Attack
+from .hostile import MIB, Attack
 from .hostile_clients import header_of, logged_in, receiving, write_mallory
 
 NULL = Tagged(VOID, None)
@@ -271,7 +271,7 @@ ATTACKS = (
         units_min=4 * ASKED * 1_500 * ARGUMENT,
         units_max=200 * SHARE,
     ),
-    Attack("queries of 960 KB", _queries(BLOB), 500, 20, units_max=24 * SHARE),
+    Attack("queries of 960 KB", _queries(BLOB), 500, 20, grown_max=16 * MIB, units_max=24 * SHARE),
     Attack("queries of lists of voids", _queries(VOIDS), 5_000, 100, units_max=8 * SHARE),
     Attack("arguments of 960,000 voids", refused_arguments, 50, 2, units_max=7 * SHARE),
     Attack("selectors over large properties", selectors, 50, 5, units_max=400 * SHARE),
