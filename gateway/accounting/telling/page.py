@@ -80,6 +80,7 @@ footer { margin-top: 40px; color: var(--soft); font-size: 13px; }
   header, dl div, pre { border: 1px solid var(--line); } .wide { overflow: visible; }
   table, th, code, pre { font-size: 9px; } th, td { padding: 3px 6px 3px 0; }
   td, td:first-child:not(.n) { overflow-wrap: anywhere; min-width: 0; }
+  th:first-child, td:first-child { position: static; background: none; }
   th code { white-space: normal; } th { font-size: 9px; }
   .many table, .many th { font-size: 7.5px; } .many th, .many td { padding-right: 4px; }
   details.more:not([open]) > summary::after { content: ", not on paper: report.json has them"; }
