@@ -54,9 +54,9 @@ def test_a_failure_for_want_of_memory_names_what_gives_more(said, ended, given, 
         "Caused by: java.lang.OutOfMemoryError: GC overhead limit exceeded\n\tat Java",
         "org.apache.spark.memory.SparkOutOfMemoryError: [AGGREGATE_OUT_OF_MEMORY] No enough memory "
         "for aggregation SQLSTATE: 82001",
-        "[UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 65536 bytes of memory, got 0. SQLSTATE: 53200",
-        "org.apache.spark.SparkException: Not enough memory to build and broadcast the table to all "
-        "worker nodes. As a workaround, you can either disable broadcast by ...",
+        "[UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 65536 bytes of memory, got 0. SQLSTATE: 0",
+        "org.apache.spark.SparkException: Not enough memory to build and broadcast the table to "
+        "all worker nodes. As a workaround, you can either disable broadcast by ...",
         "There is not enough memory to build hash map.",
         "[POINTER_ARRAY_OUT_OF_MEMORY] Not enough memory to grow pointer array SQLSTATE: 82002",
     ],
