@@ -14,7 +14,11 @@ OPTION: Final = "--memory"
 USUAL: Final = "1g"  # Spark's own
 LEAST_MIB: Final = 512  # below, Spark does not start
 _SIZE: Final = re.compile("([1-9][0-9]{0,5})([mg])", re.IGNORECASE)
-_ERROR: Final = "java.lang.OutOfMemoryError"
+# Java's, and Spark's own of what it gives to its tasks; of a table for each task it names neither.
+_ERROR: Final = re.compile(
+    r"\bjava\.lang\.OutOfMemoryError|\bSparkOutOfMemoryError|Unable to acquire \d+ bytes of memory|"
+    r"[Nn]ot? enough memory (?:for aggregation|to (?:build|grow))"
+)
 _ENDED_BY_SPARK: Final = 52  # an executor's exit code where there was no memory
 _KILLED: Final = (-9, 128 + 9)
 
@@ -47,7 +51,7 @@ def too_little(said: str, ended: int | None, given: str | None) -> str | None:
     `said`: by whatever has failed; `ended`: the exit code of Java, if it has; `given`: what it was
     to have, if that was said.
     """
-    if _ERROR in said or ended == _ENDED_BY_SPARK:
+    if _ERROR.search(said) or ended == _ENDED_BY_SPARK:
         had = f"{OPTION} {given}" if given else f"its usual {USUAL}"
         return f"Java had not enough memory with {had}: give it more with {OPTION}"
     if ended in _KILLED:

@@ -214,8 +214,7 @@ class Reading:
         newest = there if self.until else there - 1
         if folder is None or newest <= len(state.segments) or self._strays is None:
             return
-        name = folder.fresh(state)
-        kept, said = f"{int(name) + 1:08d}", name
+        said, kept = folder.fresh(state)
         closed = records.where(F.col("ordinal") < newest)
         carried(closed).write.parquet(str(folder.path / kept))
         together = len(state.said) >= SAID_MAX

@@ -187,7 +187,10 @@ def finished(out: Location) -> list[Location]:
 
 def newest_told(out: Location) -> str:
     """The newest segment that the last run there has read; empty: none can be told. OSError."""
-    runs = finished(out)
+    try:
+        runs = finished(out)
+    except FileNotFoundError:  # somebody has removed it, and the next run makes it again
+        return ""
     if not runs:
         return ""
     path = runs[-1] / REPORT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import subprocess
@@ -98,6 +99,17 @@ def local_settings(scratch: Path, octets: int) -> dict[str, str]:
     }
 
 
+def keep_quiet() -> None:
+    """Not to have a page of py4j's on the terminal where a job is interrupted, or Java ends.
+
+    It says that to Python's root logger, which without this would begin to write to the terminal.
+    The job says it in a line.
+    """
+    root = logging.getLogger()
+    if not root.handlers:
+        root.addHandler(logging.NullHandler())
+
+
 @contextmanager
 def spark_session(
     name: str,
@@ -118,6 +130,7 @@ def spark_session(
     """
     if memory is not None and SUBMITTED in os.environ:
         raise SettingsError(f"{OPTION} is --driver-memory of spark-submit, in front of the program")
+    keep_quiet()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
     if master:

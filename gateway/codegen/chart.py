@@ -82,6 +82,7 @@ def values() -> Schema:
         affinity=FREE,
         extraEnv=FREE_LIST,
         serviceMonitor=mapping(enabled=FLAG, interval=TEXT, labels=TEXTS, tlsConfig=FREE),
+        prometheusRule=mapping(enabled=FLAG, labels=TEXTS),
         reconcile=mapping(
             enabled=FLAG,
             schedule=TEXT,

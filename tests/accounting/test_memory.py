@@ -48,5 +48,23 @@ def test_a_failure_for_want_of_memory_names_what_gives_more(said, ended, given, 
     assert "\n" not in found
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Caused by: java.lang.OutOfMemoryError: GC overhead limit exceeded\n\tat Java",
+        "org.apache.spark.memory.SparkOutOfMemoryError: [AGGREGATE_OUT_OF_MEMORY] No enough memory "
+        "for aggregation SQLSTATE: 82001",
+        "[UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 65536 bytes of memory, got 0. SQLSTATE: 0",
+        "org.apache.spark.SparkException: Not enough memory to build and broadcast the table to "
+        "all worker nodes. As a workaround, you can either disable broadcast by ...",
+        "There is not enough memory to build hash map.",
+        "[POINTER_ARRAY_OUT_OF_MEMORY] Not enough memory to grow pointer array SQLSTATE: 82002",
+    ],
+)
+def test_want_of_memory_is_known_by_whatever_words_spark_has_for_it(said):
+    told = too_little(f"An error occurred while calling o7.collect.\n: {said}", None, "512m")
+    assert told == "Java had not enough memory with --memory 512m: give it more with --memory"
+
+
 def test_another_failure_is_none_for_want_of_memory():
     assert too_little("No space left on device", None, "1g") is None

@@ -133,7 +133,7 @@ def test_what_a_run_left_that_broke_off_is_no_matter(stages, tmp_path):
     folder = Folder(state)
     read = folder.read()
     assert read == stages["after"]
-    assert folder.fresh(read) == "00000100"
+    assert folder.fresh(read) == ("00000100", "00000101")
     folder.write(read)
     assert not (state / "00000099").exists()
     assert json.loads((state / "state.json").read_text())["records"] == read.records

@@ -3,6 +3,7 @@
 import os
 import shlex
 import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -31,6 +32,24 @@ def test_java_is_told_where_settings_stand_and_not_what_they_are(tmp_path, monke
         told = shlex.split(os.environ[ARGUMENTS])
     assert told == ["--properties-file", str(file), "--conf", "a=b", "pyspark-shell"]
     assert os.environ[ARGUMENTS] == "--conf a=b pyspark-shell"
+
+
+INTERRUPTED = """
+import logging, sys
+from gateway.accounting import session
+session.keep_quiet()
+try:
+    raise KeyboardInterrupt
+except KeyboardInterrupt:
+    logging.exception("KeyboardInterrupt while sending command.")  # as py4j does
+"""
+
+
+def test_of_a_job_that_is_interrupted_no_traceback_is_on_the_terminal():
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True
+    )
+    assert done.stdout + done.stderr == ""
 
 
 def test_without_settings_java_is_told_nothing(monkeypatch):

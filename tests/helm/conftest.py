@@ -1,7 +1,8 @@
-"""The real helm binary and the Kubernetes schemas, as fixtures; tests/helm/install brings both."""
+"""The real helm, promtool and Kubernetes schemas, as fixtures; tests/helm/install brings them."""
 
 import os
 import pathlib
+import shutil
 import subprocess
 from collections.abc import Callable
 from typing import Any
@@ -36,6 +37,20 @@ def helm() -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(binary), *arguments], capture_output=True, text=True, check=False, timeout=60
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def promtool() -> Callable[..., subprocess.CompletedProcess[str]]:
+    binary = shutil.which("promtool") or str(CACHE / "helm" / "promtool")
+    if not pathlib.Path(binary).exists():
+        missing("promtool")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [binary, *arguments], capture_output=True, text=True, check=False, timeout=60
         )
 
     return run

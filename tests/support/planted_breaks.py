@@ -315,6 +315,20 @@ def late(log: Life, queue: str, first: int) -> Found:
     return Found(first)
 
 
+@plant("UNDECLARED_LOSS", "two values did not cross, and no loss says so")
+def not_crossed(log: Life, queue: str, first: int) -> Found:
+    log.enter(queue, first)
+    log.send(queue, first, first, OTHER_BODY, "TRANSLATED")
+    for row in ("header.priority", "body.unread", "body.unread"):
+        log.add("TRANSLATION_CHECKED", message=first, row=row, link=first)
+    log.settle(queue, first, first)
+    log.enter(queue, first + 1)
+    log.send(queue, first + 1, first, OTHER_BODY, "TRANSLATED")
+    log.add("TRANSLATION_CHECKED", message=first + 1, link=first)
+    log.settle(queue, first + 1, first)
+    return Found(first, 2)
+
+
 def ordinary(log: Life, queue: str, first: int) -> None:
     """What is in order: nothing of it is to be found."""
     for message in range(first, first + 50):

@@ -85,13 +85,22 @@ class Folder:
         self._kept = Here(path) if isinstance(path, Path) else Elsewhere(path)
         self._named: AbstractSet[str] = frozenset()  # by the state that was read
         self._tables: Tables = {}  # of each of these, as far as it says
+        self._begun: set[str] = set()  # that no state names yet
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """For one run alone, where that can be. Raises StateError where another one has it."""
+        """For one run alone, where that can be. Raises StateError where another one has it.
+
+        What a run has begun, and is not in the state at the end, is deleted: a disk that is full
+        would stay so.
+        """
         try:
             with self._kept.held():
-                yield
+                try:
+                    yield
+                finally:
+                    self._kept.drop(self._begun)
+                    self._begun = set()
         except InUseError as error:
             raise StateError(f"{self.path} {error}") from None
 
@@ -131,9 +140,12 @@ class Folder:
             if there != self._tables.get(name, there):
                 raise StateError(f"{where} is not as the state has it, some is missing: {REBUILD}")
 
-    def fresh(self, state: State) -> str:
-        """The name of a folder that is not there yet, behind those that the state names."""
-        return f"{self._kept.fresh(_named(state)):08d}"
+    def fresh(self, state: State) -> tuple[str, str]:
+        """The names of two folders that are not there yet, behind those that the state names."""
+        number = self._kept.fresh(_named(state))
+        one, other = f"{number:08d}", f"{number + 1:08d}"
+        self._begun = {one, other}
+        return one, other
 
     def write(self, state: State) -> None:
         """From now on this counts, and only that. Raises OSError, StateError."""
@@ -155,6 +167,7 @@ class Folder:
             self._kept.put(json.dumps(told))
         except InUseError as error:
             raise StateError(f"{self.path} {error}") from None
+        self._begun = set()
         self._kept.sweep(self._named, before)
 
     def clear(self) -> None:

@@ -67,20 +67,29 @@ class Here:
         return {path.name: path.stat().st_size for path in (self._path / name).glob(TABLES)}
 
     def fresh(self, named: AbstractSet[str]) -> int:
-        """A number that is no folder's, nor is the next one; `named`: those of the state."""
+        """A number that is no folder's, nor is the next one; `named`: those of the state.
+
+        What else there is was left by a run that was killed, and is deleted.
+        """
         self._path.mkdir(parents=True, exist_ok=True)
         taken = [name for name in os.listdir(self._path) if name.isdigit()]
+        self.sweep(named, named)
         return max([0, *map(int, taken), *map(int, named)]) + 1
 
     def put(self, text: str) -> None:
         """Replace `state.json`; then it is on disk. Raises OSError, InUseError."""
         self._check_held()
         beside = self._path / f"{STATE_FILE}.new"
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, self._path / STATE_FILE)
+        try:
+            with beside.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, self._path / STATE_FILE)
+        except OSError:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+            raise
         directory = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(directory)
@@ -101,6 +110,13 @@ class Here:
         for path in self._path.iterdir():
             if path.name.isdigit() and path.name not in named:
                 shutil.rmtree(path, ignore_errors=True)
+
+    def drop(self, begun: AbstractSet[str]) -> None:
+        """Delete the folders that this run has begun, unless another one has them by now."""
+        with suppress(OSError, InUseError):
+            self._check_held()
+            for name in begun:
+                shutil.rmtree(self._path / name, ignore_errors=True)
 
     def clear(self) -> None:
         """Nothing was reconciled yet."""
@@ -158,6 +174,12 @@ class Elsewhere:
             folder = self._directory / each.name
             if each.name in before or _is_old(folder):
                 folder.remove()
+
+    def drop(self, begun: AbstractSet[str]) -> None:
+        """Delete the folders that this run has begun."""
+        for name in begun:
+            with suppress(OSError):
+                (self._directory / name).remove()
 
     def clear(self) -> None:
         """Nothing was reconciled yet; folders go when they are old."""

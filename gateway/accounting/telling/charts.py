@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Final, NamedTuple
 
+from gateway.accounting.telling.words import wide
 from gateway.audit.printable import printable
 
 WIDTH: Final = 720
@@ -98,9 +99,13 @@ def _figure(title: str, names: Sequence[str], height: int, drawn: Sequence[str])
     legend = f'<ul class="legend">{keys}</ul>' if len(names) > 1 else ""
     return (
         f"<figure><figcaption>{escape(title)}</figcaption>{legend}"
-        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
-        f"{''.join(drawn)}</svg></figure>"
+        f"{wide(escape(title), _svg(title, height, drawn))}</figure>"
     )
+
+
+def _svg(title: str, height: int, drawn: Sequence[str]) -> str:
+    size = f'viewBox="0 0 {WIDTH} {height}"'
+    return f'<svg {size} role="img" aria-label="{escape(title)}">{"".join(drawn)}</svg>'
 
 
 def _grid(up: Callable[[float], float], top: float, told: Callable[[float], str]) -> str:

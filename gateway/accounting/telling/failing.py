@@ -27,6 +27,7 @@ _DAMAGED: Final = re.compile(
     r"Checksum error: file:(/[^\n]*) at \d+ exp|"
     r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file file:/*(/[^\n]*?\.parquet)"
 )
+_REMOVED: Final = "FILE_NOT_EXIST"  # of these, what is not there
 
 
 class Place(NamedTuple):
@@ -62,6 +63,8 @@ def reason(error: BaseException, places: Sequence[Place] = ()) -> str:
         return f"cannot read {path}: {why}"
     if found := _DAMAGED.search(said):
         path = found[1] or found[2]
+        if _REMOVED in found[0]:
+            return f"cannot read {path}, which was removed meanwhile"
         return f"cannot read {path}, which is damaged" + _anew(Path(path), places)
     lines = _CAUSES.findall(said)[-1:] or str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0] if lines else 'no more is known'}"

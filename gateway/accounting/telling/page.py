@@ -42,6 +42,8 @@ th { text-align: left; color: var(--soft); font-weight: 600; font-size: 13px; }
 th, td { padding: 6px 14px 6px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 thead th { vertical-align: bottom; } tbody th { color: inherit; }
 td { overflow-wrap: break-word; min-width: 4em; max-width: 32em; } td.n { min-width: 0; }
+td:first-child:not(.n) { overflow-wrap: anywhere; min-width: 16em; }
+th:first-child, td:first-child { position: sticky; left: 0; background: var(--paper); }
 .wide { overflow-x: auto; margin: 8px 0 4px; }
 .n { text-align: right; font-variant-numeric: tabular-nums; } td.n { white-space: nowrap; }
 .n:last-child { padding-right: 2px; }
@@ -51,7 +53,7 @@ code, pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, m
 p code, li code, dd code, .break code { overflow-wrap: anywhere; } th code { white-space: nowrap; }
 .break { border-left: 3px solid var(--bad); padding: 2px 0 2px 12px; margin: 10px 0; }
 .break p { margin: 4px 0; } summary { cursor: pointer; overflow-wrap: anywhere; }
-.break > p:first-child { overflow-wrap: anywhere; }
+.break > p:first-child { overflow-wrap: anywhere; } .break > p:last-child { margin-top: 0; }
 pre { background: var(--card); border-radius: 8px; padding: 8px 12px; margin: 6px 0;
   overflow-x: auto; }
 figure { margin: 14px 0 6px; } figcaption { font-size: 14px; font-weight: 600; }
@@ -70,18 +72,21 @@ svg rect.s0 { fill: var(--s0); } svg rect.s1 { fill: var(--s1); } svg rect.s2 { 
 footer { margin-top: 40px; color: var(--soft); font-size: 13px; }
 @media (max-width: 700px) { main { padding: 12px 14px 48px; } h1 { font-size: 23px; }
   dl { grid-template-columns: repeat(2, 1fr); } header { padding: 14px 16px; }
-  nav a { display: inline-block; padding: 4px 0; }
-  svg text { font-size: 17px; } }
+  nav a { display: inline-block; padding: 4px 0; } svg { min-width: 640px; }
+  td:first-child:not(.n) { min-width: 11em; } }
 @page { size: A4; margin: 14mm; }
 @media print { body { font-size: 10.5px; } main { padding: 0; max-width: none; }
   nav { display: none; }
   header, dl div, pre { border: 1px solid var(--line); } .wide { overflow: visible; }
-  table, th, code, pre { font-size: 9px; } th, td { padding: 3px 6px 3px 0; min-width: 0; }
-  td { overflow-wrap: anywhere; } td.n, th code { white-space: normal; } th { font-size: 9px; }
-  pre { white-space: pre-wrap; overflow-wrap: anywhere; } h2, h3 { break-after: avoid; }
-  figure, tr, .break > p { break-inside: avoid; } svg { max-width: 150mm; }
-  .break details::details-content { content-visibility: visible; display: block; }
-  * { print-color-adjust: exact; } }
+  table, th, code, pre { font-size: 9px; } th, td { padding: 3px 6px 3px 0; }
+  td, td:first-child:not(.n) { overflow-wrap: anywhere; min-width: 0; }
+  th:first-child, td:first-child { position: static; background: none; }
+  th code { white-space: normal; } th { font-size: 9px; }
+  .many table, .many th { font-size: 7.5px; } .many th, .many td { padding-right: 4px; }
+  details.more:not([open]) > summary::after { content: ", not on paper: report.json has them"; }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; overflow: visible; }
+  h2, h3 { break-after: avoid; } figure, tr, .break > p { break-inside: avoid; }
+  svg { max-width: 150mm; } * { print-color-adjust: exact; } }
 </style>
 </head>
 <body>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway.accounting.steps.balance import LAPSED
@@ -13,6 +14,7 @@ from gateway.accounting.telling.words import (
     KEYS,
     TITLES,
     cells,
+    folded,
     heading,
     heads,
     left_out,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]  # Any: a cell of a result
 STORIES_OPEN: Final = 20  # on the page; the others are folded
+LISTED: Final = 25  # breaks of a class; the others are folded, too
 RULES: Final = {
     QUEUE: "What was recovered or entered has left in one of these ways, or is still there.",
     OUTLET: "What was sent has ended in one of these ways, or is unsettled.",
@@ -95,28 +98,31 @@ def breaks(result: Result) -> str:
     if not result.breaks:
         return note("None.")
     told = []
-    cause = ""
-    for place, (row, story) in enumerate(zip(result.breaks, result.stories, strict=True)):
-        name = f"{row['class']}{'' if row['proven'] else ', cannot be proven'}"
-        if name != cause:
-            told.append(f"<h3>{escape(name)}</h3>")
-            cause = name
-        told.append(_break(row, story, is_open=place < STORIES_OPEN))
+    every = enumerate(zip(result.breaks, result.stories, strict=True))
+    for name, those in groupby(every, key=lambda each: _cause(each[1][0])):
+        one = [_break(row, story, is_open=at < STORIES_OPEN) for at, (row, story) in those]
+        told += [f"<h3>{escape(name)}</h3>", *one[:LISTED]]
+        if rest := one[LISTED:]:
+            told.append(folded(len(rest), "".join(rest)))
     whole = result.break_rows
     return "".join(told) + left_out(len(result.breaks), whole, "breaks", FILES)
+
+
+def _cause(row: Row) -> str:
+    return f"{row['class']}{'' if row['proven'] else ', cannot be proven'}"
 
 
 def _break(row: Row, story: Told, *, is_open: bool) -> str:
     count = f" ({number(row['count'])} copies)" if row["count"] > 1 else ""
     text = escape(printable(break_text(row)) + count)
-    typed = f"<code>{escape(story.command)}</code>" if story.command else ""
+    typed = f"<p><code>{escape(story.command)}</code></p>" if story.command else ""
     if not story.lines:
-        return f'<div class="break"><p>{text}</p>{f"<p>{typed}</p>" if typed else ""}</div>'
+        return f'<div class="break"><p>{text}</p>{typed}</div>'
     steps = escape("\n".join(story.lines))
     opened = " open" if is_open else ""
     return (
         f'<div class="break"><details{opened}><summary>{text}</summary>'
-        f'<pre tabindex="0">{steps}</pre><p>{typed}</p></details></div>'
+        f'<pre tabindex="0">{steps}</pre></details>{typed}</div>'
     )
 
 
@@ -127,8 +133,8 @@ def identity_table(result: Result, identity: Identity) -> str:
         return note("Nothing happened here.")
     shown = [name for name in term_names(identity) if any(row.get(name) for row in rows)]
     several = len({row["incarnation"] for row in rows}) > 1
-    words = [*(["run"] if several else []), KEYS[identity]]
-    head = heads(words, [*map(heading, shown), "checkpoints"])
+    words = [KEYS[identity], *(["run"] if several else []), "checkpoints"]
+    head = heads(words, map(heading, shown))
     told = [_identity_row(row, identity, shown, several) for row in _in_order(rows, identity)]
     of = result.sums[identity.name]["rows"]
     caption = f"{TITLES[identity]}{' of each run' if several else ''}"
@@ -149,12 +155,11 @@ def _identity_row(row: Row, identity: Identity, shown: list[str], several: bool)
     if identity is OUTLET:
         label = f"{name} on {row['of_node']}" if row["of_node"] else str(name)
         label += f", to {row['leads_to']}" if row.get("leads_to") else ""
-    told = cells([*([row["incarnation"]] if several else []), label])
-    told += cells([number(row.get(column) or 0) for column in shown], "n")
     mark = '<span class="good">agree</span>' if row.get("checkpoints") else "none"
     if not row["balanced"]:
         mark = '<span class="bad">disagree</span>'
-    return f'{told}<td class="n">{mark}</td>'
+    told = cells([label, *([row["incarnation"]] if several else [])]) + f"<td>{mark}</td>"
+    return told + cells([number(row.get(column) or 0) for column in shown], "n")
 
 
 def ledger(result: Result) -> str:

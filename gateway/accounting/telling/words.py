@@ -12,6 +12,7 @@ from gateway.audit.printable import printable
 
 SECOND_MS: Final = 1000
 FOLDED: Final = 100  # rows of a table; what is behind them is folded away
+MANY: Final = 10  # columns; where there are more the letters are smaller on paper
 TITLES: Final = {QUEUE: "Queues", OUTLET: "Outlets", ROUTE: "Routes"}
 KEYS: Final = {QUEUE: "queue", OUTLET: "outlet", ROUTE: "exchange or node"}
 HEADINGS: Final = {
@@ -80,23 +81,34 @@ def heads(words: Iterable[str], numbers: Iterable[str] = ()) -> str:
 def table(caption: str, head: str, rows: Sequence[str]) -> str:
     """A table that may be wider than the screen; `rows`: the cells of each.
 
-    Of a long one the rest is folded away, also on paper.
+    Of a long one the rest is folded away.
     """
     if len(rows) > FOLDED:
         rest = _table(f"{caption}, the others", head, rows[FOLDED:])
-        more = f"<summary>{number(len(rows) - FOLDED)} more</summary>"
-        return f"{_table(caption, head, rows[:FOLDED])}<details>{more}{rest}</details>"
+        return _table(caption, head, rows[:FOLDED]) + folded(len(rows) - FOLDED, rest)
     return _table(caption, head, rows)
+
+
+def folded(count: int, rest: str) -> str:
+    """So many more, for who asks; on paper it is said that they are not there, if nobody has."""
+    return f'<details class="more"><summary>{number(count)} more</summary>{rest}</details>'
 
 
 def _table(caption: str, head: str, rows: Sequence[str]) -> str:
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     label = escape(caption)
-    return (
-        f'<div class="wide" role="region" aria-label="{label}" tabindex="0"><table>'
-        f'<caption class="unseen">{label}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+    return wide(
+        label,
+        f'<table><caption class="unseen">{label}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>",
+        many=head.count("<th ") > MANY,
     )
+
+
+def wide(label: str, what: str, *, many: bool = False) -> str:
+    """What may be wider than the screen, and is moved there; `many`: of so many columns."""
+    style = "wide many" if many else "wide"
+    return f'<div class="{style}" role="region" aria-label="{label}" tabindex="0">{what}</div>'
 
 
 def note(text: str) -> str:

@@ -116,6 +116,64 @@ def test_what_goes_while_a_run_goes_on_from_it_is_told_and_nothing_is_left_by_th
     assert not (folder.path / "state.json").exists()
 
 
+def begin(folder: Folder) -> None:
+    """As a run does that writes the first of its two folders."""
+    one, _other = folder.fresh(folder.read())
+    (folder.path / one).mkdir()
+    (folder.path / one / "part.parquet").write_text("rows")
+
+
+def there(folder: Folder) -> list[str]:
+    return sorted(path.name for path in folder.path.iterdir())
+
+
+def test_a_run_that_breaks_off_leaves_nothing_where_the_disk_is_full(tmp_path):
+    put(tmp_path)
+    folder = Folder(tmp_path)
+    folder.write(STATE)
+    with pytest.raises(OSError, match="No space"), folder.held():
+        begin(folder)
+        raise OSError(28, "No space left on device")
+    assert there(folder) == ["00000001", "lock", "state.json"]
+    assert folder.read() == STATE
+
+
+def test_what_a_killed_run_has_left_goes_before_the_next_one_needs_the_room(tmp_path):
+    put(tmp_path)
+    folder = Folder(tmp_path)
+    folder.write(STATE)
+    (tmp_path / "00000004").mkdir()
+    assert folder.fresh(folder.read()) == ("00000005", "00000006")
+    assert there(folder) == ["00000001", "state.json"]
+
+
+def test_a_run_whose_lock_was_removed_deletes_nothing_of_the_one_that_came_after_it(tmp_path):
+    folder, other = Folder(tmp_path / "state"), Folder(tmp_path / "state")
+    with folder.held():
+        begin(folder)
+        shutil.rmtree(folder.path)
+        with other.held():
+            begin(other)
+            other.write(STATE)
+    assert there(other) == ["00000001", "lock", "state.json"]
+    assert other.read() == STATE
+
+
+def test_half_a_state_is_not_left_beside_the_one_before(tmp_path, monkeypatch):
+    put(tmp_path)
+    folder = Folder(tmp_path)
+    folder.write(STATE)
+
+    def full(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        folder.write(STATE._replace(late_ms=9))
+    assert there(folder) == ["00000001", "state.json"]
+    assert folder.read() == STATE
+
+
 def test_two_runs_do_not_use_one_state(tmp_path):
     folder = Folder(tmp_path / "state")
     with folder.held(), pytest.raises(StateError, match="in use by another run"), folder.held():

@@ -54,11 +54,23 @@ def test_of_two_runs_at_once_the_later_one_says_so_and_changes_nothing(there):
     assert "00000003" in os.listdir(directory)
 
 
+def test_a_run_that_breaks_off_leaves_nothing_of_its_own(there):
+    run, directory = there
+    put(directory, "00000001")
+    first = run()
+    first.write(state("00000001"))
+    with pytest.raises(OSError, match="gone"), first.held():
+        begun, _other = first.fresh(first.read())
+        put(directory, begun)
+        raise OSError("the server is gone")
+    assert sorted(os.listdir(directory)) == ["00000001", "state.json"]
+
+
 def test_two_runs_at_once_have_folders_of_their_own(there):
     run, _directory = there
     names = {run().fresh(state("00000005", records="00000006")) for _ in range(8)}
-    assert len(names) == 8
-    assert all(int(name) > 6 and int(name) % 2 for name in names)
+    assert len({name for both in names for name in both}) == 16
+    assert all(int(one) > 6 and int(one) % 2 for one, _other in names)
 
 
 def test_what_a_run_left_that_broke_off_goes_when_it_is_old(there):

@@ -29,7 +29,7 @@ def drawing(text: str) -> ElementTree.Element:
 def test_a_line_stays_inside_whatever_its_values(points: list, steps: bool) -> None:
     told = lines("Depth & more", [Series("one", points, steps)], number)
     figure = drawing(told)
-    svg = figure.find("svg")
+    svg = figure.find(".//svg")
     assert svg is not None
     assert svg.get("role") == "img"
     assert svg.get("aria-label") == "Depth & more"

@@ -135,3 +135,12 @@ def test_a_table_that_is_damaged_is_told_with_what_can_be_done_about_it(java):
 def test_without_any_place_what_is_wrong_is_told_all_the_same():
     assert reason(FULL) == "no room: No space left on device"
     assert reason(OSError("Read-only file system")) == "Read-only file system"
+
+
+def test_a_table_that_was_removed_under_a_run_is_not_called_damaged():
+    error = RuntimeError(
+        "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file "
+        "file:///reports/state/00000001/part-0.snappy.parquet. File does not exist."
+    )
+    path = "/reports/state/00000001/part-0.snappy.parquet"
+    assert reason(error, PLACES) == f"cannot read {path}, which was removed meanwhile"

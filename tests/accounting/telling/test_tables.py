@@ -31,6 +31,23 @@ def test_breaks_stand_below_their_class_and_those_that_are_not_proven_apart() ->
     assert "of records 4 to 9 not all can be read" in told
 
 
+def test_of_very_many_breaks_of_a_class_those_behind_the_first_are_folded() -> None:
+    lost, twice = [broken()] * (tables.LISTED + 7), [broken("DUPLICATE")] * 2
+    told = tables.breaks(found(breaks=[*lost, *twice]))
+    shown, rest = told.split('<details class="more"><summary>7 more</summary>')
+    assert shown.count('class="break"') == tables.LISTED
+    assert rest.split("</details>")[0].count('class="break"') == 7
+    assert rest.split("</details>")[1].startswith("<h3>DUPLICATE</h3>")
+
+
+def test_what_to_type_is_shown_where_the_steps_are_folded() -> None:
+    breaks = [broken(message=each) for each in range(tables.STORIES_OPEN + 1)]
+    told = tables.breaks(found(breaks=breaks, stories=[Told(["a step"], "trace")] * len(breaks)))
+    *_others, last = told.split('<div class="break">')
+    assert last.startswith("<details><summary>")
+    assert last.endswith("</details><p><code>trace</code></p></div>")
+
+
 def test_how_many_breaks_are_not_shown_is_said() -> None:
     told = tables.breaks(found(breaks=[broken()], break_rows=4000))
     assert "1 of 4,000 breaks; the Parquet files have them all" in told
@@ -61,6 +78,14 @@ def test_only_terms_that_say_something_are_columns_and_what_disagrees_is_marked(
     assert '<span class="bad">disagree</span>' in told
     assert "(default exchange)" in told
     assert ">none</td>" in told
+
+
+def test_whether_a_line_agrees_stands_beside_its_name_where_every_screen_shows_it() -> None:
+    rows = [row_of(QUEUE, "wrong", balanced=False, incarnation=each) for each in (1, 2)]
+    told = tables.identity_table(found(queues=rows), QUEUE)
+    heads = [part.split("<")[0] for part in told.split('<th scope="col">')[1:]]
+    assert heads == ["queue", "run", "checkpoints"]
+    assert '<tr><td>wrong</td><td>1</td><td><span class="bad">' in told
 
 
 def test_how_much_of_a_table_is_shown_is_said() -> None:

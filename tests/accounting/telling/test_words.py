@@ -4,6 +4,8 @@ import pytest
 
 from gateway.accounting.telling.words import (
     FOLDED,
+    MANY,
+    heads,
     lasting,
     left_out,
     moment,
@@ -51,10 +53,15 @@ def test_a_table_is_named_and_can_be_moved_by_keys() -> None:
     assert told.endswith("<tbody><tr><td>1</td></tr></tbody></table></div>")
 
 
+def test_a_table_of_many_columns_is_known_to_the_style_which_has_small_letters_for_it() -> None:
+    assert '"wide many"' in table("Queues", heads(["queue"], map(str, range(MANY))), [])
+    assert '"wide many"' not in table("Queues", heads(["queue"], map(str, range(MANY - 1))), [])
+
+
 def test_of_a_long_table_the_rest_is_folded() -> None:
     rows = [f"<td>{each}</td>" for each in range(FOLDED + 7)]
     told = table("Queues", "<th></th>", rows)
-    assert "<details><summary>7 more</summary>" in told
+    assert '<details class="more"><summary>7 more</summary>' in told
     assert told.count("<td>") == len(rows)
     assert "<details>" not in table("Queues", "<th></th>", rows[:FOLDED])
 
