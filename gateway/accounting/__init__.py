@@ -4,6 +4,7 @@ reconcile, __main__     the job, and how it is run
 command_line, addresses, lengths   the words it is run with
 reading, state          one log as it is read; what a run leaves for the next
 judging                 all breaks of one log, put together
+rows                    of several results, by one job
 runs, once              the directories of runs; what follows a reconciliation
 following               a run as often as segments are closed
 closing                 another job: a closed book, of a reconciliation of closed segments

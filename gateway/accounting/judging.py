@@ -97,12 +97,12 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
 
 
 def _anything_fails(seen: Evidence) -> bool:
-    """Asked of all identities in one job."""
+    """Asked of all identities in one job, which works out where they fail (`Balance.failed`)."""
     failed = reduce(
         DataFrame.union, (each.failed.select("incarnation") for each in seen.balance.values())
     )
     one = makes_one_partition(failed.sparkSession)
-    return not (failed.coalesce(1) if one else failed).isEmpty()
+    return bool((failed.coalesce(1) if one else failed).count())
 
 
 def _message_breaks(seen: Evidence, *, failing: bool) -> list[DataFrame]:

@@ -7,7 +7,7 @@ results as Parquet and gives back what the report shows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
@@ -16,6 +16,7 @@ from gateway.accounting import judging
 from gateway.accounting.judging import Evidence
 from gateway.accounting.locations.location import Location
 from gateway.accounting.reading import Reading
+from gateway.accounting.rows import Row, rows_of
 from gateway.accounting.segments import chain, let_go, sealed
 from gateway.accounting.state.folder import Folder
 from gateway.accounting.steps import ages, checked, confirmed, copies, ledger, messages, outlets
@@ -41,8 +42,6 @@ IN_ORDER: Final = (
     *("not proven", f"class <> '{BreakClass.LOG_GAP}'"),
     *("class", "incarnation", "sequence", "message"),
 )
-
-Row = dict[str, Any]  # Any: a cell of a result, for showing
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,7 @@ def _evidence(reading: Reading, out: Location) -> Evidence:
     """What there is to judge by; what of it is a result is written."""
     parts = reading.parts()
     segments = reading.segments(parts)
-    paired = kept(chain.with_previous(segments))
+    paired = kept(chain.with_previous(segments), by_next=True)
     facts = _rows(log_facts(paired))[0]
     sealed.note(reading.provenance, facts["sealed"])
     _write(
@@ -175,40 +174,67 @@ def _breaks(reading: Reading, seen: Evidence, out: Location) -> DataFrame:
 
 def _result(reading: Reading, seen: Evidence, breaks: DataFrame, out: Location) -> Result:
     records, summed, facts = seen.records, seen.summed, seen.facts
-    results = {name: _written(frame, out / name) for name, frame in _tables(seen).items()}
+    tables = _tables(seen).items()
+    results = {name: _written(frame, out / name).coalesce(1) for name, frame in tables}
     ends = (facts["first_run"] or 0, facts["last_run"] or 0)
     span_ms = figures.span_ms(facts["first_time_ms"] or 0, facts["last_time_ms"] or 0)
     drawn = _written(figures.figures(records, span_ms, seen.parts), out / "figures")
-    published = seen.parts.where("published is not null").select(F.inline("published"))
-    listed = _rows(breaks.orderBy(*map(F.expr, IN_ORDER)))
-    losses = _rows(ledger.losses(summed).orderBy("row"))
-    counted = (
-        breaks.groupBy("class", "proven")
-        .agg(F.sum("count").alias("count"), F.count("*").alias("rows"))
-        .collect()
+    found = rows_of(
+        {
+            "breaks": breaks.orderBy(*map(F.expr, IN_ORDER)).limit(SHOWN),
+            "classes": _by_class(breaks),
+            "losses": ledger.losses(summed).orderBy("row").limit(SHOWN),
+            "runs": seen.runs.orderBy(F.desc("incarnation")).limit(SHOWN),
+            "figures": drawn,
+            **{of.name: _most(results[of.name], of) for of in IDENTITIES},
+            **{_sums(of): sums_over_all(results[of.name], of, *ends) for of in IDENTITIES},
+            **_single(seen),
+        }
     )
+    counted, listed, losses = found["classes"], found["breaks"], found["losses"]
     return Result(
         log=str(reading.log),
         breaks=listed,
         classes={row["class"]: row["count"] for row in counted if row["proven"]},
         unproven={row["class"]: row["count"] for row in counted if not row["proven"]},
-        queues=_of_most(results["queues"], QUEUE),
-        outlets=_of_most(results["outlets"], OUTLET),
-        routes=_of_most(results["routes"], ROUTE),
-        sums={of.name: _rows(sums_over_all(results[of.name], of, *ends))[0] for of in IDENTITIES},
+        queues=_in_order(found, QUEUE),
+        outlets=_in_order(found, OUTLET),
+        routes=_in_order(found, ROUTE),
+        sums={of.name: found[_sums(of)][0] for of in IDENTITIES},
         losses=losses,
-        checked=_rows(checked.looked_at(records))[0],
-        told=_rows(confirmed.told_of(records, summed))[0],
-        published_again=_rows(messages.published_again(published))[0],
+        checked=found["checked"][0],
+        told=found["told"][0],
+        published_again=found["published_again"][0],
         log_facts=facts,
-        incarnations=_rows(seen.runs.orderBy(F.desc("incarnation")))[::-1],
+        incarnations=found["runs"][::-1],
         provenance=reading.provenance,
         stories=stories.stories(records, listed, str(reading.log)),
-        figures=[row.asDict() for row in drawn.collect()],
+        figures=found["figures"],
         losses_by_client=_rows(figures.losses_by_client(records, summed)) if losses else [],
         over_runs=_over_runs(results["queues"], ends) if seen.several else [],
         break_rows=sum(row["rows"] for row in counted),
     )
+
+
+def _by_class(breaks: DataFrame) -> DataFrame:
+    """How many there are, in copies and in rows."""
+    return breaks.groupBy("class", "proven").agg(
+        F.sum("count").alias("count"), F.count("*").alias("rows")
+    )
+
+
+def _single(seen: Evidence) -> dict[str, DataFrame]:
+    """What is told in one row each."""
+    published = seen.parts.where("published is not null").select(F.inline("published"))
+    return {
+        "checked": checked.looked_at(seen.records),
+        "told": confirmed.told_of(seen.records, seen.summed),
+        "published_again": messages.published_again(published),
+    }
+
+
+def _sums(identity: Identity) -> str:
+    return f"sums of {identity.name}"
 
 
 def _tables(seen: Evidence) -> dict[str, DataFrame]:
@@ -221,10 +247,15 @@ def _tables(seen: Evidence) -> dict[str, DataFrame]:
     }
 
 
-def _of_most(results: DataFrame, identity: Identity) -> list[Row]:
-    """What disagrees, and then where most happened; in an order that people find things in."""
+def _most(results: DataFrame, identity: Identity) -> DataFrame:
+    """What disagrees, and then where most happened."""
     most = F.desc(F.expr(" + ".join(identity.term_names[: identity.incoming])))
-    rows = _rows(results.orderBy("balanced", most, "incarnation", identity.key))
+    return results.orderBy("balanced", most, "incarnation", identity.key).limit(SHOWN)
+
+
+def _in_order(found: dict[str, list[Row]], identity: Identity) -> list[Row]:
+    """Those of most in an order that people find things in."""
+    rows = found[identity.name]
     return sorted(rows, key=lambda row: (row["balanced"], row["incarnation"], row[identity.key]))
 
 
@@ -258,7 +289,7 @@ def log_facts(segments: DataFrame) -> DataFrame:
 
 def _written(frame: DataFrame, path: Location) -> DataFrame:
     """Write a result, and go on from it."""
-    frame = kept(frame)
+    frame = kept(frame, by_next=True)
     _write(frame, path)
     return frame
 

@@ -39,8 +39,11 @@ appender.stderr.layout.pattern = %p %c{1}: %m%n%ex
 _JAVA_OPTIONS: Final = "-Dlog4j2.configurationFile=file:{} -Djava.net.preferIPv4Stack=true"
 # With one compiler alone Java sets 48 MiB aside for code, which a few reconciliations fill. Then it
 # would throw nearly all of that away, and begin anew while everything is interpreted.
+# Nearly all that it makes is forgotten at once. And it would look through everything that it has
+# each time there are a few classes more, until there are as many as Spark is made of.
 _SMALL_LOG_OPTIONS: Final = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+    " -XX:NewRatio=1 -XX:MetaspaceSize=192m"
 )
 _SMALL_LOG_SETTINGS: Final = {
     "spark.sql.adaptive.enabled": "false",
@@ -50,6 +53,11 @@ _SMALL_LOG_SETTINGS: Final = {
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    # Where in a program an expression was made, and whether each rule left a plan that is one.
+    "spark.sql.dataFrameQueryContext.enabled": "false",
+    "spark.sql.lightweightPlanChangeValidation": "false",
+    # Closures are read as classes, each time, to see what of them is needed. These need no reading.
+    "spark.sql.execution.usePartitionEvaluator": "true",
 }
 # Of what it has done it would keep a thousand plans in words, for pages that nobody sees.
 _UNSEEN: Final = {

@@ -28,12 +28,15 @@ def lacking(scratch: Path) -> str | None:
 
 @contextlib.contextmanager
 def session(scratch: Path) -> Iterator[SparkSession]:
-    """A session of one core: the logs are small, and others work beside it."""
+    """A session of one core: the logs are small, and others work beside it.
+
+    It lives for hundreds of jobs, of which it keeps more than one would have it keep.
+    """
     from gateway.accounting.java import java_home
     from gateway.accounting.session import spark_session
 
     os.environ["JAVA_HOME"] = str(java_home(scratch))
-    with spark_session("tests", "local[1]", scratch) as spark:
+    with spark_session("tests", "local[1]", scratch, memory="2g") as spark:
         yield spark
 
 

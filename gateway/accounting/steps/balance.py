@@ -26,7 +26,8 @@ class Balance:
     Attributes:
         totals: its terms, over all windows of each run.
         compared: each statement beside what the log adds up to.
-        failed: where it fails, and where counters are above the log (`identities.failures`).
+        failed: where it fails, and where counters are above the log (`identities.failures`); worked
+            out by the first job that asks, which is to ask by itself.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Balance:
         self.totals = identities.totals(windows, identity)
         self.compared = kept(identities.compared(windows, said, identity))
         failed = identities.failures(self.compared, identity)
-        self.failed = kept(identities.since_begin(failed, runs))
+        self.failed = kept(identities.since_begin(failed, runs), by_next=True)
 
     @property
     def failures(self) -> DataFrame:

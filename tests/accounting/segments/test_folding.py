@@ -209,7 +209,7 @@ def test_what_is_found_is_the_same_as_without_folding_and_in_one_partition(
     told = {}
     for fold in (True, False):
         out = tmp_path / str(fold)
-        partitions(1 if fold else 3)
+        partitions(1 if fold else 2)
         result = reconcile(spark, log, out, bounds=Bounds(late_ms=40), fold=fold)
         told[fold] = facts(result, out)
     assert {"LOST", "DUPLICATE", "MUTATED", "ORPHAN_SETTLEMENT"} <= set(told[True]["classes"])

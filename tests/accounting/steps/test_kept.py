@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.spark_work import Work
 
 from gateway.accounting.steps.kept import kept
 
@@ -35,3 +36,12 @@ def test_where_there_is_a_directory_for_it_what_is_kept_is_there(frames, safe):
 def test_it_is_worked_out_before_any_two_jobs_can_need_it(frames):
     rows = kept(frames.table("message bigint", (1,), (2,)))
     assert rows._jdf.queryExecution().analyzed().rdd().isCheckpointed()
+
+
+def test_what_the_next_job_works_out_is_kept_by_that(spark, frames):
+    work = Work(spark)
+    rows = kept(frames.table("message bigint", (1,), (2,)).where("message > 1"), by_next=True)
+    assert work.counted() == (0, 0)
+    assert rows.count() == 1
+    assert rows._jdf.queryExecution().analyzed().rdd().isCheckpointed()
+    assert "Filter" not in rows._jdf.queryExecution().toString()
