@@ -70,9 +70,7 @@ class Account:
     def take(self, octets: int) -> bool:
         """Keep so much more; `False`, and nothing is counted, where that passes a limit."""
         if self.held + octets > self.limit:
-            self.refused += 1
-            for above in self._above:
-                above.refused_below += 1
+            self.refuse()
             return False
         for above in self._above:
             left = above.limit - above.held - octets
@@ -86,6 +84,12 @@ class Account:
         """Whether it is for who has so little that even what is reserved is for him."""
         user = self._user
         return user is not None and user.held + octets <= above.little
+
+    def refuse(self) -> None:
+        """More was wanted of it than may be kept, by whichever rule."""
+        self.refused += 1
+        for above in self._above:
+            above.refused_below += 1
 
     def note(self, octets: int) -> None:
         """So much more is kept, whatever the limits: it is bounded elsewhere."""

@@ -203,7 +203,7 @@ class Declarations:
         octets = len(arguments)
         if octets <= LITTLE or self.account.has_half(octets, 4 * octets):
             return True
-        self.account.refused += 1
+        self.account.refuse()
         return False
 
     def on_exchange_query(self, command: ExchangeQuery) -> ExchangeQueryResult | Refusal:

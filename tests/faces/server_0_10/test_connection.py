@@ -485,6 +485,7 @@ def test_a_user_for_whom_much_is_kept_is_not_told_of_large_arguments() -> None:
         assert isinstance(exception, tuple)
         assert exception[0] == spec.ErrorCode.RESOURCE_LIMIT_EXCEEDED
         assert other.face.client.account.refused == 1
+        assert other.face.settings.accounts.everybody.refused_below > 0
 
 
 def test_a_large_message_comes_back_whose_reader_goes_in_the_middle() -> None:
