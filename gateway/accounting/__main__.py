@@ -54,6 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a job; its exit code."""
     top = parser()
     options = top.parse_args(arguments)
+    options.had = None  # of memory
     if wrong := _wrong(options):
         top.exit(WRONG, f"{options.job}: {wrong}\n")
     try:
@@ -83,7 +84,7 @@ def _in_words(error: Exception, options: argparse.Namespace) -> str:
         from gateway.accounting.session import java_ended
 
         java = java_ended(error)
-    return too_little(all_of(error), java, options.memory) or reason(error, list(_places(options)))
+    return too_little(all_of(error), java, options.had) or reason(error, list(_places(options)))
 
 
 def _places(options: argparse.Namespace) -> Iterator[Place]:
@@ -261,6 +262,7 @@ def _session(options: argparse.Namespace, scratch: Path, octets: int) -> Iterato
 
     from gateway.accounting import session
 
+    options.had = session.memory_for(octets, options.master, options.settings, options.memory)
     try:
         with session.spark_session(
             options.job,
@@ -268,7 +270,7 @@ def _session(options: argparse.Namespace, scratch: Path, octets: int) -> Iterato
             scratch,
             octets,
             options.settings,
-            memory=options.memory,
+            memory=options.had,
         ) as spark:
             session.check_reach(spark, options.out, options.state)
             yield spark

@@ -7,11 +7,16 @@ Beside it are the workers, Python processes with a segment each.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import re
+from pathlib import Path
 from typing import Final
 
 OPTION: Final = "--memory"
-USUAL: Final = "1g"  # Spark's own
+GIB: Final = 2**30
+LOG_OCTETS: Final = 4 * GIB  # for each of which there is 1 GiB more
+LIMIT: Final = Path("/sys/fs/cgroup/memory.max")  # of a container; "max" where there is none
 LEAST_MIB: Final = 512  # below, Spark does not start
 _SIZE: Final = re.compile("([1-9][0-9]{0,5})([mg])", re.IGNORECASE)
 # Java's, and Spark's own of what it gives to its tasks; of a table for each task it names neither.
@@ -29,8 +34,8 @@ def add_memory(job: argparse.ArgumentParser) -> None:
         OPTION,
         type=memory,
         metavar="SIZE",
-        help=f"what Spark's Java may have, as 512m or 4g (default: {USUAL}); beside it are "
-        "workers, one for each core",
+        help="what Spark's Java may have, as 512m or 4g (default: 1g and, of a log of "
+        "more than 4 GiB, 1g for each 4 GiB); beside it are workers, one for each core",
     )
 
 
@@ -45,15 +50,31 @@ def memory(text: str) -> str:
     return text.lower()
 
 
-def too_little(said: str, ended: int | None, given: str | None) -> str | None:
+def usual(octets: int, there_is: int | None = None) -> str:
+    """What Java has for so much log if nobody says: half of what there is at most, 1 GiB at least.
+
+    `there_is`: octets of this machine's memory, or of what its processes may have of it.
+    """
+    half = (_memory_there_is() if there_is is None else there_is) // 2
+    return f"{max(min(1 + octets // LOG_OCTETS, half // GIB), 1)}g"
+
+
+def _memory_there_is() -> int:
+    there_is = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with contextlib.suppress(OSError, ValueError):
+        there_is = min(there_is, int(LIMIT.read_text()))
+    return there_is
+
+
+def too_little(said: str, ended: int | None, had: str | None) -> str | None:
     """Why a job failed, if it is for want of memory, in a sentence.
 
-    `said`: by whatever has failed; `ended`: the exit code of Java, if it has; `given`: what it was
-    to have, if that was said.
+    `said`: by whatever has failed; `ended`: the exit code of Java, if it has; `had`: what it was
+    to have, if that is known.
     """
     if _ERROR.search(said) or ended == _ENDED_BY_SPARK:
-        had = f"{OPTION} {given}" if given else f"its usual {USUAL}"
-        return f"Java had not enough memory with {had}: give it more with {OPTION}"
+        with_what = f" with {had}" if had else ""
+        return f"Java had not enough memory{with_what}: give it more with {OPTION}"
     if ended in _KILLED:
         return (
             f"Java was killed, as by a system without memory: give the job more of it, or less to "

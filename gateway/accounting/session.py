@@ -15,11 +15,12 @@ from typing import Any, Final
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from pyspark.traceback_utils import SCCallSiteSync
 
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.remote import Remote
 from gateway.accounting.locations.settings import NONE, SUBMITTED, Settings, SettingsError
-from gateway.accounting.memory import OPTION
+from gateway.accounting.memory import OPTION, usual
 from gateway.accounting.segments.source import reaching
 
 ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
@@ -72,11 +73,15 @@ _ASKED_FOR: Final = (
     *("functions", "PythonUtils", "PythonSQLUtils"),
     "org.apache.spark.sql.functions",
 )
+# Where in a program a step was made, for pages and logs. Where it is not said Java looks for it, in
+# all of its stack, for each step of each plan: of a small log a tenth of the work.
+_WHERE: Final = "callSite.long"
 # Below, most of the time would go into the compiler: as a rule little of a log is not folded.
 SMALL_LOG_OCTETS: Final = 512 * 1024 * 1024
 # Below, one task after the other is soonest done: nothing is exchanged between partitions.
 ONE_PARTITION_OCTETS: Final = 32 * 1024 * 1024
 ENDING_S: Final = 2
+_MEMORY: Final = "spark.driver.memory"
 PARTITIONS: Final = "spark.sql.shuffle.partitions"
 PARTITION_OCTETS: Final = 128 * 1024 * 1024  # of the log; what is in doubt of it is far less
 
@@ -105,6 +110,17 @@ def local_settings(scratch: Path, octets: int) -> dict[str, str]:
         **_UNSEEN,
         **(_SMALL_LOG_SETTINGS if small else {}),
     }
+
+
+def memory_for(octets: int, master: str, settings: Settings, given: str | None) -> str | None:
+    """What Java is to have to read so much; `None`: somebody else says, or nobody.
+
+    `given`: by who runs the job.
+    """
+    said = _MEMORY in settings.names or SUBMITTED in os.environ
+    if given is not None or said or not master.startswith("local"):
+        return given
+    return usual(octets)
 
 
 def keep_quiet() -> None:
@@ -151,14 +167,17 @@ def spark_session(
             if key not in settings.names:
                 builder = builder.config(key, value)
     if memory is not None:
-        builder = builder.config("spark.driver.memory", memory)
+        builder = builder.config(_MEMORY, memory)
     with told_to_java(settings):
         spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    context = spark.sparkContext
+    context.setLogLevel("ERROR")
+    context.setLocalProperty(_WHERE, name)
     spark.dataSource.register(reaching(settings))
     _know_classes(spark)
     try:
-        yield spark
+        with SCCallSiteSync(context):
+            yield spark
     finally:
         spark.stop()
 

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from gateway.accounting import __main__ as program
-from gateway.accounting.memory import memory, too_little
+from gateway.accounting.memory import GIB, memory, too_little, usual
 
 HEAP = (
     "Py4JJavaError: An error occurred\n: java.lang.OutOfMemoryError: Java heap space\n\tat Java\n"
@@ -23,6 +23,30 @@ def test_what_is_no_size_is_refused(text):
         memory(text)
 
 
+@pytest.mark.parametrize(
+    ("octets", "there_is", "told"),
+    [
+        (0, 8 * GIB, "1g"),
+        (4 * GIB - 1, 8 * GIB, "1g"),
+        (4 * GIB, 8 * GIB, "2g"),
+        (10 * GIB, 8 * GIB, "3g"),
+        (100 * GIB, 8 * GIB, "4g"),
+        (100 * GIB, GIB, "1g"),
+    ],
+)
+def test_java_has_more_for_a_larger_log_and_half_of_what_there_is_at_most(octets, there_is, told):
+    assert usual(octets, there_is) == told
+
+
+def test_a_container_has_what_its_limit_says(monkeypatch, tmp_path):
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr("gateway.accounting.memory.LIMIT", limit)
+    limit.write_text(f"{4 * GIB}\n")
+    assert usual(100 * GIB) == "2g"
+    limit.write_text("max\n")
+    assert int(usual(10_000 * GIB)[:-1]) > 2
+
+
 def test_less_than_spark_starts_with_is_refused_before_it_is_started(capsys):
     with pytest.raises(SystemExit) as ended:
         program.main(["compare", "log", "--against", "log", "--out", "out", "--memory=511m"])
@@ -33,9 +57,9 @@ def test_less_than_spark_starts_with_is_refused_before_it_is_started(capsys):
 @pytest.mark.parametrize(
     ("said", "ended", "given", "told"),
     [
-        (HEAP, None, "1g", "Java had not enough memory with --memory 1g: give it more"),
-        (HEAP, None, None, "Java had not enough memory with its usual 1g: give it more"),
-        ("the answer is empty", 52, "2g", "Java had not enough memory with --memory 2g"),
+        (HEAP, None, "1g", "Java had not enough memory with 1g: give it more with --memory"),
+        (HEAP, None, None, "Java had not enough memory: give it more with --memory"),
+        ("the answer is empty", 52, "2g", "Java had not enough memory with 2g"),
         ("the answer is empty", -9, None, "Java was killed, as by a system without memory"),
         ("the answer is empty", 137, None, "Java was killed"),
         ("the answer is empty", 1, None, "Java has ended, with exit code 1"),
@@ -63,7 +87,7 @@ def test_a_failure_for_want_of_memory_names_what_gives_more(said, ended, given, 
 )
 def test_want_of_memory_is_known_by_whatever_words_spark_has_for_it(said):
     told = too_little(f"An error occurred while calling o7.collect.\n: {said}", None, "512m")
-    assert told == "Java had not enough memory with --memory 512m: give it more with --memory"
+    assert told == "Java had not enough memory with 512m: give it more with --memory"
 
 
 def test_another_failure_is_none_for_want_of_memory():

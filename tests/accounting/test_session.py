@@ -17,6 +17,7 @@ from gateway.accounting.session import (
     ARGUMENTS,
     check_reach,
     java_ended,
+    memory_for,
     spark_session,
     told_to_java,
 )
@@ -66,6 +67,26 @@ def test_java_that_runs_already_cannot_be_given_other_memory(tmp_path, monkeypat
         session,
     ):
         pass
+
+
+def test_java_has_what_the_log_wants_unless_somebody_says_otherwise(tmp_path, monkeypatch):
+    monkeypatch.delenv(SUBMITTED, raising=False)
+    file = tmp_path / "spark.conf"
+    file.write_text("spark.driver.memory 2g\n")
+    assert memory_for(1000, "local[2]", NONE, None) == "1g"
+    assert memory_for(1000, "local[2]", NONE, "512m") == "512m"
+    assert memory_for(1000, "local[2]", settings_of(file, {}), None) is None
+    assert memory_for(1000, "k8s://cluster", NONE, None) is None
+    monkeypatch.setenv(SUBMITTED, "4711")
+    assert memory_for(1000, "local[2]", NONE, None) is None
+
+
+def test_java_is_told_where_steps_are_made_and_does_not_look_for_it(spark):
+    spark.range(1).collect()
+    context = spark.sparkContext
+    site = context._jsc.sc().getCallSite()
+    assert site.longForm() == "tests"
+    assert site.shortForm() == context.getLocalProperty("callSite.short")
 
 
 def test_how_java_has_ended_is_known(monkeypatch):
