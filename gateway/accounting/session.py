@@ -176,7 +176,7 @@ def spark_session(
     spark.dataSource.register(reaching(settings))
     _know_classes(spark)
     try:
-        with SCCallSiteSync(context):
+        with SCCallSiteSync(context):  # type: ignore[no-untyped-call]  # PySpark has no type for it
             yield spark
     finally:
         spark.stop()

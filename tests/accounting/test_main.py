@@ -77,7 +77,7 @@ def test_the_whole_command_is_quiet_and_ends_with_its_report(tmp_path: Path):
         "--out",
         tmp_path / "o",
     ]
-    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     assert (told.returncode, told.stderr) == (0, "")
     (run,) = finished(tmp_path / "o")
     page = run / "report.html"

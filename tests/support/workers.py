@@ -16,8 +16,10 @@ TESTS = Path(__file__).parents[1]
 # A test that uses several of these goes with the first.
 BROKERS = ("artemis", "rabbitmq4", "broker_j", "activemq", "rabbitmq310")
 EITHER_BROKER = "upstream_broker"  # each of them in turn
-SPARK, SESSION = "accounting", "spark"  # all of the jobs, and who else has their session
-EARLY = (*BROKERS, SPARK, "faults/test_kill", "interop/test_serve")
+# All of the jobs, and who else has their session, but those that start a Spark of their own.
+SPARK, SESSION = "accounting", "spark"
+STARTED = tuple(f"{SPARK}/{name}" for name in ("test_bundle", "test_main"))
+EARLY = (*BROKERS, SPARK, *STARTED, "faults/test_kill", "interop/test_serve")
 
 
 def group_of(item: pytest.Item) -> str:
@@ -30,10 +32,13 @@ def group_of(item: pytest.Item) -> str:
         if broker in uses:
             return broker
     file = item.path.relative_to(TESTS)
-    if file.parts[0] == SPARK or (SESSION in uses and item.get_closest_marker("alone")):
-        return SPARK
-    # In the step of what needs others, these have the session that is there.
-    return BROKERS[0] if SESSION in uses else file.with_suffix("").as_posix()
+    own = file.with_suffix("").as_posix()
+    if file.parts[0] == SPARK:
+        return own if own in STARTED else SPARK
+    if SESSION in uses:
+        # In the step of what needs others, these have the session that is there.
+        return SPARK if item.get_closest_marker("alone") else BROKERS[0]
+    return own
 
 
 def name_group(item: pytest.Item) -> None:
