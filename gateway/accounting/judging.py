@@ -13,8 +13,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from gateway.accounting.partitions import gathered
 from gateway.accounting.segments import chain
-from gateway.accounting.session import makes_one_partition
 from gateway.accounting.steps import (
     ages,
     checked,
@@ -101,8 +101,7 @@ def _anything_fails(seen: Evidence) -> bool:
     failed = reduce(
         DataFrame.union, (each.failed.select("incarnation") for each in seen.balance.values())
     )
-    one = makes_one_partition(failed.sparkSession)
-    return bool((failed.coalesce(1) if one else failed).count())
+    return bool(gathered(failed).count())
 
 
 def _message_breaks(seen: Evidence, *, failing: bool) -> list[DataFrame]:

@@ -17,12 +17,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
+from gateway.accounting.partitions import gathered, makes_one_partition
 from gateway.accounting.segments import sealed
 from gateway.accounting.segments.columns import RECORDS_SCHEMA
 from gateway.accounting.segments.folding import OF_NO_MESSAGE
 from gateway.accounting.segments.parts import PARTS_SCHEMA
 from gateway.accounting.segments.source import FORMAT, Wanted
-from gateway.accounting.session import makes_one_partition
 from gateway.accounting.state.carried import ALL, carried, part_of
 from gateway.accounting.state.folder import (
     REBUILD,
@@ -116,7 +116,7 @@ class Reading:
         if self._folder is not None and state.records:
             asked["carried"] = str(self._folder.path / state.records)
         new = self._parts(offsets=sealed.asked(self.provenance), **asked)
-        new = kept(new.coalesce(1) if makes_one_partition(self.spark) else new)
+        new = kept(gathered(new))
         for frame in self._before():
             new = new.unionByName(frame)
         return new

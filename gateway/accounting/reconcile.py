@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from gateway.accounting import judging
 from gateway.accounting.judging import Evidence
 from gateway.accounting.locations.location import Location
+from gateway.accounting.partitions import gathered
 from gateway.accounting.reading import Reading
 from gateway.accounting.rows import Row, rows_of
 from gateway.accounting.segments import chain, let_go, sealed
@@ -169,7 +170,7 @@ def _breaks(reading: Reading, seen: Evidence, out: Location) -> DataFrame:
         *reading.breaks(gone),
         *judging.breaks_in(seen, reading.bounds),
     )
-    return _written(with_proof(found, chain.doubt(seen.paired)), out / "breaks")
+    return _written(with_proof(gathered(found), chain.doubt(seen.paired)), out / "breaks")
 
 
 def _result(reading: Reading, seen: Evidence, breaks: DataFrame, out: Location) -> Result:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from gateway.accounting.partitions import gathered
 from gateway.accounting.steps.breaks import together
 
 Row = dict[str, Any]  # Any: a cell of a result, for showing
@@ -20,7 +21,8 @@ def rows_of(frames: Mapping[str, DataFrame]) -> dict[str, list[Row]]:
     """Of each of these, at least one, all rows, in its order; of numbers, texts and booleans."""
     named = list(frames)
     told: dict[str, list[Row]] = {name: [] for name in named}
-    for row in together(*(_as_text(at, frames[name]) for at, name in enumerate(named))).collect():
+    texts = together(*(_as_text(at, frames[name]) for at, name in enumerate(named)))
+    for row in gathered(texts).collect():
         told[named[row["of"]]].append(json.loads(row["row"]))
     return told
 

@@ -21,6 +21,7 @@ from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.remote import Remote
 from gateway.accounting.locations.settings import NONE, SUBMITTED, Settings, SettingsError
 from gateway.accounting.memory import OPTION, usual
+from gateway.accounting.partitions import PARTITIONS
 from gateway.accounting.segments.source import reaching
 
 ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
@@ -60,6 +61,14 @@ _SMALL_LOG_SETTINGS: Final = {
     # Closures are read as classes, each time, to see what of them is needed. These need no reading.
     "spark.sql.execution.usePartitionEvaluator": "true",
 }
+# Of what is in one partition Spark would think that it is very much, and exchange it with nobody.
+# To broadcast something is a job; what is not has to be sorted, which is little.
+ONE_PARTITION: Final = {
+    "spark.sql.defaultSizeInBytes": "1",
+    "spark.sql.maxSinglePartitionBytes": "1000p",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.optimizer.disableHints": "true",
+}
 # Of what it has done it would keep a thousand plans in words, for pages that nobody sees.
 _UNSEEN: Final = {
     "spark.ui.retainedJobs": "1",
@@ -82,7 +91,6 @@ SMALL_LOG_OCTETS: Final = 512 * 1024 * 1024
 ONE_PARTITION_OCTETS: Final = 32 * 1024 * 1024
 ENDING_S: Final = 2
 _MEMORY: Final = "spark.driver.memory"
-PARTITIONS: Final = "spark.sql.shuffle.partitions"
 PARTITION_OCTETS: Final = 128 * 1024 * 1024  # of the log; what is in doubt of it is far less
 
 
@@ -107,6 +115,7 @@ def local_settings(scratch: Path, octets: int) -> dict[str, str]:
         "spark.local.dir": str(scratch / "spark"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         PARTITIONS: str(partitions),
+        **(ONE_PARTITION if partitions == 1 else {}),
         **_UNSEEN,
         **(_SMALL_LOG_SETTINGS if small else {}),
     }
@@ -251,8 +260,3 @@ def _know_classes(spark: SparkSession) -> None:
     view = spark.sparkContext._jvm
     for name in _ASKED_FOR:
         setattr(view, name, _Known(getattr(view, name)))
-
-
-def makes_one_partition(spark: SparkSession) -> bool:
-    """Whether frames are best in one partition: between its steps nothing is exchanged."""
-    return spark.conf.get(PARTITIONS) == "1"

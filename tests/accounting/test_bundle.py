@@ -13,7 +13,7 @@ from support.audit_logs import balanced_log
 from gateway.accounting import bundle
 from gateway.accounting.java import MISSING, java_home
 from gateway.accounting.runs import finished
-from gateway.accounting.session import PARTITIONS, local_settings
+from gateway.accounting.session import ONE_PARTITION_OCTETS, local_settings
 
 EXECUTORS = 2
 
@@ -48,7 +48,7 @@ def test_spark_submit_runs_it_with_driver_and_executors_in_processes_of_their_ow
     bundle.build(tmp_path / "accounting.zip")
     log = balanced_log(tmp_path / "log", 20, segment_octets=1500)
     (tmp_path / "spark").mkdir()
-    settings = local_settings(tmp_path, 0) | {PARTITIONS: str(EXECUTORS)}  # so that both have work
+    settings = local_settings(tmp_path, ONE_PARTITION_OCTETS)  # so that both have work
     quick = settings["spark.driver.extraJavaOptions"]
     settings["spark.executor.extraJavaOptions"] = quick
     properties = tmp_path / "spark.properties"

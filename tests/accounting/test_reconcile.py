@@ -11,13 +11,12 @@ from zlib import crc32
 import pytest
 from support.audit_logs import ScriptedGateway, balanced_log, busy_log
 from support.opened import opened
-from support.spark_work import Work
+from support.spark_work import Work, several_partitions
 
 from gateway.accounting.judging import log_breaks
 from gateway.accounting.reading import read
 from gateway.accounting.reconcile import Result, reconcile
 from gateway.accounting.segments.chain import clock_breaks, with_previous
-from gateway.accounting.session import PARTITIONS
 from gateway.accounting.telling.report import html_page, summary
 from gateway.audit.reader import Block, Segment, segment_paths
 from gateway.audit.schema import RECORD_OCTETS, SCHEMA_VERSION, BlockKind, Outcome
@@ -25,6 +24,7 @@ from gateway.audit.schema import RECORD_OCTETS, SCHEMA_VERSION, BlockKind, Outco
 # What Spark has to do with several partitions, and so with a log of any size. Who makes these more,
 # makes each run slower; who makes them fewer, says so here.
 JOBS, SHUFFLES = 40, 48
+ALONE = 26, 7  # of a log so small that it stays in one partition
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +32,10 @@ def balanced(spark, tmp_path_factory) -> SimpleNamespace:
     """A balanced log that was reconciled in several partitions, and what that took."""
     scratch = tmp_path_factory.mktemp("balanced")
     log, out = balanced_log(scratch / "log", segment_octets=1500), scratch / "out"
-    partitions = spark.conf.get(PARTITIONS)
-    spark.conf.set(PARTITIONS, "2")
     work = Work(spark)
-    with opened(log) as files:
+    with several_partitions(spark), opened(log) as files:
         result = reconcile(spark, log, out)
     took = work.counted()
-    spark.conf.set(PARTITIONS, partitions)
     return SimpleNamespace(log=log, out=out, result=result, took=took, files=files)
 
 
@@ -287,7 +284,9 @@ def test_half_a_block_at_the_end_makes_it_balanced_so_far(spark, tmp_path):
     gateway.checkpoint()
     path = segment_paths(gateway.close())[-1]
     path.write_bytes(path.read_bytes()[:-50])
+    work = Work(spark)
     result = reconcile(spark, path.parent, tmp_path / "out")
+    assert work.counted() == ALONE
     assert (result.balanced, result.final) == (True, False)
     assert summary(result, "r").startswith("balanced so far: ")
     assert f"  end      half a block, as a gateway at work leaves it: {path.name}" in summary(

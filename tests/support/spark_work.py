@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pyspark.sql import SparkSession
+
+from gateway.accounting.partitions import PARTITIONS
+from gateway.accounting.session import ONE_PARTITION
 
 
 class Work:
@@ -17,3 +23,18 @@ class Work:
         """Jobs, and how often records were exchanged between partitions."""
         jobs = self._context.dagScheduler().numTotalJobs() - self._jobs
         return int(jobs), int(self._context.newShuffleId() - self._shuffles - 1)
+
+
+@contextmanager
+def several_partitions(spark: SparkSession, number: int = 2) -> Iterator[None]:
+    """As of a log that is not so small, without what is set where everything is in one."""
+    names = (PARTITIONS, *ONE_PARTITION)
+    before = {name: spark.conf.get(name) for name in names}
+    spark.conf.set(PARTITIONS, str(number))
+    for name in ONE_PARTITION:
+        spark.conf.unset(name)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)

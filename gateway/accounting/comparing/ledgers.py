@@ -19,7 +19,7 @@ from gateway.accounting.comparing.heads import COUNT, ID, QUEUE, TIME, TYPE, is_
 from gateway.accounting.comparing.ids import digest_in
 from gateway.accounting.comparing.logs import ITEM
 from gateway.accounting.locations.location import Location
-from gateway.accounting.session import makes_one_partition
+from gateway.accounting.partitions import makes_one_partition
 from gateway.accounting.steps.kept import kept
 
 TIME_ZONE: Final = "spark.sql.session.timeZone"

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.comparing.arguments import RECEIVED, Of
 from gateway.accounting.locations.location import Location
+from gateway.accounting.partitions import gathered
 from gateway.accounting.reading import read
-from gateway.accounting.session import makes_one_partition
 from gateway.accounting.steps.kept import kept
 
 FIRST_ID: Final = 4  # schema version: what leaves has an id, and one form is that of all protocols
@@ -83,7 +83,7 @@ def _read(spark: SparkSession, path: Location, of: Of, queues: bool) -> DataFram
         upstream=of.upstream,
         queues=str(queues).lower(),
     )
-    return kept(rows.coalesce(1) if makes_one_partition(spark) else rows)
+    return kept(gathered(rows))
 
 
 def received(rows: DataFrame, opened: int) -> DataFrame:

@@ -13,6 +13,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from gateway.accounting.partitions import gathered
 from gateway.accounting.steps.copies import COPY_KEYS
 from gateway.accounting.steps.identities import QUEUE, rest
 from gateway.accounting.steps.ledger import any_of, flag, kind_is, sent_settled, settles_for_good
@@ -80,7 +81,7 @@ def figures(records: DataFrame, length_ms: int, parts: DataFrame | None = None) 
     ]
     together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     most = Window.partitionBy("figure").orderBy(F.desc("count"), "name", "of", "client")
-    ranked = together.withColumn("rank", F.row_number().over(most))
+    ranked = gathered(together).withColumn("rank", F.row_number().over(most))
     # As text: each function of a `Column` is asked of the JVM by itself.
     return ranked.where(f"rank <= {MOST} or at_ms is not null").selectExpr(
         *(f"cast(`{name}` as {type_}) as `{name}`" for name, type_ in COLUMNS.items())
@@ -136,7 +137,7 @@ def waits(records: DataFrame, folded: DataFrame | None = None) -> DataFrame:
     )
     keys = ("told", "node", "exchange", "step")
     summed = (
-        (one if folded is None else one.unionByName(folded))
+        gathered(one if folded is None else one.unionByName(folded))
         .withColumn("told", F.expr("coalesce(told, false)"))  # of states that do not have it
         .groupBy(*keys)
         .agg(F.sum("number").alias("number"), F.max("worst").alias("worst"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from support.hand_log import HandLog
+from support.spark_work import several_partitions
 
-from gateway.accounting import session
 from gateway.accounting.reconcile import Result, reconcile
 from gateway.accounting.segments.parts import EVERYTHING, part_batches
 from gateway.accounting.steps.ages import Bounds
@@ -176,14 +176,6 @@ class Wild(HandLog):
         return self.end()
 
 
-@pytest.fixture
-def partitions(spark) -> Iterator[Callable[[int], None]]:
-    """Sets how many the session makes, for one test."""
-    before = spark.conf.get(session.PARTITIONS)
-    yield lambda number: spark.conf.set(session.PARTITIONS, str(number))
-    spark.conf.set(session.PARTITIONS, before)
-
-
 def facts(result: Result, out: Path) -> dict:
     from pyarrow import parquet
 
@@ -202,15 +194,13 @@ def facts(result: Result, out: Path) -> dict:
 
 
 @pytest.mark.parametrize("seed", range(1, 1 + int(os.environ.get("GATEWAY_EXPLORE", "1"))))
-def test_what_is_found_is_the_same_as_without_folding_and_in_one_partition(
-    spark, partitions, tmp_path, seed
-):
+def test_what_is_found_is_the_same_as_without_folding_and_in_one_partition(spark, tmp_path, seed):
     log = Wild(tmp_path / "log", seed).write(1500)
     told = {}
     for fold in (True, False):
         out = tmp_path / str(fold)
-        partitions(1 if fold else 2)
-        result = reconcile(spark, log, out, bounds=Bounds(late_ms=40), fold=fold)
+        with nullcontext() if fold else several_partitions(spark):
+            result = reconcile(spark, log, out, bounds=Bounds(late_ms=40), fold=fold)
         told[fold] = facts(result, out)
     assert {"LOST", "DUPLICATE", "MUTATED", "ORPHAN_SETTLEMENT"} <= set(told[True]["classes"])
     for name, value in told[False].items():
