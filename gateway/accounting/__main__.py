@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import importlib.util
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -58,13 +59,24 @@ def main(arguments: list[str] | None = None) -> int:
     if wrong := _wrong(options):
         top.exit(WRONG, f"{options.job}: {wrong}\n")
     try:
-        return _run(options)
+        with _ended_in_order():
+            return _run(options)
     except KeyboardInterrupt:
         problem = "interrupted"
     except Exception as error:  # of Spark, Java, the disk: no verdict, whatever it is
         problem = _in_words(error, options)
     print(f"{options.job}: {problem}", file=sys.stderr)
     return NOT_RUN
+
+
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Meanwhile SIGTERM is heard as SIGINT is: nothing half done is left behind."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _wrong(options: argparse.Namespace) -> str:

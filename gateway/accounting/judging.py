@@ -25,6 +25,7 @@ from gateway.accounting.steps import (
     messages,
     order,
     outlets,
+    strays,
     transactions,
 )
 from gateway.accounting.steps.balance import Balance
@@ -66,7 +67,8 @@ class Evidence:
 
 def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     """What is wrong with the clock, copies, messages, outlets, routes and queues."""
-    failing = _anything_fails(seen)
+    too_many = kept(confirmed.told_of_too_many(seen.records, seen.summed), by_next=True)
+    failing = _anything_fails(seen, too_many)
     open_copies = copies.still_there(seen.states)
     failures = seen.balance[QUEUE.name].failures if failing else None
     missed = None if failures is None else kept(copies.candidates(failures, open_copies))
@@ -90,17 +92,20 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
         found.append(ages.late(timed, bounds))
     if failures is not None and missed is not None:
         found.append(copies.queue_breaks(failures, missed))
+        words = strays.words(seen.parts)
+        found.append(confirmed.never_received(too_many, seen.records, words, seen.runs))
         found.append(outlets.outlet_breaks(seen.balance[OUTLET.name].failures))
         failed = (seen.balance[of.name].failed for of in (QUEUE, OUTLET, ROUTE))
         found.append(counters.counter_breaks(*failed))
     return found
 
 
-def _anything_fails(seen: Evidence) -> bool:
-    """Asked of all identities in one job, which works out where they fail (`Balance.failed`)."""
-    failed = reduce(
-        DataFrame.union, (each.failed.select("incarnation") for each in seen.balance.values())
-    )
+def _anything_fails(seen: Evidence, too_many: DataFrame) -> bool:
+    """Asked in one job, which works out where identities fail (`Balance.failed`), and of whom more
+    was told than came.
+    """
+    frames = [too_many, *(each.failed for each in seen.balance.values())]
+    failed = reduce(DataFrame.union, (each.select("incarnation") for each in frames))
     return bool(gathered(failed).count())
 
 

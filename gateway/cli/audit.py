@@ -160,7 +160,7 @@ def close(
     could not be run, and no book was written.
     """
     _look_at("close", (), trusted)
-    context.exit(run_job("close", handed_on(context), log or default_log()))
+    context.exit(become_job("close", handed_on(context), log or default_log()))
 
 
 audit.add_command(compare)
@@ -248,9 +248,7 @@ def reconcile(
     _look_at("reconcile", [pathlib.Path(each) for each in anchors if ":" not in each], trusted)
     options = handed_on(context, push=push or None, webhook=webhook or None)
     where = log or default_log()
-    if follow is not None:
-        context.exit(become_job("reconcile", options, where))
-    context.exit(run_job("reconcile", options, where))
+    context.exit(become_job("reconcile", options, where))
 
 
 def run_reconciliation(log: pathlib.Path, out: pathlib.Path) -> int:

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from gateway.cli.jobs import MASTER, MEMORY, PROPERTIES, handed_on, run_job
+from gateway.cli.jobs import MASTER, MEMORY, PROPERTIES, become_job, handed_on
 from gateway.cli.logs import default_log
 from gateway.cli.options import ADDRESS, MOMENT
 
@@ -105,7 +105,7 @@ def compare(
         raise click.UsageError("with --ledger and --counts say --ours received or --ours left")
     times = {name: _moment(given[name]) for name in ("since", "until")}
     options = handed_on(context, **times)
-    context.exit(run_job("compare", options, *(logs or (default_log(),))))
+    context.exit(become_job("compare", options, *(logs or (default_log(),))))
 
 
 def _moment(time_ms: object) -> str | None:

@@ -1,7 +1,10 @@
 """The command line: what it refuses, in one line each."""
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ from support.audit_logs import UNREADABLE, balanced_log, put_unreadable
 
 from gateway.accounting import __main__ as program
 from gateway.accounting import java
-from gateway.accounting.runs import finished
+from gateway.accounting.runs import UNFINISHED, finished
 
 
 def test_without_a_log_it_says_so_and_exits_3(tmp_path, capsys):
@@ -84,3 +87,26 @@ def test_the_whole_command_is_quiet_and_ends_with_its_report(tmp_path: Path):
     assert told.stdout.splitlines()[-1] == f"  report   {page}"
     assert "<h1>Balanced</h1>" in page.read_text()
     assert (tmp_path / "o" / "latest").samefile(run)
+
+
+def test_who_ends_the_command_ends_the_job_which_leaves_nothing_behind(tmp_path: Path):
+    log, out, temporary = balanced_log(tmp_path / "log"), tmp_path / "out", tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "gateway", "reconcile", str(log), "--out", str(out)]
+    with subprocess.Popen(
+        [*command, "--state", str(tmp_path / "state")],
+        env=os.environ | {"TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as job:
+        deadline = time.monotonic() + 600
+        while not any(out.glob(f"{UNFINISHED}*/segments")):
+            assert job.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        job.send_signal(signal.SIGTERM)
+        told = job.communicate(timeout=600)
+    assert (job.returncode, told) == (3, ("", "reconcile: interrupted\n"))
+    assert list(temporary.iterdir()) == []
+    assert list(out.iterdir()) == []
+    assert list((tmp_path / "state").iterdir()) == [tmp_path / "state" / "lock"]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import pathlib
-import subprocess
-from typing import Any
 
 import pytest
 from support.audit_logs import UNREADABLE, put_unreadable
 from support.keys import Key
 from support.lives import lived
-from support.verbs import amqp_gateway
+from support.verbs import amqp_gateway, becomes
 from support.whole_gateway import WholeGateway
 
 from gateway.audit.reader import segment_paths
-from gateway.cli import jobs
 
 
 @pytest.fixture
@@ -133,14 +130,8 @@ def test_a_log_that_is_not_there_is_one_line(
 
 
 def test_reconcile_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[list[str]] = []
-
-    def fake(command: list[str], check: bool) -> Any:
-        ran.append(command)
-        return subprocess.CompletedProcess(command, 1)
-
-    monkeypatch.setattr(jobs.subprocess, "run", fake)
-    assert amqp_gateway("reconcile", "/log", "--out", "/out").exit_code == 1
+    ran = becomes(monkeypatch)
+    assert amqp_gateway("reconcile", "/log", "--out", "/out").exit_code == 0
     assert ran[0][1:] == [
         *("-P", "-m", "gateway.accounting", "reconcile"),
         *("--out=/out", "--master=local[*]", "--", "/log"),
@@ -151,19 +142,11 @@ def test_reconcile_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch)
     ]
 
 
-def test_reconcile_that_follows_becomes_its_job_which_hears_the_signals(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    became: list[list[str]] = []
-
-    def fails(path: str, command: list[str]) -> None:
-        became.append(command)
-        raise OSError(12, "Cannot allocate memory")
-
-    monkeypatch.setattr(jobs.os, "execv", fails)
-    done = amqp_gateway("reconcile", "/log", "--state", "/state", "--follow", "60", "--keep", "9")
-    assert (done.exit_code, done.stderr.count("\n")) == (3, 1)
-    assert became[0][5:] == [
+def test_reconcile_that_follows_is_told_what(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = becomes(monkeypatch)
+    given = ("--state", "/state", "--follow", "60", "--keep", "9")
+    assert amqp_gateway("reconcile", "/log", *given).exit_code == 0
+    assert ran[0][5:] == [
         *("--out=reconciliation", "--keep=9", "--master=local[*]", "--state=/state"),
         *("--follow=60", "--", "/log"),
     ]
@@ -220,17 +203,11 @@ def test_a_file_that_is_no_anchor_or_key_is_one_line_and_no_verdict(
 def test_close_hands_on_what_it_is_given(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
 ) -> None:
-    ran: list[list[str]] = []
-
-    def fake(command: list[str], check: bool) -> Any:
-        ran.append(command)
-        return subprocess.CompletedProcess(command, 1)
-
-    monkeypatch.setattr(jobs.subprocess, "run", fake)
+    ran = becomes(monkeypatch)
     public = tmp_path / "public.pem"
     public.write_bytes(Key().public)
     given = ("--books", "books", "--state", "state")
-    assert amqp_gateway("audit", "close", "/log", *given).exit_code == 1
+    assert amqp_gateway("audit", "close", "/log", *given).exit_code == 0
     assert ran[0][1:] == [
         *("-P", "-m", "gateway.accounting", "close", "--books=books", "--state=state"),
         *("--out=reconciliation", "--master=local[*]", "--", "/log"),
@@ -246,13 +223,7 @@ def test_close_hands_on_what_it_is_given(
 
 
 def test_reconcile_hands_on_how_long_a_copy_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[list[str]] = []
-
-    def fake(command: list[str], check: bool) -> Any:
-        ran.append(command)
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr(jobs.subprocess, "run", fake)
+    ran = becomes(monkeypatch)
     amqp_gateway("reconcile", "/log", "--stuck-after", "0", "--late-after", "2.5")
     assert ran[0][7:-2] == ["--stuck-after=0.0", "--late-after=2.5"]
     assert amqp_gateway("reconcile", "/log", "--late-after", "-1").exit_code == 2
@@ -261,13 +232,7 @@ def test_reconcile_hands_on_how_long_a_copy_may_take(monkeypatch: pytest.MonkeyP
 def test_reconcile_hands_anchors_and_keys_on(
     monkeypatch: pytest.MonkeyPatch, log: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
-    ran: list[list[str]] = []
-
-    def fake(command: list[str], check: bool) -> Any:
-        ran.append(command)
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr(jobs.subprocess, "run", fake)
+    ran = becomes(monkeypatch)
     (tmp_path / "public.pem").write_bytes(Key().public)
     head = str(log.parent / "audit-head")
     given = ("--anchor", head, "--trust", str(tmp_path / "public.pem"))
@@ -276,13 +241,7 @@ def test_reconcile_hands_anchors_and_keys_on(
 
 
 def test_addresses_are_handed_on_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[list[str]] = []
-
-    def fake(command: list[str], check: bool) -> Any:
-        ran.append(command)
-        return subprocess.CompletedProcess(command, 0)
-
-    monkeypatch.setattr(jobs.subprocess, "run", fake)
+    ran = becomes(monkeypatch)
     given = ["--state", "s3a://logs/state", "--anchor", "s3a://logs/heads", "--books", "s3a://b/c"]
     out = ["--out", "s3a://logs/out", "--properties-file", "spark.conf"]
     assert amqp_gateway("reconcile", "s3a://logs/audit", *out, *given).exit_code == 0

@@ -88,9 +88,8 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     for module in (messages, run, demo):
         monkeypatch.setattr(module, "converse", nobody, raising=False)
     monkeypatch.setattr(ctl.urllib.request, "urlopen", unreachable)
-    monkeypatch.setattr(audit, "run_job", lambda *_: 1)
-    monkeypatch.setattr(audit, "become_job", lambda *_: 0)
-    monkeypatch.setattr(compare, "run_job", lambda *_: 0)
+    monkeypatch.setattr(audit, "become_job", lambda *_: 1)
+    monkeypatch.setattr(compare, "become_job", lambda *_: 0)
     monkeypatch.setattr(run, "run", lambda *_, **__: 0)
     monkeypatch.setattr(run, "begin_logging", lambda *_, **__: None)
     (tmp_path / "token").write_text("secret")

@@ -11,10 +11,15 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from gateway.accounting.partitions import gathered
+from gateway.accounting.segments.folding import OF_NO_MESSAGE
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
 from gateway.accounting.steps.ledger import flag, kind_is, outcome_is, reason_is
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
+RANGE_MAX: Final = 100_000  # messages of one `confirmed` record that are looked at one by one
+NEVER: Final = "received - in_transactions - accepted - otherwise"
+_LINK: Final = ("incarnation", "link")
 # Of message states: some of its copies have not ended, or have no record of that.
 SHORT: Final = "received and ended < routed"
 
@@ -63,6 +68,60 @@ def lost(short: DataFrame, failures: DataFrame | None) -> DataFrame:
     )
 
 
+def told_of_too_many(records: DataFrame, summed: DataFrame) -> DataFrame:
+    """Links by which fewer messages came (`summed`) than their publishers were told of: `count`."""
+    told = records.where(kind_is(Kind.CONFIRMED)).select(
+        *_LINK, F.col("copies").cast("long").alias("more"), "sequence"
+    )
+    came = summed.where(kind_is(Kind.RECEIVED)).select(
+        *_LINK, (-F.col("records")).alias("more"), F.lit(None).cast("long").alias("sequence")
+    )
+    both = gathered(told.unionByName(came)).groupBy(*_LINK)
+    return both.agg(F.sum("more").alias("count"), F.max("sequence").alias("sequence")).where(
+        "count > 0"
+    )
+
+
+def never_received(
+    too_many: DataFrame, records: DataFrame, folded: DataFrame, runs: DataFrame
+) -> DataFrame:
+    """Messages that their publishers were told of, and no record says that they came.
+
+    `too_many`: by `told_of_too_many`, at least one; `folded`: by `strays.words`. They are those in
+    the ranges that no record names, if these are as many.
+    """
+    ranges = records.where(kind_is(Kind.CONFIRMED)).join(
+        F.broadcast(too_many.select(*_LINK, "count")), [*_LINK]
+    )
+    each = ranges.where(f"position - message between 0 and {RANGE_MAX}").select(
+        *(*_LINK, "count", "sequence"),
+        F.explode(F.sequence("message", "position")).alias("message"),
+    )
+    bits = folded.groupBy("word").agg(F.expr("bit_or(bits)").alias("bits"))
+    seen = records.where(~kind_is(*OF_NO_MESSAGE)).select("message").distinct()
+    unseen = (
+        each.join(seen, "message", "left_anti")
+        .withColumn("word", F.expr("shiftright(message, 6)"))
+        .join(bits, "word", "left")
+        .where("coalesce(getbit(bits, cast(message & 63 as int)), 0) = 0")
+        .withColumn("unseen", F.count("*").over(Window.partitionBy(*_LINK)))
+        .where("unseen = `count`")
+        .select(*_LINK, "message", "sequence", F.lit(1).alias("count"))
+    )
+    named = unseen.select(*_LINK).distinct()
+    unnamed = too_many.join(F.broadcast(named), [*_LINK], "left_anti")
+    found = unseen.unionByName(
+        unnamed.select(*_LINK, F.lit(None).cast("long").alias("message"), "sequence", "count")
+    )
+    begun = runs.select("incarnation", F.col("first_sequence").alias("since"))
+    return as_breaks(
+        found.join(F.broadcast(begun), "incarnation"),
+        BreakClass.LOST,
+        F.lit("its publisher was told of it, and no record says that it came"),
+        certain=F.col("message").isNotNull(),
+    )
+
+
 def not_durable(records: DataFrame) -> DataFrame:
     """Durable messages in a durable queue that a restart would not bring back."""
     declared = records.where(kind_is(Kind.TOPOLOGY) & reason_is(Reason.QUEUE_DECLARED))
@@ -90,7 +149,8 @@ def not_durable(records: DataFrame) -> DataFrame:
 def told_of(records: DataFrame, summed: DataFrame) -> DataFrame:
     """One row: how many messages clients published, and were told of (`accepted`, `otherwise`).
 
-    `never`: what nobody was told of outside of a transaction, what was sent settled among them. Of
+    `never`: what nobody was told of outside of a transaction, what was sent settled among them; of
+    whom more was told than came there is a break (`never_received`), and not less than none. Of
     runs that tell at all: older gateways did not put it into the log. Of messages in transactions
     and of what was told, `records` has all; how many came is in the ledger (`summed`).
     """
@@ -112,4 +172,4 @@ def told_of(records: DataFrame, summed: DataFrame) -> DataFrame:
     together = runs.join(F.broadcast(came), "incarnation", "left")
     return together.agg(
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names)
-    ).withColumn("never", F.expr("received - in_transactions - accepted - otherwise"))
+    ).withColumn("never", F.expr(f"greatest({NEVER}, 0)"))

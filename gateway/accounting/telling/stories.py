@@ -56,9 +56,11 @@ def _by_queue(row: Row, times: dict[int, int], log: str) -> str:
     until = times.get(row["sequence"] or 0)
     if not row["node"] or until is None:
         return ""
-    since = times.get(row["since"] or 0)
-    said = None if since is None else _moment(since)
-    return command(traced(log), queue=row["node"], since=said, until=_moment(until))
+    begun = times.get(row["since"] or 0)
+    # The clock may have gone back in between: then that is the break, and what is between is shown.
+    since = None if begun is None else _moment(min(begun, until))
+    until = until if begun is None else max(begun, until)
+    return command(traced(log), queue=row["node"], since=since, until=_moment(until))
 
 
 def _moment(time_ms: int) -> str:

@@ -57,5 +57,13 @@ def test_a_break_of_a_queue_is_asked_for_by_queue_and_time(frames) -> None:
     assert (gap.lines, gap.command) == ([], "")
 
 
+def test_where_the_clock_went_back_in_between_all_of_that_time_is_asked_for(frames) -> None:
+    records = frames.records(
+        *({"kind": Kind.QUEUE_CHECKPOINT, "node": "q", "time_ms": at} for at in (61_500, 1000))
+    )
+    (told,) = stories(records, [broken(node="q", since=1, sequence=2)], "/log")
+    assert "--since 1970-01-01T00:00:01.000Z --until 1970-01-01T00:01:01.500Z" in told.command
+
+
 def test_without_breaks_nothing_is_read() -> None:
     assert stories(None, [], "/log") == []
