@@ -49,6 +49,6 @@ def build(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m gateway.accounting.bundle OUT.zip")
+    if len(sys.argv) != 2 or not sys.argv[1].endswith(".zip"):
+        sys.exit("usage: python -m gateway.accounting.bundle OUT.zip  (writes OUT.py beside it)")
     build(Path(sys.argv[1]))

@@ -34,6 +34,14 @@ def test_the_bundle_has_nothing_compiled_and_runs_where_the_project_is_not(tmp_p
     assert (told.returncode, told.stderr) == (3, f"reconcile: no audit segments in {tmp_path}\n")
 
 
+@pytest.mark.parametrize("given", [[], ["--help"], ["accounting"], ["a.zip", "b.zip"]])
+def test_without_one_name_of_a_zip_it_says_how_it_is_used(tmp_path: Path, given: list[str]):
+    command = [sys.executable, "-P", "-m", "gateway.accounting.bundle", *given]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr.startswith("usage: ")) == (1, True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def spark_of_its_own(directory: Path) -> Path:
     """What is installed, in a directory where a worker may write what its executors say."""
     for name in ("bin", "jars"):

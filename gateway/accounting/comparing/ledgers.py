@@ -134,7 +134,9 @@ def _ids(lines: DataFrame, ledger: Ledger) -> DataFrame:
     )
     # Spark has no such digest. With Arrow it would want pandas, which the jobs do without.
     digest = F.udf(digest_in, "bigint", useArrow=False)("id_type", "text", "octets")
-    readable = F.when(F.col("id_digest").isNotNull(), 1)
+    # Octets that are no UTF-8 are this character by now, so that several ids would be one.
+    other = F.contains(F.coalesce("text", F.lit("")), F.lit("\ufffd"))
+    readable = F.when(F.col("id_digest").isNotNull() & ~(other & is_csv(ledger.where)), 1)
     shown = F.coalesce("text", F.lower(F.hex("octets")))
     return _as_items(plain.withColumns({"id_digest": digest, "text": shown}), readable)
 

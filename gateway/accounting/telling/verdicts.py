@@ -80,7 +80,7 @@ def as_json(told: Told, verdict: str) -> dict[str, Any]:
         "losses_by_client": result.losses_by_client,
         "figures": [
             {name: value for name, value in row.items() if value is not None}
-            for row in result.figures
+            for row in sorted(result.figures, key=str)
         ],
         "checked": result.checked,
         "told": result.told,

@@ -54,6 +54,13 @@ def test_csv_has_ids_of_several_types_and_what_cannot_be_read_is_counted(spark, 
     assert found[1:] == (6, 1, 1, MS, MS + 2000, True)
 
 
+def test_an_id_of_a_csv_that_is_no_utf_8_is_not_read_and_counted(spark, tmp_path):
+    path = tmp_path / "ledger.csv"
+    path.write_bytes("message_id\nm\u00fctze\nm\u00e9tro\n".encode("latin-1"))
+    found = book(spark, ledger(path), ())
+    assert (found.items.count(), found.unread) == (0, 2)
+
+
 def test_what_is_quoted_and_goes_on_in_another_line_is_not_read(spark, tmp_path):
     path = tmp_path / "ledger.csv"
     path.write_text('message_id\n"new\nline"\n"whole ""one"""\n')
