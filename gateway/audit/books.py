@@ -27,6 +27,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from gateway.audit.reader import FIRST
 from gateway.audit.seals import key_id
+from gateway.files.json_text import json_value
 from gateway.files.own import open_own
 from gateway.files.whole import PIECE, read_regular
 
@@ -210,8 +211,8 @@ def read(path: Path) -> Book:
 def parsed(octets: bytes) -> Book:
     """The book in a file of that content. Raises BookError."""
     try:
-        said = json.loads(octets, parse_float=_no_number, parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        said = json_value(octets, fractions=_no_number, constants=_no_number)
+    except ValueError:
         raise BookError("it is no book: damaged, or cut off") from None
     if not isinstance(said, dict) or type(said.get("form")) is not int:
         raise BookError("it is no book")

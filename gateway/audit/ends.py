@@ -23,6 +23,7 @@ from gateway.audit.reader import (
 from gateway.audit.schema import (
     BLOCK_HEADER,
     FIELD_NAMES,
+    HEADER_OCTETS,
     LAYOUTS,
     BlockKind,
     Kind,
@@ -31,7 +32,6 @@ from gateway.audit.schema import (
 from gateway.files.whole import read_head, read_segment
 
 MESSAGE_KINDS: Final = frozenset(kind for kind in Kind if Kind.RECEIVED <= kind <= Kind.REQUEUED)
-HEADER_OCTETS: Final = 4 * 1024  # more than any header has
 HEAD_OCTETS: Final = 64 * 1024  # the first records, too, of nearly all segments
 _KIND: Final = FIELD_NAMES.index("kind")
 _MESSAGE: Final = FIELD_NAMES.index("message")

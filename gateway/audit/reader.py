@@ -7,7 +7,6 @@ library only.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -17,6 +16,7 @@ from gateway.audit.schema import (
     ALIASES,
     BLOCK_HEADER,
     FIELD_NAMES,
+    HEADER_OCTETS,
     LAYOUTS,
     MAX_LENGTH,
     NAME_ENTRY,
@@ -35,6 +35,7 @@ from gateway.audit.schema import (
     segment_numbers,
     unsigned,
 )
+from gateway.files.json_text import json_value
 
 FIRST: Final = "0" * 64  # the hash "before" the first segment of a log
 ALL: Final = f"*{SEGMENT_SUFFIX}"
@@ -114,8 +115,11 @@ class Segment:
             self._stop(0, 0, "incomplete header", torn=True)
             return
         magic, checksum, length = SEGMENT_PREAMBLE.unpack_from(octets)
-        if magic != SEGMENT_MAGIC or length > MAX_LENGTH:
+        if magic != SEGMENT_MAGIC:
             self._stop(0, 0, "not an audit segment", torn=not any(octets))
+            return
+        if at + length > HEADER_OCTETS:
+            self._stop(0, 0, "header is longer than any")
             return
         text = octets[at : at + length]
         if len(text) < length:
@@ -125,7 +129,7 @@ class Segment:
             self._stop(0, 0, "header checksum differs")
             return
         try:
-            values = json.loads(text)
+            values = json_value(text)
             if values["schema"] not in LAYOUTS:
                 known = " or ".join(str(version) for version in LAYOUTS)
                 self._stop(0, 0, f"schema version {values['schema']} is not {known}")

@@ -23,6 +23,7 @@ from typing import Final, NamedTuple, final
 from zlib import crc32
 
 from gateway.audit.schema import BLOCK_HEADER, SCHEMA_VERSION, BlockKind, crc_input
+from gateway.files.json_text import json_value
 
 MAX_OCTETS: Final = 1024  # of a seal, or a head
 _HASH: Final = re.compile("[0-9a-f]{64}")
@@ -95,8 +96,8 @@ def _values(text: bytes) -> dict[str, object]:
     if len(text) > MAX_OCTETS:
         return {}
     try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
+        values = json_value(text)
+    except ValueError:
         return {}
     return values if isinstance(values, dict) else {}
 

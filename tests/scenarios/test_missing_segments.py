@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
+from support.bad_logs import begun
 from support.lives import all_sequences, criticals, depth, killed, lived, run, send, told
 from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
@@ -363,6 +364,26 @@ def test_a_newest_segment_that_is_a_pipe_is_told_and_waited_for_by_nobody(tmp_pa
     verified = run("audit", "verify", data)
     assert (verified.exit_code, "is no regular file" in verified.output) == (1, True)
     assert "Traceback" not in verified.output
+
+
+@pytest.mark.parametrize("levels", [3000, 100_000])
+def test_beside_a_header_that_no_reader_comes_to_the_end_of_a_gateway_starts_and_tells(
+    tmp_path: Path, levels: int
+) -> None:
+    data = tmp_path / "data"
+    lived(data)
+    (data / "audit" / "0000000002-000001.audit").write_bytes(begun(b"[" * levels))
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data).start()
+    assert depth(gateway) == 3
+    (line,) = criticals(captured)
+    assert "0000000002-000001.audit: its header cannot be read" in line
+    gateway.stop()
+    assert len(told(data, "log-differs")) == 1
+    verified = run("audit", "verify", data)
+    assert (verified.exit_code, type(verified.exception)) == (1, SystemExit)
+    numbers = sorted(all_sequences(data))
+    assert numbers == list(range(1, len(numbers) + 1))
 
 
 @pytest.mark.parametrize("content", [b"", bytes(4096), b"AMQPAUDT"])

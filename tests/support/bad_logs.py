@@ -68,14 +68,27 @@ def header_of(octets: bytes) -> tuple[dict, bytes]:
 
 
 def with_header(header: dict, behind: bytes) -> bytes:
-    text = json.dumps(header).encode()
-    return PREAMBLE.pack(b"AMQPAUDT", crc32(text), len(text)) + text + behind
+    return begun(json.dumps(header).encode()) + behind
+
+
+def begun(text: bytes) -> bytes:
+    """A segment that has that for a header, and nothing else."""
+    return PREAMBLE.pack(b"AMQPAUDT", crc32(text), len(text)) + text
 
 
 def newer(log: Path) -> None:
     path = paths(log)[-1]
     header, behind = header_of(path.read_bytes())
     path.write_bytes(with_header(header | {"schema": 99}, behind))
+
+
+def deep(log: Path, levels: int = 3000) -> None:
+    """A header with more levels than a reader goes down; its checksum is right."""
+    (log / BEHIND).write_bytes(begun(b"[" * levels))
+
+
+def deep_and_long(log: Path) -> None:
+    deep(log, 100_000)
 
 
 def many_empty(log: Path, number: int = 300) -> None:
@@ -128,6 +141,8 @@ BAD: Final = {
         Bad(foreign),
         Bad(empty),
         Bad(newer),
+        Bad(deep),
+        Bad(deep_and_long),
         Bad(many_empty),
         Bad(directory, judged=False),
         Bad(loop, judged=False),
