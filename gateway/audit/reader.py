@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 from zlib import crc32
 
 from gateway.audit.schema import (
@@ -25,6 +25,7 @@ from gateway.audit.schema import (
     SEGMENT_MAGIC,
     SEGMENT_PREAMBLE,
     SEGMENT_SUFFIX,
+    SHA256,
     UNSAID,
     BlockKind,
     Flag,
@@ -40,6 +41,7 @@ from gateway.files.json_text import json_value
 FIRST: Final = "0" * 64  # the hash "before" the first segment of a log
 ALL: Final = f"*{SEGMENT_SUFFIX}"
 
+_MAX: Final = 1 << 63
 _BLOCK_KINDS: Final = frozenset(BlockKind)
 
 
@@ -129,15 +131,9 @@ class Segment:
             self._stop(0, 0, "header checksum differs")
             return
         try:
-            values = json_value(text)
-            if values["schema"] not in LAYOUTS:
-                known = " or ".join(str(version) for version in LAYOUTS)
-                self._stop(0, 0, f"schema version {values['schema']} is not {known}")
-                return
-            said = {"log": "", **values}
-            self.header = Header(*(said[name] for name in Header._fields))
-        except (ValueError, TypeError, KeyError):  # an empty text has checksum 0, as zeros have
-            self._stop(0, 0, "header is not a header")
+            self.header = _header_in(text)
+        except ValueError as error:
+            self._stop(0, 0, str(error))
             return
         self.good = at + length
 
@@ -189,6 +185,38 @@ class Segment:
                 return
             yield Block(index, offset, kind, flags, start, stop, record_octets)
             offset, index = stop, index + 1
+
+
+def _header_in(text: bytes) -> Header:
+    """What a header says. ValueError with what is wrong with it."""
+    try:
+        values = json_value(text)
+    except ValueError:
+        values = None  # an empty text has checksum 0, as zeros have
+    if not isinstance(values, dict) or not _is_number(values.get("schema")):
+        raise ValueError("header is not a header")
+    schema = values["schema"]
+    if schema not in LAYOUTS:
+        known = " or ".join(str(version) for version in LAYOUTS)
+        raise ValueError(f"schema version {schema} is not {known}")
+    incarnation, number = values.get("incarnation"), values.get("number")
+    if not _is_number(incarnation) or not _is_number(number):
+        raise ValueError("header has no number that could be")
+    previous, log = values.get("previous_sha256"), values.get("log", "")
+    if not isinstance(previous, str) or not SHA256.fullmatch(previous):
+        raise ValueError("header has no hash of the segment before")
+    if not isinstance(log, str) or not log.isprintable():
+        raise ValueError("header has no id of a log that could be")
+    layout = LAYOUTS[schema]
+    fields = [list(field) for field in layout.fields]
+    same = values.get("fields", fields) == fields
+    if not same or values.get("record_octets", layout.octets) != layout.octets:
+        raise ValueError(f"header has not the records of schema version {schema}")
+    return Header(schema, incarnation, number, previous, log)
+
+
+def _is_number(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < _MAX
 
 
 def _implausible(length: int, kind: int, record_octets: int) -> str:

@@ -91,6 +91,20 @@ def deep_and_long(log: Path) -> None:
     deep(log, 100_000)
 
 
+def other_fields(log: Path) -> None:
+    """A header that says of its records what they are not."""
+    path = paths(log)[-1]
+    header, behind = header_of(path.read_bytes())
+    path.write_bytes(with_header(header | {"fields": header["fields"][::-1]}, behind))
+
+
+def other_run(log: Path) -> None:
+    """A header of a run that there cannot be."""
+    path = paths(log)[-1]
+    header, behind = header_of(path.read_bytes())
+    path.write_bytes(with_header(header | {"incarnation": 10**30}, behind))
+
+
 def many_empty(log: Path, number: int = 300) -> None:
     for each in range(100, 100 + number):
         (log / f"{each:010d}-000001.audit").touch()
@@ -143,6 +157,8 @@ BAD: Final = {
         Bad(newer),
         Bad(deep),
         Bad(deep_and_long),
+        Bad(other_fields),
+        Bad(other_run),
         Bad(many_empty),
         Bad(directory, judged=False),
         Bad(loop, judged=False),
