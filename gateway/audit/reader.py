@@ -37,6 +37,7 @@ from gateway.audit.schema import (
     unsigned,
 )
 from gateway.files.json_text import json_value
+from gateway.files.whole import is_no_file, read_head, read_segment
 
 FIRST: Final = "0" * 64  # the hash "before" the first segment of a log
 ALL: Final = f"*{SEGMENT_SUFFIX}"
@@ -100,16 +101,21 @@ class Segment:
         damage: what ended the reading early; `None` while there is none.
         torn: the damage is an incomplete last block, as a crash leaves it.
         good: octets from the beginning that are known to be good.
+        unreadable: why there are none, where what has its name is no file; else "".
     """
 
-    def __init__(self, name: str, octets: bytes) -> None:
+    def __init__(self, name: str, octets: bytes, unreadable: str = "") -> None:
         self.name = name
         self.octets = octets
         self.header: Header | None = None
         self.damage: Damage | None = None
         self.torn = False
         self.good = 0
-        self._read_header()
+        self.unreadable = unreadable
+        if unreadable:
+            self._stop(0, 0, unreadable)
+        else:
+            self._read_header()
 
     def _read_header(self) -> None:
         octets, at = self.octets, SEGMENT_PREAMBLE.size
@@ -296,6 +302,25 @@ def sequence_break(octets: bytes, block: Block, expected: int) -> tuple[int, int
             return at, expected, found
         expected += 1
     return None
+
+
+def segment_at(path: Path, octets: int | None = None) -> Segment:
+    """The segment there, or its first octets; a damaged one where a directory, or so, has its name.
+
+    Raises OSError where there is a file that cannot be read, or nothing at all.
+    """
+    try:
+        found = read_segment(path) if octets is None else read_head(path, octets)
+    except OSError as error:
+        if not is_no_file(path):
+            raise
+        return Segment(path.name, b"", f"it cannot be read: {error.strerror}")
+    return Segment(path.name, found)
+
+
+def octets_at(path: Path) -> int:
+    """How many octets the segment there has: as `segment_at`."""
+    return 0 if is_no_file(path) else path.stat().st_size
 
 
 def segment_paths(directory: Path) -> list[Path]:

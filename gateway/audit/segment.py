@@ -37,6 +37,7 @@ from gateway.audit.reader import (
     block_at,
     last_sequence,
     schema_of,
+    segment_at,
     segment_paths,
 )
 from gateway.audit.schema import (
@@ -271,7 +272,7 @@ class SegmentWriter:
         paths = segment_paths(self._directory)
         while paths:
             path = paths.pop()
-            segment = Segment(path.name, read_segment(path))
+            segment = segment_at(path)
             self._look_at(segment)
             if segment.damage is not None and not segment.torn:
                 if not self._may_be_of_a_power_cut(segment):
