@@ -280,8 +280,8 @@ def check_signature(book: Book, trust: TrustText) -> None:
 def signature_in_words(book: Book) -> str:
     """What is known of that without trusted keys."""
     if not book.key:
-        return "not signed: whoever can write the books can write this one"
-    return f"{_by(book)}, which was not checked"
+        return "not signed: whoever can write the books can write that anew"
+    return f"{_by(book)}: that was not checked, since no key is said to be trusted"
 
 
 def _by(book: Book) -> str:

@@ -108,6 +108,7 @@ class Provenance:
 
     Attributes:
         by_books: what closed books that are given say may have gone.
+        books_in_words: what is known of their signatures, for people.
         let_go: what says that segments of it were let go; `None`: none were.
     """
 
@@ -115,6 +116,7 @@ class Provenance:
         self.trust = trust
         self.anchors = anchors
         self.by_books: Sequence[Departure] = ()
+        self.books_in_words: Sequence[str] = ()
         self.let_go: Departure | None = None
         self._segments: list[Sealed] = []
         self._right: dict[Head, bool] = {}
@@ -154,6 +156,7 @@ class Provenance:
     def lines(self) -> list[str]:
         """For people: what protects this log, in a line or two."""
         told = [] if self.let_go is None else [str(self.let_go)]
+        told += self.books_in_words
         told.append(self._sealed_in_words())
         if self.anchors:
             told.append(self._anchored_in_words())
