@@ -22,7 +22,7 @@ MODULES: Final = (
     *("audit/let_go.py", "audit/story.py"),
     *("audit/segment_file.py", "audit/whereabouts.py"),  # whose `sync_directory` books take
     "audit/signing.py",  # for the driver, with trusted keys only
-    *("files/__init__.py", "files/own.py", "files/whole.py"),
+    *("files/__init__.py", "files/json_text.py", "files/own.py", "files/whole.py"),
 )
 _START: Final = """import sys
 

@@ -44,6 +44,7 @@ from gateway.audit.printable import printable
 from gateway.audit.provenance import Provenance
 from gateway.audit.schema import segment_numbers
 from gateway.audit.seals import key_id
+from gateway.files.json_text import json_value
 from gateway.files.whole import SECRET_MAX, read_regular
 
 MADE_BY_MAX: Final = 255
@@ -259,7 +260,7 @@ def _known(plan: Plan) -> set[bytes]:
     path = table_path(book_path(plan.books, before.number), before, BREAKS)
     try:
         with path.open(encoding="utf-8") as lines:
-            return {_identity(json.loads(line)) for line in lines}
+            return {_identity(json_value(line)) for line in lines}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BookError(f"book {before.number}: cannot read its table {BREAKS}: {error}") from None
 

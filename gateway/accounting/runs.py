@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ from typing import Final
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.remote import FOLDER, Remote
+from gateway.files.json_text import json_value
 from gateway.files.whole import read_regular
 
 LATEST: Final = "latest"
@@ -196,7 +196,7 @@ def newest_told(out: Location) -> str:
     path = runs[-1] / REPORT
     try:
         octets = read_regular(path, REPORT_MAX) if isinstance(path, Path) else path.read(REPORT_MAX)
-        return str(json.loads(octets)["log"]["newest"])
+        return str(json_value(octets)["log"]["newest"])
     except (ValueError, KeyError, TypeError):
         return ""
 

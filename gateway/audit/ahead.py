@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from gateway.audit.ends import NOTHING_KNOWN, Difference, LogEnd, LogEnds, last_incarnation
-from gateway.audit.reader import Segment, block_at, last_sequence, segment_paths
+from gateway.audit.reader import block_at, last_sequence, segment_at, segment_paths
 from gateway.audit.schema import BlockFlag, BlockKind
-from gateway.files.whole import read_segment
 
 
 class Known(NamedTuple):
@@ -92,7 +91,7 @@ def last_sequence_in(blocks: bytes) -> int:
 def _stored_behind(directory: Path, reached: int) -> tuple[str, int] | None:
     """The last STORED block that has a record behind that one: its segment, its last record."""
     for path in reversed(segment_paths(directory)):
-        segment = Segment(path.name, read_segment(path))
+        segment = segment_at(path)
         records = [block for block in segment.blocks() if block.kind == BlockKind.RECORDS]
         for block in reversed(records):
             if last_sequence(segment.octets, block) <= reached:

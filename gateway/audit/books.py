@@ -26,7 +26,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from gateway.audit.reader import FIRST
+from gateway.audit.schema import SHA256
 from gateway.audit.seals import key_id
+from gateway.files.json_text import json_value
 from gateway.files.own import open_own
 from gateway.files.whole import PIECE, read_regular
 
@@ -42,7 +44,6 @@ BREAKS: Final = "breaks"  # all that are known when it ends; older books do not 
 
 _NAME: Final = re.compile(r"([0-9]{10,18})\.book")
 _FILE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_HASH: Final = re.compile("[0-9a-f]{64}")
 _LOG: Final = re.compile("[0-9a-f]{1,64}")
 _SIGNATURE: Final = re.compile("[0-9a-f]{128}")
 _TEXT: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{0,255}")
@@ -210,8 +211,8 @@ def read(path: Path) -> Book:
 def parsed(octets: bytes) -> Book:
     """The book in a file of that content. Raises BookError."""
     try:
-        said = json.loads(octets, parse_float=_no_number, parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        said = json_value(octets, fractions=_no_number, constants=_no_number)
+    except ValueError:
         raise BookError("it is no book: damaged, or cut off") from None
     if not isinstance(said, dict) or type(said.get("form")) is not int:
         raise BookError("it is no book")
@@ -279,8 +280,8 @@ def check_signature(book: Book, trust: TrustText) -> None:
 def signature_in_words(book: Book) -> str:
     """What is known of that without trusted keys."""
     if not book.key:
-        return "not signed: whoever can write the books can write this one"
-    return f"{_by(book)}, which was not checked"
+        return "not signed: whoever can write the books can write that anew"
+    return f"{_by(book)}: that was not checked, since no key is said to be trusted"
 
 
 def _by(book: Book) -> str:
@@ -318,9 +319,9 @@ def _book(said: dict[str, Any]) -> Book:
         made_by=_text(said["made_by"], "made_by", _TEXT),
         version=_text(said["version"], "version", _TEXT),
         number=_number(said["number"], "number"),
-        previous=_text(said["previous"], "previous", _HASH),
+        previous=_text(said["previous"], "previous", SHA256),
         tables=_tables(said["tables"]),
-        key=_text(said["key"], "key", _HASH) if signed else "",
+        key=_text(said["key"], "key", SHA256) if signed else "",
         signature=_text(said["signature"], "signature", _SIGNATURE) if signed else "",
     )
     sequences = [book.first_sequence - 1, *(each.last_sequence for each in book.segments)]
@@ -340,7 +341,7 @@ def _covered(said: object) -> Covered:
     return Covered(
         _number(last, "segments"),
         _number(incarnation, "segments"),
-        "" if digest == "" else _text(digest, "segments", _HASH),
+        "" if digest == "" else _text(digest, "segments", SHA256),
     )
 
 
@@ -351,7 +352,7 @@ def _tables(said: object) -> dict[str, Table]:
     for name, table in said.items():
         file = _text(table["file"], "file", _FILE)
         octets, rows = _number(table["octets"], "octets"), _number(table["rows"], "rows")
-        tables[name] = Table(file, octets, _text(table["sha256"], "sha256", _HASH), rows)
+        tables[name] = Table(file, octets, _text(table["sha256"], "sha256", SHA256), rows)
     if len({BOOK_FILE, *(table.file for table in tables.values())}) != len(tables) + 1:
         raise ValueError("two of its tables are the same file")
     return tables

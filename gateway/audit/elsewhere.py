@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gateway.audit.books import Book, BookError
+from gateway.audit.books import Book, BookError, signature_in_words
 from gateway.audit.let_go import departed_by
 from gateway.audit.provenance import Anchor, Provenance, Trust, anchors_in
 from gateway.audit.shelf import Shelf
@@ -54,7 +54,23 @@ def take_books(provenance: Provenance, directory: Path, log: str) -> list[str]:
     if good and log and good[0].log != log:
         return [*wrong, f"the books are of another log, with id {good[0].log}"]
     provenance.by_books = departed_by(good)
+    provenance.books_in_words = _in_words(good, checked=provenance.trust is not None)
     return wrong
+
+
+def _in_words(books: Sequence[Book], *, checked: bool) -> list[str]:
+    """Who has signed these, a line for each of them; `checked`: all are good by trusted keys."""
+    if checked:
+        return []  # each that is not is told as wrong
+    by_words: dict[str, list[int]] = {}
+    for book in books:
+        by_words.setdefault(signature_in_words(book), []).append(book.number)
+    return [
+        f"book {numbers[0]} is {words}"
+        if len(numbers) == 1
+        else f"{len(numbers)} books, the first of them number {numbers[0]}, are {words}"
+        for words, numbers in by_words.items()
+    ]
 
 
 def _keys(trusted: Sequence[Path]) -> Trust:

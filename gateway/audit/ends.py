@@ -16,22 +16,23 @@ from gateway.audit.reader import (
     Segment,
     block_at,
     last_sequence,
+    octets_at,
     schema_of,
+    segment_at,
     segment_paths,
     sequence_at,
 )
 from gateway.audit.schema import (
     BLOCK_HEADER,
     FIELD_NAMES,
+    HEADER_OCTETS,
     LAYOUTS,
     BlockKind,
     Kind,
     segment_numbers,
 )
-from gateway.files.whole import read_head, read_segment
 
 MESSAGE_KINDS: Final = frozenset(kind for kind in Kind if Kind.RECEIVED <= kind <= Kind.REQUEUED)
-HEADER_OCTETS: Final = 4 * 1024  # more than any header has
 HEAD_OCTETS: Final = 64 * 1024  # the first records, too, of nearly all segments
 _KIND: Final = FIELD_NAMES.index("kind")
 _MESSAGE: Final = FIELD_NAMES.index("message")
@@ -87,7 +88,7 @@ def beginning(directory: Path, since: int = 0) -> LogEnd | None:
     for path in segment_paths(directory):
         if _number(path) < since:
             continue
-        segment = Segment(path.name, read_segment(path))
+        segment = segment_at(path)
         head = segment.good  # before any block is read
         for block in segment.blocks():
             if block.kind == BlockKind.RECORDS and segment.header is not None:
@@ -133,7 +134,10 @@ def lost_end(directory: Path, ends: LogEnds) -> list[Difference]:
 
 
 def _changed(path: Path, end: LogEnd) -> list[Difference]:
-    octets = read_segment(path)
+    segment = segment_at(path)
+    if segment.unreadable:
+        return [Difference(path.name, segment.unreadable, end.sequence)]
+    octets = segment.octets
     if len(octets) < end.offset:
         text = f"it has {len(octets)} octets and had {end.offset} at least"
         return [Difference(path.name, text, end.sequence)]
@@ -182,9 +186,10 @@ def untold(found: dict[tuple[int, int], Difference], ends: LogEnds) -> list[Diff
 
 
 def _flaw_of_header(path: Path) -> str:
-    header = _headed(path).header
+    segment = _headed(path)
+    header = segment.header
     if header is None:
-        return "its header cannot be read"
+        return segment.unreadable or "its header cannot be read"
     if (header.number, header.incarnation) != segment_numbers(path.name):
         return f"by its header it is segment number {header.number} of start {header.incarnation}"
     return ""
@@ -192,7 +197,7 @@ def _flaw_of_header(path: Path) -> str:
 
 def _record_before(path: Path) -> int:
     """The last record that is missing in front of a segment; 1 where that cannot be told."""
-    segment = Segment(path.name, read_head(path, HEAD_OCTETS))
+    segment = segment_at(path, HEAD_OCTETS)
     octets, at = segment.octets, segment.good
     while at and at + BLOCK_HEADER.size + 8 <= len(octets):
         block = block_at(octets, at)  # of which the end may be beyond
@@ -204,13 +209,13 @@ def _record_before(path: Path) -> int:
 
 def _headed(path: Path) -> Segment:
     """Of which the header can be read, and nothing else."""
-    return Segment(path.name, read_head(path, HEADER_OCTETS))
+    return segment_at(path, HEADER_OCTETS)
 
 
 def has_messages(directory: Path) -> bool:
     """Whether any message stands in a log."""
     for path in reversed(segment_paths(directory)):
-        segment = Segment(path.name, read_segment(path))
+        segment = segment_at(path)
         for block in segment.blocks():
             if block.kind == BlockKind.RECORDS:
                 for record in segment.rows(block):
@@ -257,14 +262,14 @@ def _is_begun(path: Path) -> bool:
 def size_of(directory: Path) -> tuple[int, int]:
     """How many segments a log has, and how many octets."""
     paths = segment_paths(directory)
-    return len(paths), sum(path.stat().st_size for path in paths)
+    return len(paths), sum(octets_at(path) for path in paths)
 
 
 def last_sequence_of(paths: list[Path]) -> int:
     """The sequence number of the last record in these segments, in order; 0 if they have none."""
     for path in reversed(paths):
         last = 0
-        segment = Segment(path.name, read_segment(path))
+        segment = segment_at(path)
         for block in segment.blocks():
             if block.kind == BlockKind.RECORDS:
                 last = last_sequence(segment.octets, block)

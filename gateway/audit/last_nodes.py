@@ -8,9 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from gateway.audit.reader import Segment, names_in, segment_paths
+from gateway.audit.reader import Segment, names_in, segment_at, segment_paths
 from gateway.audit.schema import FIELD_NAMES, BlockKind, Kind
-from gateway.files.whole import read_segment
 
 Copy = tuple[int, int]  # numbers of the message, and of its place in the queue
 
@@ -31,7 +30,7 @@ def last_nodes(directory: Path, copies: dict[Copy, int]) -> dict[int, str]:
     for path in reversed(segment_paths(directory)):
         if not wanted:
             break
-        named = _in_segment(Segment(path.name, read_segment(path)), copies)
+        named = _in_segment(segment_at(path), copies)
         for queue in wanted & named.keys():
             found[queue] = named[queue]
         wanted -= named.keys()

@@ -108,6 +108,7 @@ class Provenance:
 
     Attributes:
         by_books: what closed books that are given say may have gone.
+        books_in_words: what is known of their signatures, for people.
         let_go: what says that segments of it were let go; `None`: none were.
     """
 
@@ -115,8 +116,10 @@ class Provenance:
         self.trust = trust
         self.anchors = anchors
         self.by_books: Sequence[Departure] = ()
+        self.books_in_words: Sequence[str] = ()
         self.let_go: Departure | None = None
         self._segments: list[Sealed] = []
+        self._right: dict[Head, bool] = {}
 
     def offsets(self, number: int) -> list[int]:
         """Of which places in a segment the hash is wanted."""
@@ -153,6 +156,7 @@ class Provenance:
     def lines(self) -> list[str]:
         """For people: what protects this log, in a line or two."""
         told = [] if self.let_go is None else [str(self.let_go)]
+        told += self.books_in_words
         told.append(self._sealed_in_words())
         if self.anchors:
             told.append(self._anchored_in_words())
@@ -186,6 +190,8 @@ class Provenance:
         signed = f"{to}, signed by {several} {', '.join(map(key_id, self.keys))}"
         if self.trust is None:
             return f"{signed}: signatures were not checked, since no key is said to be trusted"
+        if any(True for _each in self._not_signed()):
+            return f"{signed}: not all of it stands before the trusted keys"
         return f"{signed}, held against the trusted keys"
 
     def _anchored_in_words(self) -> str:
@@ -227,7 +233,7 @@ class Provenance:
 
     def _is_trusted(self, head: Head) -> bool:
         trust = self.trust
-        return trust is not None and trust.trusts(head.key) and trust.signed(head)
+        return trust is not None and trust.trusts(head.key) and self._is_right(head)
 
     def _not_trusted(self) -> Iterator[Difference]:
         """By trusted keys: seals that are not theirs, and what has none.
@@ -237,18 +243,10 @@ class Provenance:
         """
         if self.trust is None:
             return
+        yield from self._not_signed()
         begin = self._signing_begins()
-        last = self._segments[-1].last_sequence if self._segments else 0
         if begin is None:
-            name = self._segments[0].segment if self._segments else ""
-            yield Difference(name, "no trusted key has signed anything of this log", max(last, 1))
-            begin = len(self._segments)
-        for place, each in enumerate(self._segments):
-            if each.head is None:
-                continue
-            problem = self._signature_problem(each.head, leading=place < begin)
-            if problem:
-                yield Difference(each.segment, problem, each.head.sequence)
+            return
         for life, tail in self._tails():
             if tail is None or life[0] < begin:
                 continue
@@ -262,13 +260,28 @@ class Provenance:
                 continue
             yield Difference(tail.segment, problem, tail.first)
 
+    def _not_signed(self) -> Iterator[Difference]:
+        """Those of it that are about signatures."""
+        begin = self._signing_begins()
+        if begin is None:
+            name = self._segments[0].segment if self._segments else ""
+            last = self._segments[-1].last_sequence if self._segments else 0
+            yield Difference(name, "no trusted key has signed anything of this log", max(last, 1))
+            begin = len(self._segments)
+        for place, each in enumerate(self._segments):
+            if each.head is None:
+                continue
+            problem = self._signature_problem(each.head, leading=place < begin)
+            if problem:
+                yield Difference(each.segment, problem, each.head.sequence)
+
     def _signature_problem(self, head: Head, *, leading: bool) -> str:
         assert self.trust is not None
         if not head.key:
             return "" if leading else "its seal is not signed"
         if not self.trust.trusts(head.key):
             return f"its seal is signed by key {key_id(head.key)}, which is not trusted"
-        return "" if self.trust.signed(head) else "the signature of its seal is not right"
+        return "" if self._is_right(head) else "the signature of its seal is not right"
 
     def _signing_begins(self) -> int | None:
         """The segment with the first seal by a trusted key, to which the chain leads from all
@@ -280,6 +293,12 @@ class Provenance:
             if each.head is not None and self._is_trusted(each.head):
                 return place if all(map(self._joined, range(1, place + 1))) else 0
         return None
+
+    def _is_right(self, head: Head) -> bool:
+        """Its signature, by the key that it names; that takes time, and is looked at once."""
+        if head not in self._right and self.trust is not None:
+            self._right[head] = self.trust.signed(head)
+        return self._right[head]
 
     def _joined(self, place: int) -> bool:
         before, each = self._segments[place - 1 : place + 1]

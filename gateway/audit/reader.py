@@ -7,16 +7,16 @@ library only.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 from zlib import crc32
 
 from gateway.audit.schema import (
     ALIASES,
     BLOCK_HEADER,
     FIELD_NAMES,
+    HEADER_OCTETS,
     LAYOUTS,
     MAX_LENGTH,
     NAME_ENTRY,
@@ -25,6 +25,7 @@ from gateway.audit.schema import (
     SEGMENT_MAGIC,
     SEGMENT_PREAMBLE,
     SEGMENT_SUFFIX,
+    SHA256,
     UNSAID,
     BlockKind,
     Flag,
@@ -35,10 +36,13 @@ from gateway.audit.schema import (
     segment_numbers,
     unsigned,
 )
+from gateway.files.json_text import json_value
+from gateway.files.whole import is_no_file, read_head, read_segment
 
 FIRST: Final = "0" * 64  # the hash "before" the first segment of a log
 ALL: Final = f"*{SEGMENT_SUFFIX}"
 
+_MAX: Final = 1 << 63
 _BLOCK_KINDS: Final = frozenset(BlockKind)
 
 
@@ -97,16 +101,21 @@ class Segment:
         damage: what ended the reading early; `None` while there is none.
         torn: the damage is an incomplete last block, as a crash leaves it.
         good: octets from the beginning that are known to be good.
+        unreadable: why there are none, where what has its name is no file; else "".
     """
 
-    def __init__(self, name: str, octets: bytes) -> None:
+    def __init__(self, name: str, octets: bytes, unreadable: str = "") -> None:
         self.name = name
         self.octets = octets
         self.header: Header | None = None
         self.damage: Damage | None = None
         self.torn = False
         self.good = 0
-        self._read_header()
+        self.unreadable = unreadable
+        if unreadable:
+            self._stop(0, 0, unreadable)
+        else:
+            self._read_header()
 
     def _read_header(self) -> None:
         octets, at = self.octets, SEGMENT_PREAMBLE.size
@@ -114,8 +123,11 @@ class Segment:
             self._stop(0, 0, "incomplete header", torn=True)
             return
         magic, checksum, length = SEGMENT_PREAMBLE.unpack_from(octets)
-        if magic != SEGMENT_MAGIC or length > MAX_LENGTH:
+        if magic != SEGMENT_MAGIC:
             self._stop(0, 0, "not an audit segment", torn=not any(octets))
+            return
+        if at + length > HEADER_OCTETS:
+            self._stop(0, 0, "header is longer than any")
             return
         text = octets[at : at + length]
         if len(text) < length:
@@ -125,15 +137,9 @@ class Segment:
             self._stop(0, 0, "header checksum differs")
             return
         try:
-            values = json.loads(text)
-            if values["schema"] not in LAYOUTS:
-                known = " or ".join(str(version) for version in LAYOUTS)
-                self._stop(0, 0, f"schema version {values['schema']} is not {known}")
-                return
-            said = {"log": "", **values}
-            self.header = Header(*(said[name] for name in Header._fields))
-        except (ValueError, TypeError, KeyError):  # an empty text has checksum 0, as zeros have
-            self._stop(0, 0, "header is not a header")
+            self.header = _header_in(text)
+        except ValueError as error:
+            self._stop(0, 0, str(error))
             return
         self.good = at + length
 
@@ -185,6 +191,38 @@ class Segment:
                 return
             yield Block(index, offset, kind, flags, start, stop, record_octets)
             offset, index = stop, index + 1
+
+
+def _header_in(text: bytes) -> Header:
+    """What a header says. ValueError with what is wrong with it."""
+    try:
+        values = json_value(text)
+    except ValueError:
+        values = None  # an empty text has checksum 0, as zeros have
+    if not isinstance(values, dict) or not _is_number(values.get("schema")):
+        raise ValueError("header is not a header")
+    schema = values["schema"]
+    if schema not in LAYOUTS:
+        known = " or ".join(str(version) for version in LAYOUTS)
+        raise ValueError(f"schema version {schema} is not {known}")
+    incarnation, number = values.get("incarnation"), values.get("number")
+    if not _is_number(incarnation) or not _is_number(number):
+        raise ValueError("header has no number that could be")
+    previous, log = values.get("previous_sha256"), values.get("log", "")
+    if not isinstance(previous, str) or not SHA256.fullmatch(previous):
+        raise ValueError("header has no hash of the segment before")
+    if not isinstance(log, str) or not log.isprintable():
+        raise ValueError("header has no id of a log that could be")
+    layout = LAYOUTS[schema]
+    fields = [list(field) for field in layout.fields]
+    same = values.get("fields", fields) == fields
+    if not same or values.get("record_octets", layout.octets) != layout.octets:
+        raise ValueError(f"header has not the records of schema version {schema}")
+    return Header(schema, incarnation, number, previous, log)
+
+
+def _is_number(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < _MAX
 
 
 def _implausible(length: int, kind: int, record_octets: int) -> str:
@@ -264,6 +302,25 @@ def sequence_break(octets: bytes, block: Block, expected: int) -> tuple[int, int
             return at, expected, found
         expected += 1
     return None
+
+
+def segment_at(path: Path, octets: int | None = None) -> Segment:
+    """The segment there, or its first octets; a damaged one where a directory, or so, has its name.
+
+    Raises OSError where there is a file that cannot be read, or nothing at all.
+    """
+    try:
+        found = read_segment(path) if octets is None else read_head(path, octets)
+    except OSError as error:
+        if not is_no_file(path):
+            raise
+        return Segment(path.name, b"", f"it cannot be read: {error.strerror}")
+    return Segment(path.name, found)
+
+
+def octets_at(path: Path) -> int:
+    """How many octets the segment there has: as `segment_at`."""
+    return 0 if is_no_file(path) else path.stat().st_size
 
 
 def segment_paths(directory: Path) -> list[Path]:

@@ -25,11 +25,17 @@ from typing import Final, NamedTuple, final
 from gateway.audit.archive import ArchiveError, copy_into, hand_over
 from gateway.audit.books import Book, BookError, TrustText, digest_of
 from gateway.audit.ends import HEAD_OCTETS, LogEnd
-from gateway.audit.reader import Segment, block_at, segment_paths, sequence_at
+from gateway.audit.reader import (
+    Segment,
+    block_at,
+    octets_at,
+    segment_at,
+    segment_paths,
+    sequence_at,
+)
 from gateway.audit.schema import BLOCK_HEADER, FIELD_NAMES, FIELDS, BlockKind, segment_numbers
 from gateway.audit.segment_file import sync_directory
 from gateway.audit.shelf import Shelf
-from gateway.files.whole import read_head, read_segment
 
 TOGETHER: Final = 256  # segments that are let go at a time ...
 OCTETS_TOGETHER: Final = 1 << 30  # ... and octets
@@ -157,7 +163,7 @@ class Retention:
         if shelf is not None:
             shelf.look()
         there = [
-            _One(path, segment_numbers(path.name)[0], path.stat().st_size)
+            _One(path, segment_numbers(path.name)[0], octets_at(path))
             for path in segment_paths(self._directory)
         ]
         leftovers = tuple(each.path for each in there if each.number < first.segment)
@@ -196,7 +202,7 @@ def remove(paths: Sequence[Path]) -> int:
     """Remove segments, the oldest first; octets that there is more room for. Raises OSError."""
     octets = 0
     for path in paths:
-        octets += path.stat().st_size
+        octets += octets_at(path)
         path.unlink()
     if paths:
         sync_directory(paths[0].parent)
@@ -358,15 +364,15 @@ def _behind(problem: str) -> str:
 
 def _beginning(there: _One, sequence: int) -> LogEnd:
     """A log's, at that segment."""
-    segment = Segment(there.path.name, read_head(there.path, HEAD_OCTETS))
+    segment = segment_at(there.path, HEAD_OCTETS)
     header = sha256(segment.octets[: segment.good]).hexdigest()
     return LogEnd(sequence, there.number, segment.good, header)
 
 
 def _begins(path: Path) -> tuple[int, int]:
     """Number and time of the first record of a segment; 0 where it has none, or is damaged."""
-    found = _first_record(Segment(path.name, read_head(path, HEAD_OCTETS)))
-    return found or _first_record(Segment(path.name, read_segment(path))) or (0, 0)
+    found = _first_record(segment_at(path, HEAD_OCTETS))
+    return found or _first_record(segment_at(path)) or (0, 0)
 
 
 def _first_record(segment: Segment) -> tuple[int, int] | None:

@@ -33,7 +33,9 @@ SEGMENT_NAME: Final = re.compile(rf"([0-9]{{10,20}})-([0-9]{{6,20}}){re.escape(S
 BLOCK_HEADER: Final = Struct("<IIBBH")
 NAME_ENTRY: Final = Struct("<iH")  # number, octets of the UTF-8 text that follows
 MAX_BLOCK_OCTETS: Final = 104 * 120_000  # of records; the writer splits what is longer
-MAX_LENGTH: Final = 1 << 26  # of any block or header; a longer length can only be damage
+SHA256: Final = re.compile("[0-9a-f]{64}")
+MAX_LENGTH: Final = 1 << 26  # of any block; a longer length can only be damage
+HEADER_OCTETS: Final = 4 * 1024  # preamble and header: more than any has
 
 
 class BlockKind(IntEnum):

@@ -22,10 +22,10 @@ from hashlib import sha256
 from typing import Final, NamedTuple, final
 from zlib import crc32
 
-from gateway.audit.schema import BLOCK_HEADER, SCHEMA_VERSION, BlockKind, crc_input
+from gateway.audit.schema import BLOCK_HEADER, SCHEMA_VERSION, SHA256, BlockKind, crc_input
+from gateway.files.json_text import json_value
 
 MAX_OCTETS: Final = 1024  # of a seal, or a head
-_HASH: Final = re.compile("[0-9a-f]{64}")
 _SIGNATURE: Final = re.compile("[0-9a-f]{128}")
 _LOG: Final = re.compile("[0-9a-f]{1,64}")
 _MAX: Final = 1 << 63
@@ -95,8 +95,8 @@ def _values(text: bytes) -> dict[str, object]:
     if len(text) > MAX_OCTETS:
         return {}
     try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
+        values = json_value(text)
+    except ValueError:
         return {}
     return values if isinstance(values, dict) else {}
 
@@ -107,9 +107,9 @@ def _head(values: dict[str, object]) -> Head | None:
     whole = [each for each in numbers if type(each) is int and 0 <= each < _MAX]
     if len(whole) < len(numbers) or not isinstance(log, str) or not isinstance(sha, str):
         return None
-    if not isinstance(key, str) or not isinstance(signature, str) or not _HASH.fullmatch(sha):
+    if not isinstance(key, str) or not isinstance(signature, str) or not SHA256.fullmatch(sha):
         return None
-    signed = _HASH.fullmatch(key) and _SIGNATURE.fullmatch(signature)
+    signed = SHA256.fullmatch(key) and _SIGNATURE.fullmatch(signature)
     if not signed and (key or signature):
         return None
     segment, offset, sequence, time_ms = whole

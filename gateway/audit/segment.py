@@ -37,6 +37,7 @@ from gateway.audit.reader import (
     block_at,
     last_sequence,
     schema_of,
+    segment_at,
     segment_paths,
 )
 from gateway.audit.schema import (
@@ -271,11 +272,11 @@ class SegmentWriter:
         paths = segment_paths(self._directory)
         while paths:
             path = paths.pop()
-            segment = Segment(path.name, read_segment(path))
+            segment = segment_at(path)
             self._look_at(segment)
             if segment.damage is not None and not segment.torn:
                 if not self._may_be_of_a_power_cut(segment):
-                    self._leave(segment)
+                    self._leave(segment, paths)
                     return
                 self.cut = str(segment.damage)
             self.cut_octets += len(segment.octets) - segment.good
@@ -309,12 +310,11 @@ class SegmentWriter:
             return 0 < end.offset <= segment.good
         return header.number > end.segment
 
-    def _leave(self, segment: Segment) -> None:
+    def _leave(self, segment: Segment, before: list[Path]) -> None:
         """Damage that no crash makes is evidence: not a bit of it is changed."""
         self.damaged = str(segment.damage)
-        self.last_sequence = max(
-            self.last_sequence, last_sequence_behind(segment, self.last_sequence)
-        )
+        reached = self.last_sequence or last_sequence_of(before)  # it may have lost all of its own
+        self.last_sequence = max(reached, last_sequence_behind(segment, reached))
         number, incarnation = segment_numbers(segment.name)  # where its header cannot say
         self._number = self._number or number
         self.incarnation = self.incarnation or incarnation

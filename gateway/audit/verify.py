@@ -21,6 +21,7 @@ from gateway.audit.reader import (
     Segment,
     last_sequence,
     names_in,
+    segment_at,
     segment_paths,
     sequence_at,
     sequence_break,
@@ -37,7 +38,6 @@ from gateway.audit.schema import (
 )
 from gateway.audit.seals import hashes_at
 from gateway.audit.seen import Seen
-from gateway.files.whole import read_segment
 
 _KIND_AT: Final = FIELDS[FIELD_NAMES.index("kind")].offset  # in a record of any version
 
@@ -80,7 +80,7 @@ def verify(directory: Path, provenance: Provenance | None = None) -> Verified:
     """
     look = _Look(provenance or Provenance(), expected=1)
     for path in segment_paths(directory):
-        look.take(Segment(path.name, read_segment(path)))
+        look.take(segment_at(path))
     return look.result()
 
 
@@ -90,7 +90,7 @@ def verify_segment(path: Path, provenance: Provenance | None = None) -> Verified
     Half a block is: nobody can say that it is the newest one.
     """
     look = _Look(provenance or Provenance(), expected=0)
-    look.take(Segment(path.name, read_segment(path)))
+    look.take(segment_at(path))
     damages, unfinished = look.result()
     return Verified(damages + ([] if unfinished is None else [unfinished]), None)
 

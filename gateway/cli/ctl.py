@@ -18,6 +18,7 @@ import click
 from gateway.cli import ctl_connections, ctl_status
 from gateway.cli.options import FILE, check_text
 from gateway.errors import ConfigurationError, GatewayError
+from gateway.files.json_text import json_value
 from gateway.files.whole import SECRET_MAX, read_whole
 
 NO_TOKEN: Final = "{file}: this is no token: one word of printable ASCII characters"
@@ -107,8 +108,8 @@ class Admin:
 
     def _told(self, octets: bytes) -> Told:
         try:
-            told = json.loads(octets) if len(octets) <= ANSWER_MAX else None
-        except (ValueError, RecursionError):
+            told = json_value(octets) if len(octets) <= ANSWER_MAX else None
+        except ValueError:
             told = None
         if not isinstance(told, dict):
             raise GatewayError(f"{self._url}: what answers there is no gateway")
@@ -119,7 +120,7 @@ class Admin:
             return GatewayError(f"{self._url}: no ctl there: set admin_token_file")
         said = error.read(SAID_MAX)
         try:
-            problems = [(each["key"], each["problem"]) for each in json.loads(said)["problems"]]
+            problems = [(each["key"], each["problem"]) for each in json_value(said)["problems"]]
         except (ValueError, KeyError, TypeError):
             # Whatever answers there may say what it is, such as the AMQP port.
             told = " ".join(said.decode("utf-8", "replace").split())

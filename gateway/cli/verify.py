@@ -13,12 +13,11 @@ from gateway.audit.ahead import KNOWS_NOTHING, Known, ahead
 from gateway.audit.elsewhere import take_books
 from gateway.audit.ends import differences, log_id_in
 from gateway.audit.printable import printable
-from gateway.audit.reader import other_files, segment_paths
+from gateway.audit.reader import octets_at, other_files, segment_paths
 from gateway.audit.verify import verify, verify_segment
 from gateway.cli.logs import ANCHORS, BOOKS, TRUSTED, default_log, elsewhere, segments_of
 from gateway.cli.options import FILE
 from gateway.errors import GatewayError, StoreError
-from gateway.files.whole import segment_size
 from gateway.net.data_directory import AUDIT_FOLDER, UNFINISHED_FILE
 from gateway.store import outside
 from gateway.store.sqlite import FILE_NAME
@@ -61,7 +60,7 @@ def verify_log(
     provenance = elsewhere(anchors, trusted)
     wrong = [] if books is None else take_books(provenance, books, log_id_in(log))
     try:
-        octets = sum(segment_size(file) for file in files)
+        octets = sum(octets_at(file) for file in files)
         different = differences(log, known.ends)
         older = ahead(log, known, as_remembered=not different)
         alone = not log.is_dir()

@@ -65,6 +65,13 @@ def segment_size(path: pathlib.Path) -> int:
     return told.st_size
 
 
+def is_no_file(path: pathlib.Path) -> bool:
+    """Whether something is there that is no file and leads to none, or is larger than a segment."""
+    if not os.path.isfile(path):
+        return os.path.lexists(path)
+    return os.path.getsize(path) > SEGMENT_MAX
+
+
 def is_file(path: pathlib.Path) -> bool:
     """Whether there is such a regular file; of a name that none can have there is not."""
     return os.path.isfile(path)

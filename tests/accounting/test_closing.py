@@ -373,13 +373,14 @@ def test_what_a_book_before_has_is_no_more_in_the_verdict(closing, tmp_path):
     ]
 
 
-def test_a_table_of_breaks_that_cannot_be_read_is_told(closing, tmp_path):
+@pytest.mark.parametrize("text", ["{}", "[" * 100_000])
+def test_a_table_of_breaks_that_cannot_be_read_is_told(closing, tmp_path, text):
     closing.grow()
     plan = planned(closing.log, closing.books, Provenance(), None)
     closed(plan, found_in(closing), closing.out, tmp_path, ran.here(1, 2, ""))
     closing.grow()
     plan = planned(closing.log, closing.books, Provenance(), None)
-    (book_path(closing.books, 1) / "breaks.jsonl").write_text("{}")
+    (book_path(closing.books, 1) / "breaks.jsonl").write_text(text)
     with pytest.raises(BookError, match="book 1: cannot read its table breaks"):
         closed(plan, found_in(closing), closing.out, tmp_path, ran.here(1, 2, ""))
 

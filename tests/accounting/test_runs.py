@@ -69,7 +69,8 @@ def test_what_was_removed_while_it_was_written_is_no_run_whatever_was_written_si
 def test_the_newest_segment_that_a_run_has_told_of_is_known(tmp_path):
     assert runs.newest_told(tmp_path) == ""
     assert runs.newest_told(tmp_path / "removed") == ""
-    for number, told in enumerate(('{"log": {"newest": "7.audit"}}', "{}", "[]", "half a rep")):
+    texts = ('{"log": {"newest": "7.audit"}}', "{}", "[]", "half a rep", "[" * 100_000)
+    for number, told in enumerate(texts):
         (ran(tmp_path, AT + number) / runs.REPORT).write_text(told)
         assert runs.newest_told(tmp_path) == ("" if number else "7.audit")
 

@@ -1,11 +1,10 @@
 """What is remembered of a log's ends, and what is not there any more."""
 
-import os
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from support.audit_logs import balanced_log
+from support.audit_logs import UNREADABLE, balanced_log, put_unreadable
 
 from gateway.audit.ends import (
     HEAD_OCTETS,
@@ -229,21 +228,29 @@ def test_no_more_than_the_headers_is_read(log: Path):
     assert holes(log) == {}
 
 
-@pytest.mark.parametrize("kind", ["fifo", "directory", "dangling", "device"])
-def test_of_a_newest_segment_that_is_no_file_nobody_waits(log: Path, kind: str):
-    path = segment_paths(log)[-1]
+@pytest.mark.parametrize("kind", [*UNREADABLE, "device"])
+@pytest.mark.parametrize("place", [0, -1])
+def test_what_has_a_segments_name_and_is_no_file_is_missed_and_nobody_waits_for_it(
+    log: Path, kind: str, place: int
+):
+    path, number = head_of(log, place)
+    ends = ends_of(log)
     path.unlink()
-    if kind == "fifo":
-        os.mkfifo(path)
-    elif kind == "directory":
-        path.mkdir()
+    if kind == "device":
+        path.symlink_to("/dev/zero")
     else:
-        path.symlink_to("elsewhere" if kind == "dangling" else "/dev/zero")
-    for look in (last_incarnation, has_messages, SegmentWriter):
-        with pytest.raises(OSError, match=r"regular file|directory|No such file") as raised:
-            look(log)
-        assert raised.value.filename == str(path)
-    assert not (log / "elsewhere").exists()
+        put_unreadable(path, kind)
+    (found,) = differences(log, ends)
+    assert found.segment == path.name
+    assert found.problem.startswith("it cannot be read: ")
+    assert holes(log)[number, number].problem == found.problem
+    assert last_incarnation(log) == 2
+    assert has_messages(log)
+    assert size_of(log)[0] == len(segment_paths(log))
+    writer = SegmentWriter(log)
+    assert bool(writer.damaged) == (place == -1)
+    assert writer.last_sequence > 1
+    assert not (log / "nowhere").exists()
 
 
 def test_a_log_begins_where_it_is_said_to_whatever_was_left_of_what_went(log: Path):

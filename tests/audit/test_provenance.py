@@ -47,6 +47,13 @@ def test_a_signed_log_is_what_its_key_has_signed(log: Path):
     assert line.endswith("held against the trusted keys")
 
 
+def test_what_does_not_pass_is_not_said_to_have_been_held_against_the_keys(log: Path):
+    (line,) = lines(log, Key())
+    assert line.endswith(": not all of it stands before the trusted keys")
+    PLANTED["resealed"].harm(log)
+    assert not any("held against the trusted keys" in line for line in lines(log, KEY))
+
+
 def test_an_unsigned_log_is_said_to_be_so(tmp_path: Path):
     log = sealed_log(tmp_path, None)
     assert judged(log, trust=None) == []

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.audit_logs import balanced_log
+from support.bad_logs import header_of, with_header
 
 from gateway.audit.reader import Damage, Segment, other_files, records, segment_paths
 from gateway.audit.records.log import AuditLog
@@ -74,6 +75,31 @@ def test_a_segment_of_another_schema_version_is_refused_by_name():
     segment = Segment("s", struct.pack("<8sII", b"AMQPAUDT", crc32(text), len(text)) + text)
     assert segment.damage is not None
     assert segment.damage.problem == "schema version 99 is not 1 or 2 or 3 or 4"
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        *(({"incarnation": each}, "number") for each in ("x", None, -5, True, 1.5, 10**30, [])),
+        *(({"number": each}, "number") for each in ("2", -1, 1 << 63)),
+        *(({"record_octets": each}, "records") for each in (0, 96, "x", None)),
+        *(({"fields": each}, "records") for each in ([], "x", None, [["sequence", "i64", 8]])),
+        *(({"previous_sha256": each}, "hash") for each in (None, 7, "x", "\ud800" * 64)),
+        *(({"log": each}, "id") for each in (None, 7, "a\x1b[2J", "\ud800")),
+        *(({"schema": each}, "not a header") for each in (None, "4", True, [], {}, 10**30)),
+    ],
+)
+def test_a_header_of_what_could_not_be_is_damaged(
+    tmp_path: Path, changed: dict[str, object], problem: str
+):
+    path = segment_paths(balanced_log(tmp_path))[0]
+    header, behind = header_of(path.read_bytes())
+    segment = Segment(path.name, with_header(header | changed, behind))
+    assert segment.header is None
+    assert segment.damage is not None
+    assert problem in segment.damage.problem
+    assert list(records(segment)) == []
+    assert Segment(path.name, with_header(header, behind)).damage is None
 
 
 def test_damage_reads_as_one_line():

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.audit_logs import balanced_log
+from support.bad_logs import BEHIND, deep
 from support.faulty_disk import FAULTS, FULL, SHORT, UNSYNCED, FaultyDisk
 from support.stores import scratch
 
@@ -273,6 +274,24 @@ def test_what_goes_on_behind_a_destroyed_header_is_of_the_life_that_wrote_it(
     writer.append(third)
     writer.close()
     assert [path.name for path in segment_paths(tmp_path)] == [path.name, segment_name(1, 2)]
+
+
+def test_what_the_log_has_before_a_segment_that_is_none_is_not_written_again(
+    tmp_path: Path,
+) -> None:
+    first, second, third = blocks(3)
+    writer = SegmentWriter(tmp_path)
+    writer.append(first + second)
+    writer.close()
+    held = writer.last_sequence
+    deep(tmp_path)
+    writer = SegmentWriter(tmp_path)
+    assert writer.last_sequence == held
+    writer.append(first + second + third)
+    writer.close()
+    found = verify(tmp_path).damages
+    assert (found[0].segment, found[0].problem) == (BEHIND, "header is not a header")
+    assert all("expected record" not in str(each) for each in found)
 
 
 def test_what_goes_on_behind_missing_segments_is_of_the_life_that_wrote_it(tmp_path: Path) -> None:

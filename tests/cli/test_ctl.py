@@ -167,7 +167,10 @@ def test_who_needs_a_token_says_where_it_goes() -> None:
 
 @pytest.mark.parametrize(
     ("said", "shown"),
-    [(b"this is the AMQP port\r\n", ": this is the AMQP port"), (b"<html>", ""), (b"", "")],
+    [
+        (b"this is the AMQP port\r\n", ": this is the AMQP port"),
+        *((b"<html>", ""), (b"", ""), (b"[" * 2000, f": {'[' * 2000}")),
+    ],
 )
 def test_ctl_says_what_else_answers_there(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, said: bytes, shown: str

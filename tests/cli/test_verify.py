@@ -67,6 +67,26 @@ def test_with_trusted_keys_books_must_be_signed_too(kept: Kept) -> None:
     assert "LOG_GAP" not in told
 
 
+def test_without_trusted_keys_it_is_said_who_has_signed_the_books(kept: Kept) -> None:
+    kept.close(1, 2)
+    kept.close(3, 3, signed=False)
+    told = kept.verify("--books", kept.books)[1].splitlines()
+    assert "book 2 is not signed: whoever can write the books can write that anew" in told
+    (signed,) = [line for line in told if line.startswith("book 1 is signed by key ")]
+    assert signed.endswith(": that was not checked, since no key is said to be trusted")
+    kept.close(4, 4, signed=False)
+    told = kept.verify("--books", kept.books)[1].splitlines()
+    assert any(line.startswith("2 books, the first of them number 2, are not si") for line in told)
+
+
+def test_with_trusted_keys_nothing_is_left_to_say_of_books_that_they_have_signed(
+    kept: Kept,
+) -> None:
+    kept.close(1, 3)
+    code, told = kept.verify("--books", kept.books, "--trust", kept.trust)
+    assert (code, "book 1" in told) == (0, False)
+
+
 def test_a_book_that_is_wrong_is_told(kept: Kept) -> None:
     kept.close(1, 3)
     (kept.books / "0000000001.book" / "closing.jsonl").write_text("")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
+from support.audit_logs import UNREADABLE, put_unreadable
+from support.bad_logs import begun
 from support.lives import all_sequences, criticals, depth, killed, lived, run, send, told
 from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
@@ -16,7 +17,6 @@ from twisted.logger import capturedLogs, formatEvent
 from gateway.audit.reader import Segment, segment_paths
 from gateway.audit.verify import WHOLE, verify
 from gateway.clients.letter import Letter, Typed
-from gateway.errors import StartupError
 from gateway.store.database import Database
 
 
@@ -352,17 +352,52 @@ def test_a_life_whose_only_segment_is_gone_is_missed_however_soon_it_was_cut_off
     assert told(cut_off, "incarnation-started")[-1]["incarnation"] == 3
 
 
-def test_a_newest_segment_that_is_a_pipe_is_told_and_waited_for_by_nobody(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_beside_what_has_a_segments_name_and_is_no_file_a_gateway_starts_and_tells(
+    tmp_path: Path, kind: str, place: int
+) -> None:
+    """The first, one between, the newest, and one behind it."""
+    data = tmp_path / "data"
+    for _ in range(3):
+        lived(data)
+    paths = [*segment_paths(data / "audit"), data / "audit" / "0000000004-000003.audit"]
+    paths[place].unlink(missing_ok=True)
+    put_unreadable(paths[place], kind)
+    problem = f"{paths[place].name}: it cannot be read: "
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data).start()
+    assert depth(gateway) == 9
+    (line,) = criticals(captured)
+    assert problem in line
+    gateway.stop()
+    verified = run("audit", "verify", data)
+    assert verified.exit_code == 1
+    assert f"LOG_GAP {paths[place].name} block 0 offset 0: it cannot be read: " in verified.output
+    assert "the gateway started with a log that was not what it had left" in verified.output
+    again = WholeGateway(data).start()
+    assert again.service.store.counts.log_differences == (place == 0)  # the first at each start
+    again.stop()
+
+
+@pytest.mark.parametrize("levels", [3000, 100_000])
+def test_beside_a_header_that_no_reader_comes_to_the_end_of_a_gateway_starts_and_tells(
+    tmp_path: Path, levels: int
+) -> None:
     data = tmp_path / "data"
     lived(data)
-    newest = max((data / "audit").iterdir())
-    newest.unlink()
-    os.mkfifo(newest)
-    with pytest.raises(StartupError, match=f"{newest}: is no regular file"):
-        WholeGateway(data)
+    (data / "audit" / "0000000002-000001.audit").write_bytes(begun(b"[" * levels))
+    with capturedLogs() as captured:
+        gateway = WholeGateway(data).start()
+    assert depth(gateway) == 3
+    (line,) = criticals(captured)
+    assert "0000000002-000001.audit: its header cannot be read" in line
+    gateway.stop()
+    assert len(told(data, "log-differs")) == 1
     verified = run("audit", "verify", data)
-    assert (verified.exit_code, "is no regular file" in verified.output) == (1, True)
-    assert "Traceback" not in verified.output
+    assert (verified.exit_code, type(verified.exception)) == (1, SystemExit)
+    numbers = sorted(all_sequences(data))
+    assert numbers == list(range(1, len(numbers) + 1))
 
 
 @pytest.mark.parametrize("content", [b"", bytes(4096), b"AMQPAUDT"])

@@ -68,14 +68,41 @@ def header_of(octets: bytes) -> tuple[dict, bytes]:
 
 
 def with_header(header: dict, behind: bytes) -> bytes:
-    text = json.dumps(header).encode()
-    return PREAMBLE.pack(b"AMQPAUDT", crc32(text), len(text)) + text + behind
+    return begun(json.dumps(header).encode()) + behind
+
+
+def begun(text: bytes) -> bytes:
+    """A segment that has that for a header, and nothing else."""
+    return PREAMBLE.pack(b"AMQPAUDT", crc32(text), len(text)) + text
 
 
 def newer(log: Path) -> None:
     path = paths(log)[-1]
     header, behind = header_of(path.read_bytes())
     path.write_bytes(with_header(header | {"schema": 99}, behind))
+
+
+def deep(log: Path, levels: int = 3000) -> None:
+    """A header with more levels than a reader goes down; its checksum is right."""
+    (log / BEHIND).write_bytes(begun(b"[" * levels))
+
+
+def deep_and_long(log: Path) -> None:
+    deep(log, 100_000)
+
+
+def other_fields(log: Path) -> None:
+    """A header that says of its records what they are not."""
+    path = paths(log)[-1]
+    header, behind = header_of(path.read_bytes())
+    path.write_bytes(with_header(header | {"fields": header["fields"][::-1]}, behind))
+
+
+def other_run(log: Path) -> None:
+    """A header of a run that there cannot be."""
+    path = paths(log)[-1]
+    header, behind = header_of(path.read_bytes())
+    path.write_bytes(with_header(header | {"incarnation": 10**30}, behind))
 
 
 def many_empty(log: Path, number: int = 300) -> None:
@@ -128,6 +155,10 @@ BAD: Final = {
         Bad(foreign),
         Bad(empty),
         Bad(newer),
+        Bad(deep),
+        Bad(deep_and_long),
+        Bad(other_fields),
+        Bad(other_run),
         Bad(many_empty),
         Bad(directory, judged=False),
         Bad(loop, judged=False),

@@ -19,6 +19,7 @@ from gateway.accounting.locations.settings import Settings
 from gateway.audit import ends
 from gateway.audit.books import book_number
 from gateway.audit.reader import Segment, segment_paths
+from gateway.audit.schema import HEADER_OCTETS
 from gateway.files import whole
 
 Location = Path | Remote
@@ -136,7 +137,7 @@ def log_id(log: Location) -> str:
     if isinstance(log, Path):
         return ends.log_id_in(log)
     for segment in reversed(log.segments()):
-        header = Segment(segment.name, segment.head(ends.HEADER_OCTETS)).header
+        header = Segment(segment.name, segment.head(HEADER_OCTETS)).header
         if header is not None and header.log:
             return header.log
     return ""

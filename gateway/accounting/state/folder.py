@@ -22,6 +22,7 @@ from gateway.accounting.locations.location import Location
 from gateway.accounting.state.keeping import STATE_FILE, Elsewhere, Here, InUseError
 from gateway.audit.let_go import LetGo
 from gateway.audit.schema import SCHEMA_VERSION, segment_numbers
+from gateway.files.json_text import json_value
 
 # Of the state, raised with whatever a fold leaves out and a step asks for; and of the records.
 FORM: Final = f"1.{SCHEMA_VERSION}"
@@ -109,7 +110,7 @@ class Folder:
         path = self.path / STATE_FILE
         self._named, self._tables = frozenset(), {}
         try:
-            told = json.loads(self._kept.read())
+            told = json_value(self._kept.read())
         except FileNotFoundError:
             return State()
         except OSError as error:

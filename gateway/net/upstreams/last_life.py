@@ -11,9 +11,8 @@ from collections import deque
 from pathlib import Path
 from typing import Final, final
 
-from gateway.audit.reader import Segment, names_in, segment_paths
+from gateway.audit.reader import Segment, names_in, octets_at, segment_at, segment_paths
 from gateway.audit.schema import FIELD_NAMES, BlockKind, Flag, Kind
-from gateway.files.whole import read_segment
 
 TAIL_OCTETS: Final = 32 * 1024 * 1024  # of segments are read, from the last one back
 PREFIX: Final = "upstream "
@@ -44,12 +43,12 @@ class LastLife:
         octets = 0
         tail: list[Path] = []
         for path in reversed(segment_paths(directory)):
-            octets += path.stat().st_size
+            octets += octets_at(path)
             if tail and octets > TAIL_OCTETS:
                 break
             tail.insert(0, path)
         for path in tail:
-            self._read_segment(Segment(path.name, read_segment(path)))
+            self._read_segment(segment_at(path))
         found = {name: list(digests) for name, digests in self._settled.items()}
         for name, digest in self._held.values():
             found.setdefault(name, []).append(digest)

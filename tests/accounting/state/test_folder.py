@@ -44,6 +44,7 @@ def test_what_is_written_is_read_and_a_new_directory_has_nothing(tmp_path):
     ("text", "problem"),
     [
         ("{", "is no state"),
+        ("[" * 100_000, "is no state"),
         ("[]", "is of version None"),
         ('{"form": 2}', "is of version 2, not of 1"),
         ('{"form": "FORM", "log": ""}', "is no state"),
