@@ -82,7 +82,7 @@ def test_what_is_no_question_about_messages_is_a_wrong_argument(
     assert (done.exit_code, type(done.exception)) == (2, SystemExit)
 
 
-@pytest.mark.parametrize("verb", ["cat", "trace x", "features", "verify"])
+@pytest.mark.parametrize("verb", ["cat", "trace x", "features"])
 @pytest.mark.parametrize("kind", UNREADABLE)
 def test_a_segment_that_cannot_be_read_is_told(verb: str, kind: str, log: pathlib.Path) -> None:
     bad = log / "0000000999-000999.audit"
@@ -90,6 +90,22 @@ def test_a_segment_that_cannot_be_read_is_told(verb: str, kind: str, log: pathli
     done = amqp_gateway("audit", *verb.split(), str(log))
     assert (done.exit_code, type(done.exception)) == (1, SystemExit)
     assert f"amqp-gateway: cannot read {bad}: " in done.stderr
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_audit_verify_tells_of_a_segment_that_is_no_file_and_of_all_others(
+    kind: str, log: pathlib.Path
+) -> None:
+    first = segment_paths(log)[0]
+    octets = bytearray(first.read_bytes())
+    octets[-50] ^= 1
+    first.write_bytes(octets)
+    bad = log / "0000000999-000999.audit"
+    put_unreadable(bad, kind)
+    done = amqp_gateway("audit", "verify", str(log))
+    assert (done.exit_code, done.stderr) == (1, "")
+    assert f"LOG_GAP {first.name} " in done.stdout
+    assert f"LOG_GAP {bad.name} block 0 offset 0: it cannot be read: " in done.stdout
 
 
 def test_audit_verify_finds_a_changed_octet(log: pathlib.Path) -> None:
