@@ -257,6 +257,14 @@ def not_out(log: Life, queue: str, first: int) -> Found:
     return Found(first)
 
 
+@plant("ORPHAN_SETTLEMENT", "settled by an outlet that it was not sent to")
+def by_another(log: Life, queue: str, first: int) -> Found:
+    log.enter(queue, first)
+    log.send(queue, first, first)
+    log.settle(queue, first, first + 1)
+    return Found(first)
+
+
 @plant("ORPHAN_SETTLEMENT", "an outlet has more unsettled than the log has sent")
 def ended_unsaid(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first)

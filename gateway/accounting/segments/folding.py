@@ -53,6 +53,7 @@ _EXITS: Final = (_SENT_OFF, _SENT_OFF_REMOTE, _ENDED, _REMOVED)
 _NEVER: Final = _NO_STEP  # as the step before the first
 _HELD: Final = (_IN, _IN_AGAIN, _BACK, _RECOVERED)
 _AWAY: Final = (_OUT, _OUT_REMOTE)
+_BY_OUTLET: Final = (_ENDED, _BACK)  # the one that it was sent to
 
 
 def _legal() -> Columns:
@@ -64,7 +65,7 @@ def _legal() -> Columns:
         legal[step, list(_HELD)] = True
     for step in (_OUT_REMOTE, _SENT_OFF_REMOTE):
         legal[step, [_NEVER, *_HELD]] = True
-    for step in (_ENDED, _BACK):
+    for step in _BY_OUTLET:
         legal[step, list(_AWAY)] = True
     legal[[[_REMOVED], [_RECOVERED]], [*_HELD, *_AWAY]] = True
     return legal
@@ -260,6 +261,8 @@ class _Copies:
         runs = runs[messages.places[places]]
         restarted = ~begins[:-1] & (runs != np.roll(runs, 1))
         bad |= restarted != (ordered == _RECOVERED)
+        links = messages.column("link")[places]
+        bad |= np.isin(ordered, _BY_OUTLET) & (links != np.roll(links, 1))
         self.illegal = np.zeros(len(steps), dtype=bool)
         self.illegal[places] = bad
         self.first, self.last = places[begins[:-1]], places[begins[1:]]
