@@ -17,6 +17,7 @@ from gateway.accounting.partitions import gathered
 from gateway.accounting.segments import chain
 from gateway.accounting.steps import (
     ages,
+    causes,
     checked,
     confirmed,
     copies,
@@ -28,7 +29,7 @@ from gateway.accounting.steps import (
     transactions,
 )
 from gateway.accounting.steps.balance import Balance
-from gateway.accounting.steps.identities import OUTLET, QUEUE, ROUTE
+from gateway.accounting.steps.identities import FAILS, OUTLET, QUEUE, ROUTE
 from gateway.accounting.steps.kept import kept
 
 
@@ -68,15 +69,18 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     """What is wrong with the clock, copies, messages, outlets, routes and queues."""
     failing = _anything_fails(seen)
     open_copies = copies.still_there(seen.states)
-    failures = seen.balance[QUEUE.name].failures if failing else None
-    missed = None if failures is None else kept(copies.candidates(failures, open_copies))
     steps = copies.copy_steps(seen.records.where(ledger.kind_is(*copies.KINDS)))
+    steps = copies.with_previous(steps)
+    failed = _unexplained(seen, steps) if failing else None
+    missed = None
+    if failed is not None:
+        missed = kept(copies.candidates(failed[QUEUE.name].where(FAILS), open_copies))
     clock = chain.clock_breaks(seen.paired, seen.stated)
     timed = ages.timed(seen.states, clock)
     end = (seen.facts["last_time_ms"] or 0, seen.facts["last_sequence"] or 0)
     found = [
         clock,
-        copies.step_breaks(copies.with_previous(steps)),
+        copies.step_breaks(steps),
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
         order.out_of_order(seen.records),
         checked.undeclared(seen.records),
@@ -88,12 +92,24 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
         found.append(copies.lost_at_restart(open_copies, missed))
     if bounds.late_ms:
         found.append(ages.late(timed, bounds))
-    if failures is not None and missed is not None:
-        found.append(copies.queue_breaks(failures, missed))
-        found.append(outlets.outlet_breaks(seen.balance[OUTLET.name].failures))
-        failed = (seen.balance[of.name].failed for of in (QUEUE, OUTLET, ROUTE))
-        found.append(counters.counter_breaks(*failed))
+    if failed is not None and missed is not None:
+        found.append(copies.queue_breaks(failed[QUEUE.name].where(FAILS), missed))
+        found.append(outlets.outlet_breaks(failed[OUTLET.name].where(FAILS)))
+        found.append(counters.counter_breaks(*failed.values()))
     return found
+
+
+def _unexplained(seen: Evidence, steps: DataFrame) -> dict[str, DataFrame]:
+    """Where identities fail, without what copies explain that are told of by name.
+
+    `steps`: by `copies.with_previous`.
+    """
+    known = kept(causes.effects(steps))
+    return {
+        QUEUE.name: kept(causes.of_queues(seen.balance[QUEUE.name].failed, known)),
+        OUTLET.name: kept(causes.of_outlets(seen.balance[OUTLET.name].failed, known)),
+        ROUTE.name: seen.balance[ROUTE.name].failed,
+    }
 
 
 def _anything_fails(seen: Evidence) -> bool:
