@@ -67,14 +67,12 @@ class Evidence:
 
 def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     """What is wrong with the clock, copies, messages, outlets, routes and queues."""
-    failing = _anything_fails(seen)
+    gone = kept(outlets.gone(seen.balance[OUTLET.name].totals, seen.summed), by_next=True)
+    failing = _anything_fails(seen, gone)
     open_copies = copies.still_there(seen.states)
     steps = copies.copy_steps(seen.records.where(ledger.kind_is(*copies.KINDS)))
     steps = copies.with_previous(steps)
-    failed = _unexplained(seen, steps) if failing else None
-    missed = None
-    if failed is not None:
-        missed = kept(copies.candidates(failed[QUEUE.name].where(FAILS), open_copies))
+    missed, why = _why(seen, steps, open_copies, gone) if failing else (None, [])
     clock = chain.clock_breaks(seen.paired, seen.stated)
     timed = ages.timed(seen.states, clock)
     end = (seen.facts["last_time_ms"] or 0, seen.facts["last_sequence"] or 0)
@@ -85,26 +83,36 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
         order.out_of_order(seen.records),
         checked.undeclared(seen.records),
         *_message_breaks(seen, failing=failing),
-        outlets.detached_breaks(seen.balance[OUTLET.name].totals, seen.summed),
         transactions.half_done(seen.records),
     ]
     if seen.several:  # else nothing was to be there after a restart
         found.append(copies.lost_at_restart(open_copies, missed))
     if bounds.late_ms:
         found.append(ages.late(timed, bounds))
-    if failed is not None and missed is not None:
-        found.append(copies.queue_breaks(failed[QUEUE.name].where(FAILS), missed))
-        found.append(outlets.outlet_breaks(failed[OUTLET.name].where(FAILS)))
-        found.append(counters.counter_breaks(*failed.values()))
-    return found
+    return [*found, *why]
 
 
-def _unexplained(seen: Evidence, steps: DataFrame) -> dict[str, DataFrame]:
-    """Where identities fail, without what copies explain that are told of by name.
+def _why(
+    seen: Evidence, steps: DataFrame, open_copies: DataFrame, gone: DataFrame
+) -> tuple[DataFrame, list[DataFrame]]:
+    """Why identities fail: the copies that queues miss (`copies.candidates`), and the breaks.
 
-    `steps`: by `copies.with_previous`.
+    `steps`: by `copies.with_previous`; `gone`: by `outlets.gone`.
     """
     known = kept(causes.effects(steps))
+    failed = _unexplained(seen, known)
+    queues = failed[QUEUE.name].where(FAILS)
+    missed = kept(copies.candidates(queues, open_copies))
+    return missed, [
+        copies.queue_breaks(queues, missed),
+        outlets.outlet_breaks(failed[OUTLET.name].where(FAILS)),
+        outlets.detached_breaks(gone, seen.records, known),
+        counters.counter_breaks(*failed.values()),
+    ]
+
+
+def _unexplained(seen: Evidence, known: DataFrame) -> dict[str, DataFrame]:
+    """Where identities fail, without what copies explain; `known` by `causes.effects`."""
     return {
         QUEUE.name: kept(causes.of_queues(seen.balance[QUEUE.name].failed, known)),
         OUTLET.name: kept(causes.of_outlets(seen.balance[OUTLET.name].failed, known)),
@@ -112,11 +120,13 @@ def _unexplained(seen: Evidence, steps: DataFrame) -> dict[str, DataFrame]:
     }
 
 
-def _anything_fails(seen: Evidence) -> bool:
-    """Asked of all identities in one job, which works out where they fail (`Balance.failed`)."""
-    failed = reduce(
-        DataFrame.union, (each.failed.select("incarnation") for each in seen.balance.values())
-    )
+def _anything_fails(seen: Evidence, gone: DataFrame) -> bool:
+    """Asked of all identities in one job, which works out where they fail (`Balance.failed`).
+
+    `gone`, by `outlets.gone`, is worked out by it, too.
+    """
+    frames = [*(each.failed for each in seen.balance.values()), gone]
+    failed = reduce(DataFrame.union, (frame.select("incarnation") for frame in frames))
     return bool(gathered(failed).count())
 
 

@@ -296,7 +296,7 @@ def outlet_gone(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first)
     log.send(queue, first, first)
     log.add("LINK_DETACHED", link=first)
-    return Found()
+    return Found(first)
 
 
 @plant("STUCK", "its outlet has nothing unsettled, and it never ended")

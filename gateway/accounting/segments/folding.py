@@ -183,6 +183,7 @@ def folded(unit: Unit, late_ms: int = 0) -> Folding:
     good = ~messages.any(_doubts(messages) | copies.illegal)
     good &= messages.sum(messages.kind == Kind.RECEIVED) == 1
     good &= _routes_agree(messages) & _bodies_agree(messages) & ~_stored_in_part(messages)
+    good &= _browsing_ends(messages)
     if late_ms:
         good &= _waited_ms(messages) <= late_ms
     alone = np.zeros(len(unit.rows), dtype=bool)
@@ -222,6 +223,14 @@ def _bodies_agree(messages: _Messages) -> Columns:
     greatest = np.where(compared, body, np.iinfo(np.int64).min)
     least = np.minimum.reduceat(least, messages.starts)
     return least >= np.maximum.reduceat(greatest, messages.starts)
+
+
+def _browsing_ends(messages: _Messages) -> Columns:
+    """Of each message: as many deliveries as browsers were given have ended."""
+    browsed, kind = messages.has(Flag.COPY), messages.kind
+    given = browsed & (kind == Kind.SENT) & ~messages.has(Flag.SETTLED)
+    ended = browsed & ((kind == Kind.SETTLED) | (kind == Kind.REQUEUED))
+    return messages.sum(given) == messages.sum(ended)
 
 
 def _stored_in_part(messages: _Messages) -> Columns:

@@ -41,7 +41,7 @@ def effects(paired: DataFrame) -> DataFrame:
     )
     known = placed.withColumns({"depth": _depth(), "held": _held(), "links": _links()})
     return known.where("depth <> 0 or held <> 0 or size(links) > 0").select(
-        *("incarnation", "node", "sequence", "depth", "held", "links"),
+        *("incarnation", *COPY_KEYS, "sequence", "depth", "held", "links"),
         F.expr("if(depth = 0, 0L, mix)").alias("mix"),
     )
 

@@ -59,6 +59,7 @@ def test_a_message_that_came_and_left_in_order_does_not_go_on(tmp_path):
         [GONE[0], GONE[1] | {"node": "other"}, *GONE[2:]],
         [GONE[0], *GONE],
         [*GONE[:3], GONE[3] | {"link": 9}],
+        [*GONE[:2], GONE[2] | {"flags": "COPY", "link": 9}, *GONE[2:]],
         [*GONE[:3], {"kind": "REQUEUED", "node": "q", "position": 3, "link": 9}, *GONE[2:]],
     ],
 )
@@ -70,6 +71,12 @@ def test_what_was_given_back_and_taken_again_is_folded(tmp_path):
     back = GONE[3] | {"outcome": "RELEASED", "flags": ""}
     again = GONE[2] | {"flags": "REDELIVERED"}
     assert left(tmp_path, *GONE[:3], back, again, GONE[3]) == []
+
+
+def test_what_was_browsed_besides_is_folded(tmp_path):
+    browsed = {"flags": "COPY", "link": 9}
+    steps = [*GONE[:2], GONE[2] | browsed, GONE[3] | browsed, *GONE[2:]]
+    assert left(tmp_path, *steps) == []
 
 
 def test_what_is_settled_late_goes_on_where_there_is_a_bound(tmp_path):
