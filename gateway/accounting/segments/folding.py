@@ -72,6 +72,7 @@ def _legal() -> Columns:
 
 
 _LEGAL: Final = _legal()
+_ENDS: Final = np.isin(np.arange(_STEPS), _BY_OUTLET)
 
 
 def _table(kinds: tuple[Kind, ...]) -> Columns:
@@ -228,6 +229,8 @@ def _bodies_agree(messages: _Messages) -> Columns:
 def _browsing_ends(messages: _Messages) -> Columns:
     """Of each message: as many deliveries as browsers were given have ended."""
     browsed, kind = messages.has(Flag.COPY), messages.kind
+    if not browsed.any():
+        return np.ones(len(messages.starts), dtype=bool)
     given = browsed & (kind == Kind.SENT) & ~messages.has(Flag.SETTLED)
     ended = browsed & ((kind == Kind.SETTLED) | (kind == Kind.REQUEUED))
     return messages.sum(given) == messages.sum(ended)
@@ -270,8 +273,9 @@ class _Copies:
         runs = runs[messages.places[places]]
         restarted = ~begins[:-1] & (runs != np.roll(runs, 1))
         bad |= restarted != (ordered == _RECOVERED)
-        links = messages.column("link")[places]
-        bad |= np.isin(ordered, _BY_OUTLET) & (links != np.roll(links, 1))
+        ends = np.flatnonzero(_ENDS[ordered])
+        links, at = messages.unit.column("link"), messages.places[places]
+        bad[ends] |= links[at[ends]] != links[at[ends - 1]]
         self.illegal = np.zeros(len(steps), dtype=bool)
         self.illegal[places] = bad
         self.first, self.last = places[begins[:-1]], places[begins[1:]]
