@@ -17,6 +17,7 @@ from gateway.accounting.partitions import gathered
 from gateway.accounting.segments import chain
 from gateway.accounting.steps import (
     ages,
+    causes,
     checked,
     confirmed,
     copies,
@@ -29,7 +30,7 @@ from gateway.accounting.steps import (
     transactions,
 )
 from gateway.accounting.steps.balance import Balance
-from gateway.accounting.steps.identities import OUTLET, QUEUE, ROUTE
+from gateway.accounting.steps.identities import FAILS, OUTLET, QUEUE, ROUTE
 from gateway.accounting.steps.kept import kept
 
 
@@ -67,45 +68,70 @@ class Evidence:
 
 def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     """What is wrong with the clock, copies, messages, outlets, routes and queues."""
+    gone = kept(outlets.gone(seen.balance[OUTLET.name].totals, seen.summed), by_next=True)
     too_many = kept(confirmed.told_of_too_many(seen.records, seen.summed), by_next=True)
-    failing = _anything_fails(seen, too_many)
+    failing = _anything_fails(seen, gone, too_many)
     open_copies = copies.still_there(seen.states)
-    failures = seen.balance[QUEUE.name].failures if failing else None
-    missed = None if failures is None else kept(copies.candidates(failures, open_copies))
     steps = copies.copy_steps(seen.records.where(ledger.kind_is(*copies.KINDS)))
+    steps = copies.with_previous(steps)
+    missed, why = _why(seen, steps, open_copies, gone) if failing else (None, [])
     clock = chain.clock_breaks(seen.paired, seen.stated)
     timed = ages.timed(seen.states, clock)
     end = (seen.facts["last_time_ms"] or 0, seen.facts["last_sequence"] or 0)
     found = [
         clock,
-        copies.step_breaks(copies.with_previous(steps)),
+        copies.step_breaks(steps),
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
         order.out_of_order(seen.records),
         checked.undeclared(seen.records),
         *_message_breaks(seen, failing=failing),
-        outlets.detached_breaks(seen.balance[OUTLET.name].totals, seen.summed),
         transactions.half_done(seen.records),
     ]
     if seen.several:  # else nothing was to be there after a restart
         found.append(copies.lost_at_restart(open_copies, missed))
     if bounds.late_ms:
         found.append(ages.late(timed, bounds))
-    if failures is not None and missed is not None:
-        found.append(copies.queue_breaks(failures, missed))
+    if failing:
         words = strays.words(seen.parts)
         found.append(confirmed.never_received(too_many, seen.records, words, seen.runs))
-        found.append(outlets.outlet_breaks(seen.balance[OUTLET.name].failures))
-        failed = (seen.balance[of.name].failed for of in (QUEUE, OUTLET, ROUTE))
-        found.append(counters.counter_breaks(*failed))
-    return found
+    return [*found, *why]
 
 
-def _anything_fails(seen: Evidence, too_many: DataFrame) -> bool:
-    """Asked in one job, which works out where identities fail (`Balance.failed`), and of whom more
-    was told than came.
+def _why(
+    seen: Evidence, steps: DataFrame, open_copies: DataFrame, gone: DataFrame
+) -> tuple[DataFrame, list[DataFrame]]:
+    """Why identities fail: the copies that queues miss (`copies.candidates`), and the breaks.
+
+    `steps`: by `copies.with_previous`; `gone`: by `outlets.gone`.
     """
-    frames = [too_many, *(each.failed for each in seen.balance.values())]
-    failed = reduce(DataFrame.union, (each.select("incarnation") for each in frames))
+    known = kept(causes.effects(steps))
+    failed = _unexplained(seen, known)
+    queues = failed[QUEUE.name].where(FAILS)
+    missed = kept(copies.candidates(queues, open_copies))
+    return missed, [
+        copies.queue_breaks(queues, missed),
+        outlets.outlet_breaks(failed[OUTLET.name].where(FAILS)),
+        outlets.detached_breaks(gone, seen.records, known),
+        counters.counter_breaks(*failed.values()),
+    ]
+
+
+def _unexplained(seen: Evidence, known: DataFrame) -> dict[str, DataFrame]:
+    """Where identities fail, without what copies explain; `known` by `causes.effects`."""
+    return {
+        QUEUE.name: kept(causes.of_queues(seen.balance[QUEUE.name].failed, known)),
+        OUTLET.name: kept(causes.of_outlets(seen.balance[OUTLET.name].failed, known)),
+        ROUTE.name: seen.balance[ROUTE.name].failed,
+    }
+
+
+def _anything_fails(seen: Evidence, *others: DataFrame) -> bool:
+    """Asked of all identities in one job, which works out where they fail (`Balance.failed`).
+
+    `others`: what is wrong where one of them has a row; they are worked out by it, too.
+    """
+    frames = [*(each.failed for each in seen.balance.values()), *others]
+    failed = reduce(DataFrame.union, (frame.select("incarnation") for frame in frames))
     return bool(gathered(failed).count())
 
 

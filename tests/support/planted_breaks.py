@@ -228,6 +228,24 @@ def half_rolled_back(log: Life, queue: str, first: int) -> Found:
     return Found(first)
 
 
+@plant("DUPLICATE", "settled twice, and its checkpoint is off by that")
+def settled_again(log: Life, queue: str, first: int) -> Found:
+    log.add("TOPOLOGY", node=queue, reason="QUEUE_DECLARED")
+    log.enter(queue, first)
+    log.take(queue, first, first)
+    log.settle(queue, first, first)
+    log.holds(queue)
+    return Found(first)
+
+
+@plant("DUPLICATE", "entered twice, and its checkpoint is off by that")
+def entered_again(log: Life, queue: str, first: int) -> Found:
+    log.enter(queue, first, copies=2)
+    log.copy(queue, first)
+    log.holds(queue, first)
+    return Found(first)
+
+
 @plant("MUTATED", "sent with another body, without translation")
 def other_body(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first)
@@ -257,6 +275,14 @@ def not_out(log: Life, queue: str, first: int) -> Found:
     return Found(first)
 
 
+@plant("ORPHAN_SETTLEMENT", "settled by an outlet that it was not sent to")
+def by_another(log: Life, queue: str, first: int) -> Found:
+    log.enter(queue, first)
+    log.send(queue, first, first)
+    log.settle(queue, first, first + 1)
+    return Found(first)
+
+
 @plant("ORPHAN_SETTLEMENT", "an outlet has more unsettled than the log has sent")
 def ended_unsaid(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first)
@@ -270,7 +296,7 @@ def outlet_gone(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first)
     log.send(queue, first, first)
     log.add("LINK_DETACHED", link=first)
-    return Found()
+    return Found(first)
 
 
 @plant("STUCK", "its outlet has nothing unsettled, and it never ended")

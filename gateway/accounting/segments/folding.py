@@ -53,6 +53,7 @@ _EXITS: Final = (_SENT_OFF, _SENT_OFF_REMOTE, _ENDED, _REMOVED)
 _NEVER: Final = _NO_STEP  # as the step before the first
 _HELD: Final = (_IN, _IN_AGAIN, _BACK, _RECOVERED)
 _AWAY: Final = (_OUT, _OUT_REMOTE)
+_BY_OUTLET: Final = (_ENDED, _BACK)  # the one that it was sent to
 
 
 def _legal() -> Columns:
@@ -64,13 +65,14 @@ def _legal() -> Columns:
         legal[step, list(_HELD)] = True
     for step in (_OUT_REMOTE, _SENT_OFF_REMOTE):
         legal[step, [_NEVER, *_HELD]] = True
-    for step in (_ENDED, _BACK):
+    for step in _BY_OUTLET:
         legal[step, list(_AWAY)] = True
     legal[[[_REMOVED], [_RECOVERED]], [*_HELD, *_AWAY]] = True
     return legal
 
 
 _LEGAL: Final = _legal()
+_ENDS: Final = np.isin(np.arange(_STEPS), _BY_OUTLET)
 
 
 def _table(kinds: tuple[Kind, ...]) -> Columns:
@@ -182,6 +184,7 @@ def folded(unit: Unit, late_ms: int = 0) -> Folding:
     good = ~messages.any(_doubts(messages) | copies.illegal)
     good &= messages.sum(messages.kind == Kind.RECEIVED) == 1
     good &= _routes_agree(messages) & _bodies_agree(messages) & ~_stored_in_part(messages)
+    good &= _browsing_ends(messages)
     if late_ms:
         good &= _waited_ms(messages) <= late_ms
     alone = np.zeros(len(unit.rows), dtype=bool)
@@ -223,6 +226,16 @@ def _bodies_agree(messages: _Messages) -> Columns:
     return least >= np.maximum.reduceat(greatest, messages.starts)
 
 
+def _browsing_ends(messages: _Messages) -> Columns:
+    """Of each message: as many deliveries as browsers were given have ended."""
+    browsed, kind = messages.has(Flag.COPY), messages.kind
+    if not browsed.any():
+        return np.ones(len(messages.starts), dtype=bool)
+    given = browsed & (kind == Kind.SENT) & ~messages.has(Flag.SETTLED)
+    ended = browsed & ((kind == Kind.SETTLED) | (kind == Kind.REQUEUED))
+    return messages.sum(given) == messages.sum(ended)
+
+
 def _stored_in_part(messages: _Messages) -> Columns:
     """Of each message, whether it is durable, and is in a queue without being stored there."""
     durable, transit = messages.has(Flag.DURABLE), messages.has(Flag.TRANSIT)
@@ -260,6 +273,9 @@ class _Copies:
         runs = runs[messages.places[places]]
         restarted = ~begins[:-1] & (runs != np.roll(runs, 1))
         bad |= restarted != (ordered == _RECOVERED)
+        ends = np.flatnonzero(_ENDS[ordered])
+        links, at = messages.unit.column("link"), messages.places[places]
+        bad[ends] |= links[at[ends]] != links[at[ends - 1]]
         self.illegal = np.zeros(len(steps), dtype=bool)
         self.illegal[places] = bad
         self.first, self.last = places[begins[:-1]], places[begins[1:]]

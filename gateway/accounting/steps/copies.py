@@ -54,6 +54,7 @@ def with_previous(steps: DataFrame) -> DataFrame:
         {
             "before": F.coalesce(F.lag("step").over(order), F.lit("none")),
             "before_incarnation": F.lag("incarnation").over(order),
+            "before_link": F.lag("link").over(order),
             "since": F.coalesce(F.lag("sequence").over(order), F.lit(0)),
         }
     )
@@ -67,6 +68,11 @@ def step_breaks(paired: DataFrame) -> DataFrame:
     unqueued = flag(Flag.UNQUEUED)
     held = before.isin("in", "out", "back")
     left = step.isin("out", "exit") & kind_is(Kind.SENT, Kind.SETTLED)
+    ended = settled | (step == "back")
+    by_another = F.format_string(
+        "ORPHAN_SETTLEMENT:%s by outlet %d, sent to outlet %d",
+        *(F.when(settled, "settled").otherwise("requeued"), "link", "before_link"),
+    )
     verdict = (
         F.when(
             (step == "in") & recovered & (before == "none"),
@@ -91,7 +97,8 @@ def step_breaks(paired: DataFrame) -> DataFrame:
         )
         .when(before == "none", "ORPHAN_SETTLEMENT:a step of a copy that never entered")
         .when(restarted & ~unqueued, "ORPHAN_SETTLEMENT:a step of a copy that was not recovered")
-        .when((settled | (step == "back")) & (before != "out"), "ORPHAN_SETTLEMENT:it was not out")
+        .when(ended & (before != "out"), "ORPHAN_SETTLEMENT:it was not out")
+        .when(ended & (F.col("link") != F.col("before_link")), by_another)
     )
     judged = paired.withColumn("verdict", verdict).where("verdict is not null")
     parts = F.split("verdict", ":", 2)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
-from gateway.accounting.steps.ledger import kind_is
-from gateway.audit.schema import Kind
+from gateway.accounting.steps.copies import COPY_KEYS
+from gateway.accounting.steps.ledger import flag, kind_is
+from gateway.audit.schema import Flag, Kind
+
+OUTLET_KEYS: Final = ("incarnation", "link")
 
 
 def outlet_breaks(failed: DataFrame) -> DataFrame:
@@ -24,21 +29,74 @@ def outlet_breaks(failed: DataFrame) -> DataFrame:
     )
 
 
-def detached_breaks(outlets: DataFrame, summed: DataFrame) -> DataFrame:
+def gone(outlets: DataFrame, summed: DataFrame) -> DataFrame:
     """Outlets that are gone although deliveries of theirs never ended."""
     lives = summed.groupBy("incarnation", "link").agg(
         F.min("first_sequence").alias("since"),
-        F.max("last_sequence").alias("sequence"),
+        F.max("last_sequence").alias("until"),
         F.bool_or(kind_is(Kind.LINK_DETACHED)).alias("gone"),
     )
-    stuck = outlets.where("unsettled > 0").join(lives.where("gone"), ["incarnation", "link"])
-    return as_breaks(
-        stuck,
-        BreakClass.STUCK,
-        F.format_string("outlet %d is gone, %d of its deliveries never ended", "link", "unsettled"),
-        count=F.col("unsettled"),
-        node=F.col("of_node"),
+    owing = outlets.where("unsettled > 0").join(lives.where("gone"), [*OUTLET_KEYS])
+    return owing.select(*OUTLET_KEYS, "since", "until", "unsettled", "of_node")
+
+
+def detached_breaks(outlets: DataFrame, records: DataFrame, known: DataFrame) -> DataFrame:
+    """What never ended of `outlets` (by `gone`), by name where the records have just that much.
+
+    What copies explain that are told of otherwise is not told: `known`, by `causes.effects`.
+    """
+    all_of_it = Window.partitionBy(*OUTLET_KEYS)
+    judged = _deliveries(outlets, records, known).withColumns(
+        {
+            "shown": F.sum("open").over(all_of_it),
+            "least": F.min("left").over(all_of_it),
+        }
     )
+    sure = judged.where("shown = unsettled and least >= 0")
+    named = as_breaks(
+        sure.where("left > 0"),
+        BreakClass.STUCK,
+        F.format_string("outlet %d is gone; sent to it by record %d, it never ended", "link", "at"),
+        count=F.col("left"),
+        since=F.col("at"),
+        sequence=F.col("until"),
+    )
+    rest = outlets.join(F.broadcast(sure.select(*OUTLET_KEYS).distinct()), [*OUTLET_KEYS], "anti")
+    return named.unionByName(
+        as_breaks(
+            rest,
+            BreakClass.STUCK,
+            F.format_string(
+                "outlet %d is gone, %d of its deliveries never ended", "link", "unsettled"
+            ),
+            count=F.col("unsettled"),
+            node=F.col("of_node"),
+            sequence=F.col("until"),
+        )
+    )
+
+
+def _deliveries(outlets: DataFrame, records: DataFrame, known: DataFrame) -> DataFrame:
+    """Of each copy, how many deliveries to one of the outlets are `open`, and are `left` to tell.
+
+    Each copy is told apart from those of it that were browsed. `at`: the last one's record.
+    """
+    browsed = flag(Flag.COPY).alias("browsed")
+    ended = kind_is(Kind.SETTLED, Kind.REQUEUED)
+    taken = kind_is(Kind.SENT) & ~flag(Flag.SETTLED)
+    steps = records.where(ended | taken).join(
+        F.broadcast(outlets.drop("since", "of_node")), [*OUTLET_KEYS]
+    )
+    each = steps.groupBy(*OUTLET_KEYS, "until", "unsettled", *COPY_KEYS, browsed).agg(
+        F.sum(F.when(taken, 1).otherwise(-1)).alias("open"),
+        F.max(F.when(taken, F.col("sequence"))).alias("at"),
+    )
+    off = known.select("incarnation", *COPY_KEYS, F.inline("links"))
+    off = off.groupBy(*OUTLET_KEYS, *COPY_KEYS).agg(F.sum("off").alias("off"))
+    joined = each.join(
+        off.withColumn("browsed", F.lit(False)), [*OUTLET_KEYS, *COPY_KEYS, "browsed"], "left"
+    )
+    return joined.withColumn("left", F.expr("open - coalesce(off, 0)"))
 
 
 def with_ends(results: DataFrame, records: DataFrame) -> DataFrame:

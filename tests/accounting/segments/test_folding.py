@@ -20,7 +20,8 @@ from gateway.audit.schema import Kind
 GONE = [{"kind": "RECEIVED", "exchange": "topic", "copies": 1}]
 GONE += [{"kind": "ENTERED", "exchange": "topic", "position": 3, "node": "q"}]
 GONE += [{"kind": "SENT", "position": 3, "node": "q", "link": 7}]
-GONE += [{"kind": "SETTLED", "position": 3, "node": "q", "outcome": "ACCEPTED", "flags": "REMOVED"}]
+ENDED = {"kind": "SETTLED", "position": 3, "node": "q", "link": 7}
+GONE += [ENDED | {"outcome": "ACCEPTED", "flags": "REMOVED"}]
 # First and last of an outlet are never folded: what comes before and after is not known there.
 OTHERS = [{"kind": "SENT", "message": n, "position": n, "node": "q", "link": 7} for n in (1, 9)]
 
@@ -57,6 +58,9 @@ def test_a_message_that_came_and_left_in_order_does_not_go_on(tmp_path):
         [GONE[0], GONE[1] | {"position": 4}, *GONE[2:]],
         [GONE[0], GONE[1] | {"node": "other"}, *GONE[2:]],
         [GONE[0], *GONE],
+        [*GONE[:3], GONE[3] | {"link": 9}],
+        [*GONE[:2], GONE[2] | {"flags": "COPY", "link": 9}, *GONE[2:]],
+        [*GONE[:3], {"kind": "REQUEUED", "node": "q", "position": 3, "link": 9}, *GONE[2:]],
     ],
 )
 def test_what_is_open_or_odd_goes_on_whole(tmp_path, steps):
@@ -67,6 +71,12 @@ def test_what_was_given_back_and_taken_again_is_folded(tmp_path):
     back = GONE[3] | {"outcome": "RELEASED", "flags": ""}
     again = GONE[2] | {"flags": "REDELIVERED"}
     assert left(tmp_path, *GONE[:3], back, again, GONE[3]) == []
+
+
+def test_what_was_browsed_besides_is_folded(tmp_path):
+    browsed = {"flags": "COPY", "link": 9}
+    steps = [*GONE[:2], GONE[2] | browsed, GONE[3] | browsed, *GONE[2:]]
+    assert left(tmp_path, *steps) == []
 
 
 def test_what_is_settled_late_goes_on_where_there_is_a_bound(tmp_path):
@@ -141,7 +151,7 @@ class Wild(HandLog):
 
     def spoil(self, steps: list[dict]) -> None:
         place = self.random.randrange(len(steps))
-        match self.random.randrange(6):
+        match self.random.randrange(7):
             case 0:
                 del steps[place]
             case 1:
@@ -152,6 +162,8 @@ class Wild(HandLog):
                 steps.insert(self.random.randrange(len(steps)), steps.pop(place))
             case 4:
                 steps[place] = steps[place] | {"position": 7}
+            case 5:
+                steps[place] = steps[place] | {"link": 7}
             case _:
                 steps.append({"kind": "RECOVERED", "node": "a", "position": 1})
 

@@ -63,6 +63,24 @@ def test_a_settlement_of_what_was_not_out_is_an_orphan(frames):
     assert breaks(frames, ACCEPTED) == ["ORPHAN_SETTLEMENT"]
 
 
+def test_a_settlement_by_an_outlet_that_it_was_not_sent_to_is_an_orphan(frames):
+    to_7, by_9 = SENT | {"link": 7}, {"link": 9}
+    assert breaks(frames, ENTERED, to_7, ACCEPTED | {"link": 7}) == []
+    for end in (ACCEPTED, RELEASED, REQUEUED):
+        steps = copies.copy_steps(frames.records(ENTERED, to_7, end | by_9))
+        broken = copies.step_breaks(copies.with_previous(steps))
+        (row,) = broken.collect()
+        assert (row["class"], row["message"], row["node"]) == ("ORPHAN_SETTLEMENT", 5, "q")
+        how = "requeued" if end is REQUEUED else "settled"
+        assert row["detail"] == f"{how} by outlet 9, sent to outlet 7"
+
+
+def test_who_browses_a_copy_settles_it_beside_whoever_has_it(frames):
+    browsed, seen = BROWSED | {"link": 9}, ACCEPTED | {"link": 9, "flags": Flag.COPY}
+    steps = (ENTERED, SENT | {"link": 7}, browsed, seen, ACCEPTED | {"link": 7})
+    assert breaks(frames, *steps) == []
+
+
 def test_a_restart_brings_back_what_was_there_whatever_it_was_doing(frames):
     again = {"incarnation": 2}
     assert breaks(frames, ENTERED, RECOVERED, SENT | again, ACCEPTED | again) == []

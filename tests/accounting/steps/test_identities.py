@@ -158,16 +158,6 @@ def test_an_outlet_owes_what_it_was_sent(frames):
     assert found(outlets.outlet_breaks(over)) == [("ORPHAN_SETTLEMENT", None, None, 1)]
 
 
-def test_an_outlet_that_is_gone_owes_nothing(frames):
-    gone = {"kind": Kind.LINK_DETACHED, "link": 3}
-    records = frames.records(SENT, gone)
-    summed = ledger_of(records)
-    totals = identities.totals(identities.sums(summed, OUTLET), OUTLET)
-    breaks = outlets.detached_breaks(totals, summed)
-    assert found(breaks) == [("STUCK", None, "q", 1)]
-    assert [(row["since"], row["sequence"]) for row in breaks.collect()] == [(1, 2)]
-
-
 def test_a_route_counts_copies_and_what_became_of_them(frames):
     upstream = SENT | {"flags": Flag.UNQUEUED, "exchange": "x", "node": "remote"}
     again = upstream | {"flags": Flag.UNQUEUED | Flag.REDELIVERED}
