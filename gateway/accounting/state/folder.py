@@ -25,7 +25,7 @@ from gateway.audit.schema import SCHEMA_VERSION, segment_numbers
 from gateway.files.json_text import json_value
 
 # Of the state, raised with whatever a fold leaves out and a step asks for; and of the records.
-FORM: Final = f"1.{SCHEMA_VERSION}"
+FORM: Final = f"2.{SCHEMA_VERSION}"
 REBUILD: Final = "begin anew with --rebuild"
 
 Tables = dict[str, dict[str, int]]

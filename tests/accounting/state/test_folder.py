@@ -46,7 +46,7 @@ def test_what_is_written_is_read_and_a_new_directory_has_nothing(tmp_path):
         ("{", "is no state"),
         ("[" * 100_000, "is no state"),
         ("[]", "is of version None"),
-        ('{"form": 2}', "is of version 2, not of 1"),
+        ('{"form": 1}', "is of version 1, not of 2"),
         ('{"form": "FORM", "log": ""}', "is no state"),
         (
             '{"form": "FORM", "log": "", "late_ms": 0, "segments": [], "said": [["../x", 1]],'
