@@ -222,7 +222,8 @@ def bounds_in_words(options: argparse.Namespace) -> str:
     """What takes too long, for people."""
     days, seconds = options.stuck_after, options.late_after
     stuck = f"stuck after {days:g} days" if days else "nothing is stuck by its age"
-    return f"{stuck}, {f'late after {seconds:g} s' if seconds else 'what is late is not looked for'}"
+    late = f"late after {seconds:g} s" if seconds else "what is late is not looked for"
+    return f"{stuck}, {late}"
 
 
 def exit_code(result: Result, *, require_final: bool) -> int:

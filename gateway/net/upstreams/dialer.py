@@ -92,7 +92,8 @@ class Failover:
                     connected.errback(failure)
                     return
             trying[:] = [maybeDeferred(self._dialer.open, left.pop(0))]
-            trying[0].addCallbacks(opened, go_on)
+            trying[0].addCallback(opened)
+            trying[0].addErrback(go_on)  # also where what was opened has ended by now
 
         go_on(None)
         return connected

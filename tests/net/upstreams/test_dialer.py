@@ -42,6 +42,9 @@ class Endpoint:
         self.world.wire = Wire()
         self.world.broker = Broker(self.world.net.now_ms())
         protocol.makeConnection(self.world.wire)
+        if self.host.host in self.world.brief:
+            self.world.talk()
+            protocol.connectionLost(Failure(ConnectionDone()))
         connected.callback(protocol)
         return connected
 
@@ -49,9 +52,9 @@ class Endpoint:
 class DialWorld:
     """A dialer, two hosts, and a scripted container behind them."""
 
-    def __init__(self, *, dead=(), answers=None):
+    def __init__(self, *, dead=(), brief=(), answers=None):
         self.net = Net()
-        self.dead = set(dead)
+        self.dead, self.brief = set(dead), set(brief)
         self.answers = answers
         self.tried = []
         self.wire = None
@@ -123,6 +126,13 @@ def test_a_host_that_does_not_answer_is_followed_by_the_next_one_at_once():
     w.talk()
     assert w.upstream.health.state == UpstreamState.UP
     assert "first.example" in w.upstream.health.last_error
+
+
+def test_a_host_that_has_ended_the_connection_before_anybody_had_it_is_followed_by_the_next():
+    w = DialWorld(brief=["first.example"])
+    assert w.tried == ["first.example", "second.example"]
+    w.talk()
+    assert w.upstream.health.state == UpstreamState.UP
 
 
 def test_the_face_is_told_which_address_answered():
