@@ -442,6 +442,7 @@ class Far:
     def __init__(self, stay: Stay, name: str, *missing: str) -> None:
         self.whole = stay.whole
         now_ms = self.whole.service.clock.now_ms
+        self.whole.service.upstreams.dialers[name].stop()
         upstream = self.whole.service.upstreams.upstreams[name]
         upstream.context.settings.mechanisms = lambda secure: []  # it asks for none
         self.face = upstream.connect(now_ms())
