@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import hmac
-import json
 import os
 import secrets
 from urllib.parse import quote
 
 from gateway.config.upstreams import UpstreamSection
 from gateway.faces.upstream_1_0.settings import CbsToken, Tokens
+from gateway.files.json_text import json_value
 from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.net.kept_files import Read
 from gateway.net.logs import NamedLogger
@@ -155,7 +155,7 @@ def expiry_ms(token: str) -> int:
     """When a JSON Web Token (RFC 7519) expires by its own word; 0 where it does not say."""
     parts = token.split(".")
     try:
-        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=="))
+        claims = json_value(base64.urlsafe_b64decode(parts[1] + "=="))
         return int(claims["exp"] * 1000)
     except (IndexError, KeyError, TypeError, ValueError, OverflowError):
         return 0

@@ -140,7 +140,12 @@ def test_a_key_name_and_value_may_also_go_by_plain(tmp_path: pathlib.Path) -> No
 
 
 @pytest.mark.parametrize(
-    "token", ["", "opaque", "a.b.c", web_token({}), web_token([]), web_token({"exp": "soon"})]
+    "token",
+    [
+        *("", "opaque", "a.b.c", web_token({}), web_token([]), web_token({"exp": "soon"})),
+        f"a.{base64.urlsafe_b64encode(b'[' * 100_000).decode()}.c",
+    ],
+    ids=["empty", "opaque", "no JSON", "nothing", "a list", "a word", "nested"],
 )
 def test_a_token_that_does_not_say_when_it_expires(token: str) -> None:
     assert expiry_ms(token) == 0
