@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -179,16 +179,23 @@ def spark_session(
         builder = builder.config(_MEMORY, memory)
     with told_to_java(settings):
         spark = builder.getOrCreate()
-    context = spark.sparkContext
-    context.setLogLevel("ERROR")
-    context.setLocalProperty(_WHERE, name)
+    spark.sparkContext.setLogLevel("ERROR")
     spark.dataSource.register(reaching(settings))
     _know_classes(spark)
     try:
-        with SCCallSiteSync(context):  # type: ignore[no-untyped-call]  # PySpark has no type for it
+        with _at_one_place(spark, name) if master.startswith("local") else nullcontext():
             yield spark
     finally:
         spark.stop()
+
+
+@contextmanager
+def _at_one_place(spark: SparkSession, name: str) -> Iterator[None]:
+    """Java is told where all steps are made, which on a cluster people look at."""
+    context = spark.sparkContext
+    context.setLocalProperty(_WHERE, name)
+    with SCCallSiteSync(context):  # type: ignore[no-untyped-call]  # PySpark has no type for it
+        yield
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from gateway.accounting.comparing.heads import COUNT, ID, QUEUE, TIME, TYPE, is_
 from gateway.accounting.comparing.ids import digest_in
 from gateway.accounting.comparing.logs import ITEM
 from gateway.accounting.locations.location import Location
-from gateway.accounting.partitions import makes_one_partition
+from gateway.accounting.partitions import gathered
 from gateway.accounting.steps.kept import kept
 
 TIME_ZONE: Final = "spark.sql.session.timeZone"
@@ -58,8 +58,7 @@ def book(spark: SparkSession, ledger: Ledger, queues: tuple[str, ...]) -> Book:
     has = [name for name in lines.columns if name != UNLIKE]
     if wrong := lacking(ledger, queues, has):
         raise LedgerError(wrong)
-    if makes_one_partition(spark):
-        lines = lines.coalesce(1)
+    lines = gathered(lines)
     every = kept(_counts(lines, ledger) if ledger.counts else _ids(lines, ledger))
     told = every.where("alike")  # of a line that is not, nobody knows of which queue it is
     if queues:

@@ -17,7 +17,7 @@ from gateway.accounting.steps.breaks import BreakClass, as_breaks
 from gateway.accounting.steps.ledger import flag, kind_is, outcome_is, reason_is
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
-RANGE_MAX: Final = 100_000  # messages of one `confirmed` record that are looked at one by one
+ONE_BY_ONE: Final = 100_000  # messages of a link that are looked at so; a range may say any number
 NEVER: Final = "received - in_transactions - accepted - otherwise"
 _LINK: Final = ("incarnation", "link")
 # Of message states: some of its copies have not ended, or have no record of that.
@@ -93,9 +93,16 @@ def never_received(
     ranges = records.where(kind_is(Kind.CONFIRMED)).join(
         F.broadcast(too_many.select(*_LINK, "count")), [*_LINK]
     )
-    each = ranges.where(f"position - message between 0 and {RANGE_MAX}").select(
-        *(*_LINK, "count", "sequence"),
-        F.explode(F.sequence("message", "position")).alias("message"),
+    ranges = ranges.where("position >= message")
+    wide = F.expr("double(position) - double(message)")
+    few = ranges.withColumn("wide", F.sum(wide).over(Window.partitionBy(*_LINK)))
+    each = (
+        few.where(f"wide <= {ONE_BY_ONE}")
+        .select(
+            *(*_LINK, "count", "sequence"),
+            F.explode(F.sequence("message", "position")).alias("message"),
+        )
+        .dropDuplicates([*_LINK, "message"])
     )
     bits = folded.groupBy("word").agg(F.expr("bit_or(bits)").alias("bits"))
     seen = records.where(~kind_is(*OF_NO_MESSAGE)).select("message").distinct()
