@@ -34,8 +34,8 @@ def add_memory(job: argparse.ArgumentParser) -> None:
         OPTION,
         type=memory,
         metavar="SIZE",
-        help="what Spark's Java may have, as 512m or 4g (default: 1g and, of a log of "
-        "more than 4 GiB, 1g for each 4 GiB); beside it are workers, one for each core",
+        help="what Spark's Java may have, as 512m or 4g (default: 1g, and 1g more for "
+        "each 4 GiB of the log); beside it are workers, one for each core",
     )
 
 

@@ -24,8 +24,8 @@ PROPERTIES: Final = click.option(
 MEMORY: Final = click.option(
     "--memory",
     metavar="SIZE",
-    help="What Spark's Java may have, as 512m or 4g; beside it are workers.  [default: 1g, and of "
-    "a log of more than 4 GiB 1g for each 4 GiB]",
+    help="What Spark's Java may have, as 512m or 4g; beside it are workers.  [default: 1g, and 1g "
+    "more for each 4 GiB of the log]",
 )
 
 
