@@ -19,6 +19,7 @@ from gateway.bridge.remote.inlets import Inlets, LineMaker
 from gateway.bridge.remote.remote import REJECTED_QUEUE, LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.bridge.settlement import Settlement
+from gateway.bridge.spread.clearing import EVERYBODY
 from gateway.bridge.topology import Topology, octets_of
 from gateway.message import Condition, Refusal
 
@@ -166,7 +167,8 @@ class Declaring:
     ) -> Queue | Refusal:
         """Make a queue, or check that it exists.
 
-        An existing one keeps its settings. Refused: resource-locked (exclusive to another owner, or
+        An existing one keeps its settings; whether it is there is answered (passive) to all, and
+        whether it is theirs alone. Refused: resource-locked (exclusive to another owner, or
         exclusive asked while others use it), not-allowed (another alternate; what upstreams
         reject goes there, and it would not stay), not-found (passive and not there; unknown
         alternate), invalid-argument (no name).
@@ -219,6 +221,11 @@ class Declaring:
         self, queue: Queue, settings: QueueSettings, owner: Owner, passive: bool
     ) -> Queue | Refusal:
         refusal = locked(queue, owner)
+        if passive and not settings.exclusive and refusal is not None:
+            # That it is there, others may hear; but not of another user's subscription.
+            refusal = None if refusal.condition == Condition.RESOURCE_LOCKED else refusal
+        elif passive and settings.exclusive and queue.owner is None:
+            refusal = Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is not exclusive")
         if refusal is not None:
             return refusal
         if passive:
@@ -309,9 +316,10 @@ class Declaring:
     ) -> Refusal | None:
         """Delete it; its messages go to its alternate exchange, else are dropped and counted.
 
-        Subscribers are told (`on_cancelled`, resource-deleted); their unsettled deliveries can
-        still be settled. Refused: not-found, resource-locked, precondition-failed. Of a remote
-        queue: what the gateway has of it.
+        Subscribers are told (`on_cancelled`, resource-deleted); unsettled deliveries of `owner` can
+        still be settled, those of others are taken back; without `owner` none is. Refused:
+        not-found, resource-locked, precondition-failed. Of a remote queue: what the gateway has of
+        it.
         """
         queue = self._topology.find_queue(name)
         if not name:
@@ -323,7 +331,7 @@ class Declaring:
             return refusal
         if queue.placement is not None:
             queue.placement.remote.unserve(queue)
-        self._owners.delete(queue)
+        self._owners.delete(queue, EVERYBODY if owner is None else owner.owner_id())
         return None
 
     def _undeletable(

@@ -15,6 +15,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import Owner
 from gateway.bridge.settlement import Settlement
+from gateway.bridge.spread.clearing import EVERYBODY
 from gateway.bridge.topology import QUEUE, Topology
 from gateway.message import NEVER, Condition
 from gateway.wire.work import COMMAND, LINK, WORK
@@ -162,8 +163,11 @@ class Owners:
         queue.users.delete_at_ms = self._copies.ledger.now_ms + timeout_ms
         self._copies.deadlines.arm(queue, queue.users.delete_at_ms)
 
-    def delete(self, queue: Queue) -> None:
-        """Delete it: its name, its subscriptions, and what is in it (`settlement`)."""
+    def delete(self, queue: Queue, spared: int = EVERYBODY) -> None:
+        """Delete it: its name, its subscriptions, and what is in it (`settlement`).
+
+        `spared`: see `Settlement.abandon`.
+        """
         line = self._topology.lines[queue.number]
         queue.users.links += 1  # for the last of its subscriptions may be the last that needs it
         if queue.owner is not None:
@@ -175,7 +179,7 @@ class Owners:
         self._numbers.queue_deleted(queue.next_position)
         # First those who have some, as far as they end for it: so what is in it goes in its order.
         line.cancel_all(Condition.RESOURCE_DELETED, f"queue {queue.name!r} was deleted")
-        self._settlement.abandon(queue)
+        self._settlement.abandon(queue, spared)
         self._topology.senders.on_deleted(QUEUE, queue.name)
         self._settlement.let_go(queue)
 

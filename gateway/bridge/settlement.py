@@ -21,7 +21,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.remote.transit import GONE, Transit
-from gateway.bridge.spread.clearing import Clearing
+from gateway.bridge.spread.clearing import EVERYBODY, Clearing
 from gateway.bridge.spread.entering import FEW
 from gateway.bridge.spread.rerouting import NO_END, Rerouting
 from gateway.bridge.topology import Topology
@@ -91,6 +91,8 @@ class Settlement:
         acquired = delivery.acquired or queue.inbound
         entry = queue.places.get(delivery.position) if acquired else None
         in_time = True
+        if subscription.taken_back and acquired and not _has(entry, delivery):
+            return self._settle_late(subscription)
         if entry is not None and queue.placement is not None:
             in_time = self._settle_remote(delivery, queue, entry, outcome, reason, subscription)
         elif entry is None:
@@ -104,9 +106,19 @@ class Settlement:
             ledger.settled(delivery, queue.node, outcome.kind, False, reason)
             self._return(queue, entry, outcome, subscription)
         subscription.unsettled -= 1
-        if subscription.cancelled and subscription.unsettled == 0:
-            self.forget_link(subscription)
+        self._forget_if_over(subscription)
         return in_time
+
+    def _settle_late(self, subscription: Subscription) -> bool:
+        """It was taken back when its queue was deleted."""
+        self._copies.ledger.counts.settled_too_late += 1
+        subscription.taken_back -= 1
+        self._forget_if_over(subscription)
+        return False
+
+    def _forget_if_over(self, subscription: Subscription) -> None:
+        if subscription.cancelled and subscription.is_settled():
+            self.forget_link(subscription)
 
     def settle_apart(
         self, delivery: Delivery, outcome: Outcome, reason: Reason
@@ -166,12 +178,21 @@ class Settlement:
         self._copies.ledger.concluded(delivery, queue.node, how)
         self._copies.leave(queue, entry)
         subscription.unsettled -= 1
-        if subscription.cancelled and subscription.unsettled == 0:
-            self.forget_link(subscription)
+        self._forget_if_over(subscription)
 
     def queue_of(self, delivery: Delivery) -> Queue:
         """Which queue an unsettled delivery is from."""
         return self._dispatcher.links[delivery.subscription].queue
+
+    def queue_behind(self, link: int) -> Queue | None:
+        """Which queue a subscription is for; `None`: it is over."""
+        subscription = self._dispatcher.links.get(link)
+        return None if subscription is None else subscription.queue
+
+    def is_behind_upstream(self, link: int) -> bool:
+        """Whether a subscription is for a remote queue."""
+        queue = self.queue_behind(link)
+        return queue is not None and queue.inbound
 
     def is_from_upstream(self, delivery: Delivery) -> bool:
         """Whether an unsettled delivery is of a remote queue."""
@@ -209,6 +230,29 @@ class Settlement:
         queue.hold(entry, delivery.subscription)
         return True
 
+    def take_looked_at(self, link: int, position: int, message: int) -> bool:
+        """Dequeue what a browsing subscription was sent as settled; `False`: it is not free.
+
+        So it is as if it were sent once more, as settled, and acquired.
+        """
+        queue = self.queue_behind(link)
+        if queue is None or queue.deleted:
+            return False
+        ledger = self._copies.ledger
+        if queue.inbound:
+            ledger.counts.unacquirable += 1
+            return False
+        entry = queue.places.get(position)
+        if entry is None or entry.holder != AVAILABLE or entry.message.id != message:
+            return False
+        delivery = Delivery(entry.message, queue.number, position, link, entry.delivery_count, True)
+        delivery.settled = True
+        self._dispatcher.links[link].sent += 1
+        ledger.sent(queue, entry, delivery, True, True)
+        queue.hold(entry, link)
+        self._copies.leave(queue, entry)
+        return True
+
     def lingering_queues(self) -> list[Queue]:
         """Deleted queues that nobody can have anything of, and that are not empty yet."""
         late = [queue for queue in self._dead_letters.queues if queue.deleted]
@@ -231,12 +275,15 @@ class Settlement:
         self._copies.ledger.purged(queue, entry, Reason.PURGE)
         self._copies.leave(queue, entry)
 
-    def abandon(self, queue: Queue) -> None:
+    def abandon(self, queue: Queue, spared: int = EVERYBODY) -> None:
         """A queue is deleted: its available copies go, the acquired ones when they are settled.
 
-        If these are many, they go over several turns.
+        Where somebody else deletes it, those too, in their order, but for those of the owner
+        `spared`: who has them is late to settle them. Many go over several turns.
         """
-        if not self.clearing.abandon(queue):
+        if queue.placement is not None or queue in self._dead_letters.queues:
+            spared = EVERYBODY  # an upstream has them, or some have left already
+        if not self.clearing.abandon(queue, spared):
             self._topology.count_alternate(queue.settings.alternate_exchange, 1)
         self._topology.rows.store_deleted(queue)
 
@@ -245,6 +292,22 @@ class Settlement:
         self.abandon(queue)
         if not queue.clearing and queue.users.links == 0:
             self._topology.forget_queue(queue)
+
+    def take_back(self, queue: Queue, entry: Entry, spared: int) -> None:
+        """See `Emptied`. It counts as a failed delivery: who had it may have made use of it."""
+        link = entry.holder
+        subscription = self._dispatcher.links[link]
+        if subscription.owner.owner_id() == spared or entry.ticket is not None:
+            return
+        position, count = entry.position, entry.delivery_count
+        delivery = Delivery(entry.message, queue.number, position, link, count, True)
+        ledger = self._copies.ledger
+        ledger.settled(delivery, queue.node, OutcomeKind.MODIFIED, False, Reason.QUEUE_DELETED)
+        subscription.unsettled -= 1
+        subscription.taken_back += 1
+        self._copies.failed(queue, entry)
+        self._copies.give_back(queue, entry)
+        self.orphan(queue, entry)
 
     def on_cleared(self, queue: Queue) -> None:
         """A deleted queue has no available copies any more."""
@@ -361,6 +424,14 @@ class Settlement:
         entry.ticket = None
         self._copies.ledger.dead_lettered(queue, entry, reason)
         self._copies.leave(queue, entry)
-        return self._publishing.rerouting(
+        rerouting = self._publishing.rerouting(
             entry.message, alternate, reason, entry.annotations, entry.stock, ticket
         )
+        if reason == Reason.QUEUE_DELETED:  # somebody may have made use of it
+            rerouting.failures = entry.delivery_count - entry.message.delivery_count
+        return rerouting
+
+
+def _has(entry: Entry | None, delivery: Delivery) -> bool:
+    """Whether the copy is with the subscription that it was delivered to."""
+    return entry is not None and entry.holder == delivery.subscription

@@ -28,7 +28,7 @@ def test_a_deleted_queue_is_met_as_long_as_a_copy_is_unsettled() -> None:
     consumer, _ = world.subscribe("gone", settled=False)
     world.send(b"x", key="gone")
     world.turn()
-    world.host.declaring.delete_queue("gone", world.owner())
+    world.host.declaring.delete_queue("gone")
     world.queue("q")
     walk = world.bridge.living_queues()
     assert [queue.name for queue in walk.rest()] == ["q", "gone"]

@@ -139,6 +139,49 @@ def test_deliveries_of_a_deleted_queue_settle_harmlessly(outcome: Outcome, alter
     assert world.host.topology.find_queue("q") is None
 
 
+@pytest.mark.parametrize("outcome", [ACCEPTED, REJECTED, RELEASED])
+@pytest.mark.parametrize("alternate", ["", "amq.fanout"])
+def test_who_has_copies_of_a_queue_that_another_deletes_is_late_to_settle_them(
+    outcome: Outcome, alternate: str
+) -> None:
+    world = World()
+    world.queue("dead", durable=True)
+    world.host.bindings.bind("dead", "amq.fanout", "", {}, b"")
+    world.queue("q", durable=True, alternate_exchange=alternate)
+    consumer, _ = world.subscribe(credit=2)
+    world.send(b"1", b"2", b"3", durable=True)
+    world.turn()
+    assert world.host.declaring.delete_queue("q", world.owner()) is None
+    world.check()
+    for delivery in consumer.take():
+        assert not world.host.settlement.settle(delivery, outcome)
+    assert world.bridge.counts.settled_too_late == 2
+    assert world.bridge._dispatcher.links == {}
+    world.check()
+    assert world.host.topology.find_queue("q") is None
+    assert world.bridge.counts.purged == (0 if alternate else 3)
+    world.crash()
+    again, _ = world.subscribe("dead")
+    world.turn()
+    counts = {one.message.payload[-1:]: one.delivery_count for one in again.deliveries}
+    assert list(counts) == ([b"1", b"2", b"3"] if alternate else [])
+    assert all([counts[body] > counts[b"3"] for body in counts if body != b"3"])
+    world.check()
+
+
+def test_who_deletes_a_queue_keeps_what_it_has_of_it() -> None:
+    world = World()
+    owner = world.owner()
+    world.queue()
+    consumer, _ = world.subscribe("q", owner)
+    world.send(b"1")
+    world.turn()
+    assert world.host.declaring.delete_queue("q", owner) is None
+    assert world.host.settlement.settle(consumer.deliveries[0], ACCEPTED)
+    assert (world.bridge.counts.purged, world.bridge.counts.settled_too_late) == (0, 0)
+    world.check()
+
+
 def test_a_queue_that_comes_again_does_not_get_what_its_namesake_had() -> None:
     world = World()
     world.queue("q", durable=True)

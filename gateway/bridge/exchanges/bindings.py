@@ -359,8 +359,10 @@ class Bindings:
     ) -> Bound | Refusal:
         """The five facts of exchange.bound: is there a binding with the parts that are given?
 
-        `None` is "any". Each given part is tested against the rest. Refused where too many bindings
-        would have to be looked at: resource-limit-exceeded.
+        `None` is "any". Where no binding has all of them, each that no binding has is told,
+        whatever the others are; if there is none such, the first that no binding has with those
+        before it. Where too many bindings would have to be looked at for that, the first is told
+        alone; where they would for the answer itself it is refused: resource-limit-exceeded.
         """
         exchange = self._topology.find_exchange(exchange_name)
         queue = None if queue_name is None else self._topology.find_queue(queue_name)
@@ -369,35 +371,34 @@ class Bindings:
             return Bound(exchange_not_found=exchange is None, queue_not_found=no_queue)
         if not exchange_name:
             return self._bound_by_default(queue_name, key)
+        if key is None and arguments is None and queue is None:
+            return Bound()
         keys = None if queue is None else exchange.bindings.get(queue.name)
         among = exchange.bound if queue is None else 0 if keys is None else len(keys)
-        if key is None and arguments is None and queue is None:
-            return Bound(queue_not_matched=among == 0)
-        units = among * (MATCH if arguments is None else MATCH * (1 + len(arguments)))
-        if units > VERB:
+        if not _look_at(among, arguments):
             WORK.refused += 1
             text = "there are too many bindings to look at"
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
-        WORK.units += units
-        if queue is None:
-            found = exchange.every()
-        elif keys is None:
-            return Bound(queue_not_matched=True)
-        else:
-            found = list(keys.values())
-        if key is not None:
-            found = [binding for binding in found if binding.key == key]
-            if not found:
-                return Bound(key_not_matched=True)
-        if arguments is not None:
-            found = [binding for binding in found if binding.arguments == arguments]
-            if not found:
-                return Bound(args_not_matched=True)
-        return Bound(queue_not_matched=not found)
+        found = exchange.every() if queue is None else [] if keys is None else list(keys.values())
+        keyed = _with_key(found, key)
+        if _with_arguments(keyed, arguments):
+            return Bound()
+        told = Bound(
+            queue_not_matched=queue is not None and not found,
+            key_not_matched=bool(found) and not keyed,
+            args_not_matched=bool(keyed),
+        )
+        if _look_at(exchange.bound, arguments):
+            every = exchange.every()
+            if key is not None:
+                told.key_not_matched |= not _with_key(every, key)
+            if arguments is not None:
+                told.args_not_matched |= not _with_arguments(every, arguments)
+        return told
 
     def _bound_by_default(self, queue_name: str | None, key: str | None) -> Bound:
         if key is None:
-            return Bound(queue_not_matched=not self._topology.queues)
+            return Bound()
         if queue_name is None:
             return Bound(key_not_matched=key not in self._topology.queues)
         return Bound(key_not_matched=key != queue_name)
@@ -406,3 +407,20 @@ class Bindings:
 def _worth(binding: Binding) -> int:
     """Units that it takes when it comes, and when it goes."""
     return BINDING + STEP * binding.key.count(".")
+
+
+def _look_at(count: int, arguments: dict[str, Tagged] | None) -> bool:
+    """Whether so many bindings may be looked at, which then counts as work."""
+    units = count * (MATCH if arguments is None else MATCH * (1 + len(arguments)))
+    if units > VERB:
+        return False
+    WORK.units += units
+    return True
+
+
+def _with_key(bindings: list[Binding], key: str | None) -> list[Binding]:
+    return [binding for binding in bindings if key is None or binding.key == key]
+
+
+def _with_arguments(bindings: list[Binding], arguments: dict[str, Tagged] | None) -> list[Binding]:
+    return [each for each in bindings if arguments is None or each.arguments == arguments]

@@ -150,6 +150,14 @@ class Copies:
         if entry.durable:
             self._store_state(queue, entry)
 
+    def have_failed(self, queue: Queue, count: int) -> None:
+        """So many deliveries have failed of what came last into `queue`, before it did."""
+        entry = queue.places.get(queue.next_position - 1)
+        assert entry is not None
+        entry.delivery_count = min(entry.delivery_count + count, DELIVERY_COUNT_MAX)
+        if entry.durable:
+            self._store_state(queue, entry)
+
     def annotate(self, queue: Queue, entry: Entry, annotations: bytes) -> None:
         """The copy's annotations are `annotations` from now on."""
         self.pressure.changed(len(annotations) - len(entry.annotations), entry.stock)

@@ -128,7 +128,7 @@ class Line:
         """A subscription was cancelled: forget it, and tell the host."""
         self._forget(subscription)
         self._host.on_subscription_left(subscription)
-        if subscription.unsettled == 0:
+        if subscription.is_settled():
             self._host.on_link_gone(subscription)
 
     def cancel_all(self, condition: Condition, description: str) -> None:

@@ -43,6 +43,7 @@ class Subscription:
         exclusive: nobody else may subscribe while it lives.
         attaching: an upstream was asked for its node and has not answered (`Outlet.on_attached`).
         sent, unsettled: deliveries so far, and of them not ended; also after `cancel`.
+        taken_back: those that ended with their queue, and that the face has not settled yet.
     """
 
     __slots__ = (
@@ -65,6 +66,7 @@ class Subscription:
         "revisit",
         "sent",
         "settled",
+        "taken_back",
         "unsettled",
     )
 
@@ -98,6 +100,11 @@ class Subscription:
         self.attaching = False
         self.sent = 0
         self.unsettled = 0
+        self.taken_back = 0
+
+    def is_settled(self) -> bool:
+        """Whether the face has nothing of it to settle."""
+        return self.unsettled == 0 and self.taken_back == 0
 
     @property
     def credit(self) -> int:

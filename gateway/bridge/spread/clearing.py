@@ -8,13 +8,15 @@ After a crash the store brings such a queue back, and its copies end as they wou
 
 from __future__ import annotations
 
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.spread.spread import Spread
 from gateway.wire.work import COPY, SHARE, WORK
+
+EVERYBODY: Final = -1  # keeps what it has
 
 
 class Emptied(Protocol):
@@ -25,6 +27,9 @@ class Emptied(Protocol):
 
     def orphan(self, queue: Queue, entry: Entry) -> None:
         """An available copy of a deleted queue leaves it."""
+
+    def take_back(self, queue: Queue, entry: Entry, spared: int) -> None:
+        """A copy that somebody has leaves a deleted queue, unless that is the owner `spared`."""
 
     def on_cleared(self, queue: Queue) -> None:
         """A deleted queue has no available copies any more."""
@@ -39,11 +44,17 @@ class Emptying:
         waiter, token: who is told at the end; `None`: the queue is deleted.
     """
 
-    __slots__ = ("_emptied", "end", "position", "queue", "token", "waiter")
+    __slots__ = ("_emptied", "_spared", "end", "position", "queue", "token", "waiter")
 
     def __init__(
-        self, emptied: Emptied, queue: Queue, waiter: LookUpWaiter | None, token: int
+        self,
+        emptied: Emptied,
+        queue: Queue,
+        waiter: LookUpWaiter | None,
+        token: int,
+        spared: int = EVERYBODY,
     ) -> None:
+        self._spared = spared
         self._emptied = emptied
         self.queue = queue
         self.position = 0
@@ -81,6 +92,8 @@ class Emptying:
                     self._emptied.drop(queue, entry)
                 else:
                     self._emptied.orphan(queue, entry)
+            elif self._spared != EVERYBODY:
+                self._emptied.take_back(queue, entry, self._spared)
             entry = queue.places.next_at(self.position)
         return True
 
@@ -107,9 +120,12 @@ class Clearing:
         self._spread.put_off(Emptying(self._emptied, queue, waiter, token))
         return True
 
-    def abandon(self, queue: Queue) -> bool:
-        """Empty a deleted queue; whether it is done: else it is, some turns later (`forget`)."""
-        if self._spread.begin(Emptying(self._emptied, queue, None, 0)):
+    def abandon(self, queue: Queue, spared: int) -> bool:
+        """Empty a deleted queue; whether it is done: else it is, some turns later (`forget`).
+
+        `spared`: the owner whose acquired copies stay, or `EVERYBODY`.
+        """
+        if self._spread.begin(Emptying(self._emptied, queue, None, 0, spared)):
             return True
         queue.clearing = True
         self._deleted[queue.number] = queue

@@ -51,6 +51,9 @@ class Rerouting:
     So it goes on until a queue takes it or there is no exchange left, each at most once; a full
     queue does not get it. One copy takes the room of the one that it was, and its `stock`; more
     have to have room of their own. Who awaits the end of that copy waits for these, too (`ticket`).
+
+    Attributes:
+        failures: failed deliveries of that copy, which count for these, too.
     """
 
     __slots__ = (
@@ -66,6 +69,7 @@ class Rerouting:
         "_ticket",
         "_tried",
         "_ways",
+        "failures",
     )
 
     def __init__(
@@ -87,6 +91,7 @@ class Rerouting:
         self._annotations = annotations
         self._stock = stock
         self._ticket = ticket
+        self.failures = 0
         self._tried: list[Exchange] = []
         self._queues: list[Queue] | None = None  # of the exchange that is tried last
         self._next = 0
@@ -153,6 +158,8 @@ class Rerouting:
                 annotations=self._annotations,
                 stock=self._stock,
             )
+            if self.failures:
+                copies.have_failed(queue, self.failures)
             self._taken = True
         return True
 

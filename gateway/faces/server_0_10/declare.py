@@ -25,6 +25,8 @@ from gateway.amqp_0_10._spec import (
 )
 from gateway.amqp_0_10.encoding import write_map
 from gateway.amqp_0_10.types import Command, FieldTable, Struct, kept_map
+from gateway.bridge.exchanges.exchange import HEADERS
+from gateway.bridge.exchanges.headers import MATCH_ARGUMENT, MATCHES
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
@@ -228,6 +230,8 @@ class Declarations:
             self.uses.refuse(Feature.FEDERATION)
             return Refusal(Condition.NOT_IMPLEMENTED, "federation is not offered here")
         self.uses.arguments(keys)
+        if self._lacks_match(command):
+            return Refusal(Condition.INTERNAL_ERROR, "a headers binding needs x-match: all or any")
         if self._selects_otherwise(command, neutral(arguments)):
             text = "it is bound there with another selector"
             return Refusal(Condition.PRECONDITION_FAILED, text)
@@ -241,6 +245,19 @@ class Declarations:
             scoped=any([key == SCOPE and tagged.value == SESSION for key, tagged in arguments]),
         )
 
+    def _lacks_match(self, command: ExchangeBind) -> bool:
+        """Whether it binds to a headers exchange without the argument that says how to match.
+
+        Deployed brokers end the session for that; 1.0 filters may leave it out.
+        """
+        exchange = self.host.topology.find_exchange(command.exchange or "")
+        if exchange is None or exchange.type != HEADERS:
+            return False
+        if self.host.topology.find_queue(command.queue or "") is None:
+            return False
+        given = dict(command.arguments or []).get(MATCH_ARGUMENT)
+        return given is None or given.value not in MATCHES
+
     def _selects_otherwise(self, command: ExchangeBind, arguments: dict[str, Tagged]) -> bool:
         """Whether there is the binding, and a second one would get what the client excludes."""
         if not is_remote_exchange(self.host, command.exchange or ""):
@@ -252,8 +269,10 @@ class Declarations:
 
     def on_exchange_unbind(self, command: ExchangeUnbind) -> Refusal | None:
         """exchange.unbind."""
-        if not command.queue or not command.exchange:
+        if not command.exchange:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+        if not command.queue:
+            return Refusal(Condition.ILLEGAL_ARGUMENT, NAME_REQUIRED)
         key = command.binding_key or ""
         return self.host.bindings.unbind(command.queue, command.exchange, key, self.owner)
 
@@ -264,16 +283,17 @@ class Declarations:
 
         `no_exchange`, `no_queue`: the client must not hear whether there is that one.
         """
+        queue, exchange = command.queue or "", command.exchange or ""
         if no_exchange or no_queue:
             topology = self.host.topology
-            queue, exchange = command.queue or "", command.exchange or ""
             return ExchangeBoundResult(
                 exchange_not_found=no_exchange or topology.find_exchange(exchange) is None,
                 queue_not_found=no_queue or (bool(queue) and topology.find_queue(queue) is None),
             )
-        arguments = None if command.arguments is None else neutral(command.arguments)
+        # What is empty is not asked about, as deployed clients know it.
+        arguments = neutral(command.arguments) if command.arguments else None
         bound = self.host.bindings.bound(
-            command.exchange or "", command.queue, command.binding_key, arguments
+            exchange, queue or None, command.binding_key or None, arguments
         )
         if isinstance(bound, Refusal):
             return bound
@@ -289,7 +309,7 @@ class Declarations:
         """queue.declare: limits are read from the arguments, which are all kept."""
         name = command.queue or ""
         if not name:
-            return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
+            return Refusal(Condition.ILLEGAL_ARGUMENT, NAME_REQUIRED)
         if self.strict and not command.passive and name.startswith(RESERVED_PREFIX):
             return Refusal(Condition.NOT_ALLOWED, f"queue name {name} is reserved")
         arguments = command.arguments or []

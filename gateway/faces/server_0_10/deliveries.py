@@ -79,27 +79,44 @@ class Deliveries:
     def acquire(self, command: spec.MessageAcquire) -> spec.Acquired | Refusal:
         """message.acquire: those that could be had; others may be with somebody else by now.
 
-        Who may browse a queue may not take from it for that.
+        What was sent with accept-mode none to who looks on is dequeued by it, until that is
+        completed. Who may browse a queue may not take from it for that.
         """
         WORK.units += SETTLING  # it is answered
-        found = self._unsettled.find(command.transfers or [])
-        asked: set[str] = set()
-        for _, delivery in found:
-            if delivery.acquired or delivery.settled:
-                continue
-            queue = self._settlement.queue_of(delivery).name
-            if queue not in asked:
-                asked.add(queue)
-                refusal = self._permissions.acquire_refusal(queue)
-                if refusal is not None:
-                    return refusal
+        ranges = command.transfers or []
+        settlement = self._settlement
+        found = self._unsettled.find(ranges)
+        looked_at = self._unsettled.take_looked_at(ranges)
+        links = [each.subscription for _, each in found if not each.acquired and not each.settled]
+        refusal = self._acquire_refusal({*links, *[browsed[0] for _, browsed in looked_at]})
+        if refusal is not None:
+            return refusal
         acquired = RangeSet()
         for command_id, delivery in found:
-            if self._settlement.acquire(delivery):
+            if settlement.acquire(delivery):
                 acquired.add(command_id)
-            elif self._settlement.is_from_upstream(delivery):
+            elif settlement.is_from_upstream(delivery):
+                self._uses.count(Feature.REMOTE_ACQUIRE)
+        WORK.units += DELIVERY * len(looked_at)
+        for command_id, (link, position, message) in looked_at:
+            if settlement.take_looked_at(link, position, message):
+                acquired.add(command_id)
+            elif settlement.is_behind_upstream(link):
                 self._uses.count(Feature.REMOTE_ACQUIRE)
         return spec.Acquired(transfers=acquired.ranges)
+
+    def _acquire_refusal(self, links: set[int]) -> Refusal | None:
+        """Why the client may not take from the queues of these subscriptions."""
+        asked: set[str] = set()
+        for link in links:
+            queue = self._settlement.queue_behind(link)
+            if queue is None or queue.name in asked:
+                continue
+            asked.add(queue.name)
+            refusal = self._permissions.acquire_refusal(queue.name)
+            if refusal is not None:
+                return refusal
+        return None
 
     def give_back(self, reason: Reason) -> None:
         """The session is over: everything unsettled goes back, as failed deliveries."""

@@ -301,8 +301,9 @@ class ServerSession:
             record_refused(self.client, event, Reason.SESSION_ENDED)
         self.transfers.forget()
         self.transactions.end()
-        self.subscriptions.cancel_all(reason)
+        # First what it holds: a queue that goes with its last subscription goes in its order.
         self.deliveries.give_back(reason)
+        self.subscriptions.cancel_all(reason)
         self.subscriptions.on_settled()
         self.client.host.owners.release(self._owner)
         self.client.bridge.audit.forget(self.audit_name)

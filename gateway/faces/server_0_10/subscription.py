@@ -134,6 +134,8 @@ class ServerSubscription:
             empty_body=translated.empty_body,
         )
         self._unsettled.sent(command_id, credit, octets, delivery if self.accept_explicit else None)
+        if delivery.settled and not self.acquire:
+            self._unsettled.looked_at(command_id, delivery)
         credit.sent(octets)
         client.room.left -= octets
         client.touch()

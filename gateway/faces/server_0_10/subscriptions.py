@@ -198,6 +198,8 @@ class Subscriptions:
         settings = self._client.settings
         arguments = command.arguments or []
         destination = command.destination or ""
+        if not command.queue:
+            return Refusal(Condition.ILLEGAL_ARGUMENT, "a subscription needs a queue")
         if destination in self._living:
             return Refusal(Condition.NOT_ALLOWED, f"destination {destination!r} is in use")
         if len(self._living) >= settings.limits.links_max:

@@ -7,7 +7,7 @@ client gives may be far larger than what there is, so the smaller side is walked
 
 from __future__ import annotations
 
-from typing import TypeVar, final
+from typing import Final, TypeVar, final
 
 from gateway.amqp_0_10.primitives import Ranges
 from gateway.faces.server_0_10.credit import Credit
@@ -17,15 +17,20 @@ from gateway.wire.work import LOOK, RANGE, WORK
 
 V = TypeVar("V")
 
+BROWSED_MAX: Final = 1000  # of a session; the oldest can no longer be acquired
+Browsed = tuple[int, int, int]  # the subscription's number, the position, the message's number
+
 
 @final
 class Unsettled:
     """By command id, in the order of sending."""
 
-    __slots__ = ("_deliveries", "_windowed")
+    __slots__ = ("_browsed", "_deliveries", "_windowed")
 
     def __init__(self) -> None:
         self._deliveries: dict[int, Delivery] = {}
+        # Settled as they were sent to somebody who looks on, and not completed.
+        self._browsed: dict[int, Browsed] = {}
         # Sent in window mode and not completed: the subscription's credit, its era, octets.
         self._windowed: dict[int, tuple[Credit, int, int]] = {}
 
@@ -39,8 +44,22 @@ class Unsettled:
         if credit.window:
             self._windowed[command_id] = (credit, credit.era, octets)
 
+    def looked_at(self, command_id: int, delivery: Delivery) -> None:
+        """Remember which copy was sent to who looks on and settles nothing."""
+        browsed = self._browsed
+        if len(browsed) >= BROWSED_MAX:
+            del browsed[next(iter(browsed))]
+        browsed[command_id] = delivery.subscription, delivery.position, delivery.message.id
+
+    def take_looked_at(self, ranges: Ranges) -> list[tuple[int, Browsed]]:
+        """Those of `ranges`, which are then forgotten."""
+        browsed = self._browsed
+        return [(command_id, browsed.pop(command_id)) for command_id in _pick(ranges, browsed)]
+
     def completed(self, ranges: Ranges) -> None:
         """The client completed transfers: each subscription's window opens by what it held."""
+        if self._browsed:
+            self.take_looked_at(ranges)
         windowed = self._windowed
         for command_id in _pick(ranges, windowed):
             credit, era, octets = windowed.pop(command_id)
@@ -60,6 +79,7 @@ class Unsettled:
         """Everything, in the order in which it was sent: so it goes on where its queue is gone."""
         taken = list(self._deliveries.values())
         self._deliveries = {}
+        self._browsed = {}
         self._windowed = {}
         return taken
 

@@ -48,7 +48,10 @@ def test_bound_tests_each_part_that_is_given() -> None:
     assert host.bindings.bound("amq.match", "q", "k", {}) == Bound(args_not_matched=True)
     assert host.bindings.bound("amq.match", "q", "k", arguments) == Bound()
     assert host.bindings.bound("amq.match", None, "k") == Bound()
-    assert host.bindings.bound("amq.topic") == Bound(queue_not_matched=True)
+    assert host.bindings.bound("amq.topic") == Bound()
+    assert host.bindings.bound("amq.match", "p", "l") == Bound(
+        queue_not_matched=True, key_not_matched=True
+    )
     assert host.bindings.bound("", "q", "q") == Bound()
     assert host.bindings.bound("", "q", "p") == Bound(key_not_matched=True)
     assert host.bindings.bound("", None, "q") == Bound()

@@ -260,7 +260,7 @@ def test_copies_that_come_back_to_a_deleted_queue_are_moved_over_several_turns_t
     world = World()
     fan(world)
     _, deliveries = taken(world, SOME)
-    assert world.host.declaring.delete_queue("q", world.owner()) is None
+    assert world.host.declaring.delete_queue("q") is None
     world.bridge.ledger.begin(world.now_ms, 1)
     failed = Outcome(OutcomeKind.MODIFIED, delivery_failed=True)
     units = units_of(lambda: [world.host.settlement.settle(one, failed) for one in deliveries])

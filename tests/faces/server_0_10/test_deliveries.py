@@ -4,12 +4,13 @@ import pytest
 from support.bridge_world import bind
 from support.rules import rule
 from support.subscribed_0_10 import accepted, gateway_with, transfers
-from support.talk_0_10 import Gateway
+from support.talk_0_10 import Client, Gateway
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.types import FieldTable
 from gateway.faces.placed import JMS_SELECTOR
+from gateway.faces.server_0_10.unsettled import BROWSED_MAX
 from gateway.wire.tagged import Tagged
 
 
@@ -171,4 +172,49 @@ def test_dead_letters_of_a_deleted_queue_keep_its_order_where_its_sessions_end_f
 
 
 def test_what_a_session_has_of_a_deleted_queue_follows_in_its_order_when_it_ends() -> None:
-    assert dead_letters(Gateway(), with_credit=False) == [b"2", b"3", b"4", b"0", b"1"]
+    assert dead_letters(Gateway(), with_credit=False) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+def looked_at(gateway: Gateway, count: int) -> Client:
+    """A client that looks on, and settles nothing, and was sent so many."""
+    gateway.world.queue()
+    gateway.world.send(*[b"%d" % number for number in range(count)])
+    client = gateway.session()
+    client.subscribes(accept=1, acquire=1)
+    assert len(client.gets()) == count
+    return client
+
+
+def acquired(client: Client, *ranges: tuple[int, int]) -> list[tuple[int, int]]:
+    heard = client.does(spec.MessageAcquire(transfers=[*ranges]))
+    [answer] = [one for one in heard if isinstance(one, spec.Acquired)]
+    return answer.transfers or []
+
+
+def test_who_looks_on_and_settles_nothing_dequeues_what_it_acquires_once() -> None:
+    gateway = Gateway()
+    client = looked_at(gateway, 3)
+    assert acquired(client, (0, 1)) == [(0, 1)]
+    assert acquired(client, (0, 1)) == []
+    assert gateway.world.depth() == 1
+    gateway.world.check()
+
+
+def test_what_is_completed_or_with_somebody_else_cannot_be_acquired() -> None:
+    gateway = Gateway()
+    client = looked_at(gateway, 3)
+    client.completes(0, 0)
+    other = gateway.session()
+    other.subscribes(credit=2)
+    assert len(other.gets()) == 2
+    assert acquired(client, (0, 2)) == [(2, 2)]
+    gateway.world.check()
+
+
+def test_of_what_was_looked_at_the_oldest_is_forgotten() -> None:
+    gateway = Gateway()
+    client = looked_at(gateway, BROWSED_MAX + 1)
+    assert acquired(client, (0, 1)) == [(1, 1)]
+    client.does(spec.MessageCancel(destination="d"))
+    assert acquired(client, (2, 5)) == []
+    gateway.world.check()

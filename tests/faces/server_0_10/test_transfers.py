@@ -6,11 +6,13 @@ from support.rules import rule
 from support.talk_0_10 import Gateway
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.events import CommandReceived
 from gateway.amqp_0_10.structs import write_header
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.seams import QueueSettings
 from gateway.wire.limits import Limits
+from gateway.wire.tagged import Tagged
 
 PERSISTENT = spec.DeliveryMode.PERSISTENT
 
@@ -309,7 +311,7 @@ def test_a_message_goes_the_way_of_its_exchange(kind: str) -> None:
     assert gateway.world.host.declaring.declare_queue(
         "other", QueueSettings(), gateway.world.owner()
     )
-    arguments = None if kind != "headers" else []
+    arguments = None if kind != "headers" else [("x-match", Tagged(STR16, "all"))]
     client.says(
         spec.ExchangeBind(queue="q", exchange=exchange, binding_key="k", arguments=arguments)
     )

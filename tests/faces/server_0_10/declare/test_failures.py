@@ -11,7 +11,7 @@ from gateway.amqp_0_10.types import Command
 from gateway.wire.tagged import Tagged
 
 FAILURES = [
-    ([declare("")], 542),
+    ([declare("")], 531),
     pytest.param(
         [declare("none", passive=True)], 404, marks=rule("0-10", "queue.declare.passive", "passive")
     ),
