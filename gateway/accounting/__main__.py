@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from gateway.accounting.command_line import (
@@ -31,6 +32,7 @@ from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.settings import NONE, SettingsError, settings_of
 from gateway.accounting.memory import too_little
 from gateway.accounting.runs import Run, begin, newest_told
+from gateway.accounting.scratch import scratch
 from gateway.accounting.state.folder import REBUILD, Folder, StateError
 from gateway.accounting.telling.failing import Place, all_of, reason
 from gateway.audit.books import BookError
@@ -58,25 +60,41 @@ def main(arguments: list[str] | None = None) -> int:
     options.had = None  # of memory
     if wrong := _wrong(options):
         top.exit(WRONG, f"{options.job}: {wrong}\n")
+    interrupted = Interrupted()
     try:
-        with _ended_in_order():
+        with interrupted.heard():
             return _run(options)
     except KeyboardInterrupt:
         problem = "interrupted"
     except Exception as error:  # of Spark, Java, the disk: no verdict, whatever it is
-        problem = _in_words(error, options)
+        problem = "interrupted" if interrupted.said else _in_words(error, options)
     print(f"{options.job}: {problem}", file=sys.stderr)
     return NOT_RUN
 
 
-@contextlib.contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Meanwhile SIGTERM is heard as SIGINT is: nothing half done is left behind."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+class Interrupted:
+    """Whether somebody has ended the job: nothing half done is left behind.
+
+    Who ends a whole group ends Spark's Java with it, and what that has to say is not why.
+    """
+
+    def __init__(self) -> None:
+        self.said = False
+
+    @contextlib.contextmanager
+    def heard(self) -> Iterator[None]:
+        """By signals, meanwhile."""
+        ends = (signal.SIGTERM, signal.SIGINT)
+        before = [(each, signal.signal(each, self._say)) for each in ends]
+        try:
+            yield
+        finally:
+            for each, what in before:
+                signal.signal(each, what)
+
+    def _say(self, _number: int, _frame: FrameType | None) -> None:
+        self.said = True
+        raise KeyboardInterrupt
 
 
 def _wrong(options: argparse.Namespace) -> str:
@@ -135,8 +153,8 @@ def _run(options: argparse.Namespace) -> int:
         if options.plan is None:
             print(f"nothing new is closed in {options.log}: no book is written")
             return BALANCED
-    with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
-        return _reconcile(options, Path(scratch), octets)
+    with scratch() as own:
+        return _reconcile(options, own, octets)
 
 
 @contextlib.contextmanager
@@ -183,10 +201,10 @@ def _compare(options: argparse.Namespace) -> int:
     what = asked(options)
     try:
         octets = job.looked_at(what)
-        with tempfile.TemporaryDirectory(prefix="accounting-") as scratch:
-            _find_java(options.master, Path(scratch))
+        with scratch() as own:
+            _find_java(options.master, own)
             with _begun(options.out) as run:
-                with _session(options, Path(scratch), octets) as spark:
+                with _session(options, own, octets) as spark:
                     session.check_reach(spark, what.ledger and what.ledger.where)
                     job.prepare(spark, octets, options.settings.names)
                     found = job.compare(spark, what, run.work)
@@ -198,39 +216,40 @@ def _compare(options: argparse.Namespace) -> int:
     return NOT_FINAL if options.require_final and found.open else BALANCED
 
 
-def _reconcile(options: argparse.Namespace, scratch: Path, octets: int) -> int:
-    _find_java(options.master, scratch)
+def _reconcile(options: argparse.Namespace, own: Path, octets: int) -> int:
+    """`own`: the directory that it has for its temporary files."""
+    _find_java(options.master, own)
     if options.follow is not None:
-        return _followed(options, scratch)
-    return _with_spark(options, scratch, octets)
+        return _followed(options, own)
+    return _with_spark(options, own, octets)
 
 
-def _find_java(master: str, scratch: Path) -> None:
+def _find_java(master: str, own: Path) -> None:
     """Spark on this machine is run by the Java that `JAVA_HOME` says."""
     from gateway.accounting import java
 
     if master.startswith("local"):
-        home = java.java_home(scratch)
+        home = java.java_home(own)
         if home is None:
             raise NotRunError(java.MISSING)
         os.environ["JAVA_HOME"] = str(home)
 
 
-def _with_spark(options: argparse.Namespace, scratch: Path, octets: int) -> int:
+def _with_spark(options: argparse.Namespace, own: Path, octets: int) -> int:
     from gateway.accounting.once import conclude
 
     until = "" if options.plan is None else options.plan.until
     with _state(options) as state, _begun(options.out) as run:
         new = octets if state is None else _new_octets(options.log, state)
-        with _session(options, scratch, new) as spark:
+        with _session(options, own, new) as spark:
             result = _result(options, spark, run, state, until)
         by_whom = conclude(options, run, result)
         if options.plan is not None:
-            return _close(options.plan, result, run.path, scratch, by_whom)
+            return _close(options.plan, result, run.path, own, by_whom)
     return exit_code(result, require_final=options.require_final)
 
 
-def _followed(options: argparse.Namespace, scratch: Path) -> int:
+def _followed(options: argparse.Namespace, own: Path) -> int:
     """A run as often as segments are closed; what the last one ended with."""
     from gateway.accounting.following import Ending, Followed, follow
     from gateway.accounting.once import conclude
@@ -259,17 +278,17 @@ def _followed(options: argparse.Namespace, scratch: Path) -> int:
         octets = _new_octets(log, folder)
     options.rebuild = False  # it goes on from what it has begun anew
     ending = Ending()
-    with ending.heard(), _session(options, scratch, octets) as spark, ending.heard():
+    with ending.heard(), _session(options, own, octets) as spark, ending.heard():
         told_to = partial(newest_told, options.out)
         what = Followed(spark, log, folder, options.follow, reconcile_to, told_to, tell)
-        follow(what, ending, scratch)
+        follow(what, ending, own)
     if code is None:
         raise NotRunError("no segment was closed: there is no verdict")
     return code
 
 
 @contextlib.contextmanager
-def _session(options: argparse.Namespace, scratch: Path, octets: int) -> Iterator[SparkSession]:
+def _session(options: argparse.Namespace, own: Path, octets: int) -> Iterator[SparkSession]:
     from pyspark.errors import PySparkRuntimeError
 
     from gateway.accounting import session
@@ -279,7 +298,7 @@ def _session(options: argparse.Namespace, scratch: Path, octets: int) -> Iterato
         with session.spark_session(
             options.job,
             options.master,
-            scratch,
+            own,
             octets,
             options.settings,
             memory=options.had,
@@ -306,10 +325,10 @@ def _begun(out: Location) -> Run:
         raise NotRunError(f"{error.filename or out}: {error.strerror}") from None
 
 
-def _close(plan: Plan, result: Result, out: Location, scratch: Path, by_whom: Ran) -> int:
+def _close(plan: Plan, result: Result, out: Location, own: Path, by_whom: Ran) -> int:
     from gateway.accounting import closing
 
-    book = closing.closed(plan, result, out, scratch, by_whom)
+    book = closing.closed(plan, result, out, own, by_whom)
     print(closing.in_words(book))
     return BALANCED if book.balanced else NOT_BALANCED
 

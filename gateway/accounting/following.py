@@ -94,6 +94,8 @@ def follow(what: Followed, ending: Ending, scratch: Path) -> None:
             _Stream(what, ending).run(scratch / f"stream-{next(streams)}")
         except Exception as error:  # whatever Spark or the disk has: it is tried again
             if _ended(what.spark):
+                if ending.said:  # who ends a whole group ends Spark, too
+                    return
                 raise
             what.tell(error)
             ending.wait(what.every_s)

@@ -76,7 +76,8 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     steps = copies.with_previous(steps)
     states = messages.message_states(seen.records.where(ledger.kind_is(*copies.KINDS)))
     doubtful = kept(states.where(messages.DOUBTFUL))
-    missed, why = None, []
+    missed: DataFrame | None = None
+    why: list[DataFrame] = []
     if failing:
         beyond = kept(copies.entered_beyond(open_copies, doubtful.where(messages.TWICE)))
         open_copies = copies.without(open_copies, beyond)

@@ -24,6 +24,7 @@ from gateway.accounting.segments.folding import OF_NO_MESSAGE
 from gateway.accounting.segments.parts import PARTS_SCHEMA
 from gateway.accounting.segments.source import FORMAT, Wanted
 from gateway.accounting.state.carried import ALL, carried, part_of
+from gateway.accounting.state.condensed import summed_up, without_repeated
 from gateway.accounting.state.folder import (
     REBUILD,
     Covered,
@@ -207,15 +208,18 @@ class Reading:
         frame = self.spark.createDataFrame(found, "segment string, problem string")
         return [as_breaks(frame.coalesce(1), BreakClass.LOG_GAP, F.col("problem"))]
 
-    def carry(self, parts: DataFrame, records: DataFrame) -> None:
-        """Leave for the next run what this one has read of closed segments. Raises OSError."""
+    def carry(self, parts: DataFrame, records: DataFrame, differences: DataFrame) -> None:
+        """Leave for the next run what this one has read of closed segments. Raises OSError.
+
+        `differences`: of checkpoints, by `balance.differences`.
+        """
         state, folder = self._state, self._folder
         there = len(state.segments) + sum(path.name > state.last for path in self._paths)
         newest = there if self.until else there - 1
         if folder is None or newest <= len(state.segments) or self._strays is None:
             return
         said, kept = folder.fresh(state)
-        closed = records.where(F.col("ordinal") < newest)
+        closed = without_repeated(records.where(F.col("ordinal") < newest), differences)
         carried(closed).write.parquet(str(folder.path / kept))
         together = len(state.said) >= SAID_MAX
         first = ALL if together else len(state.segments)
@@ -223,6 +227,9 @@ class Reading:
         if state.records:
             mine |= (F.col("ordinal") == ALL) & (F.col("part") == part_of(state.records))
         lists = parts.where("sequence is null").where(mine)
+        if together:
+            summed = summed_up(lists, closed, (ALL, part_of(said)))
+            lists = lists.drop("sums").unionByName(summed, allowMissingColumns=True)
         for frame in self._taken_back():
             lists = lists.unionByName(frame, allowMissingColumns=True)
         lists.coalesce(4).write.parquet(str(folder.path / said))

@@ -21,7 +21,12 @@ from gateway.accounting.rows import Row, rows_of
 from gateway.accounting.segments import chain, let_go, sealed
 from gateway.accounting.state.folder import Folder
 from gateway.accounting.steps import ages, checked, confirmed, copies, ledger, messages, outlets
-from gateway.accounting.steps.balance import balances, queue_results, sums_over_all
+from gateway.accounting.steps.balance import (
+    balances,
+    differences,
+    queue_results,
+    sums_over_all,
+)
 from gateway.accounting.steps.breaks import BreakClass, together, with_proof
 from gateway.accounting.steps.identities import IDENTITIES, OUTLET, QUEUE, ROUTE, Identity
 from gateway.accounting.steps.kept import kept
@@ -134,7 +139,7 @@ def reconcile(
     seen = _evidence(reading, out)
     breaks = _breaks(reading, seen, out)
     result = _result(reading, seen, breaks, out)
-    reading.carry(seen.parts, seen.records)
+    reading.carry(seen.parts, seen.records, differences(seen.balance.values()))
     return result
 
 

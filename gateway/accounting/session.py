@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
+from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.sql import SparkSession
 from pyspark.traceback_utils import SCCallSiteSync
 
@@ -132,12 +133,19 @@ def memory_for(octets: int, master: str, settings: Settings, given: str | None) 
     return usual(octets)
 
 
+def _say_nothing(*_of: object) -> None:
+    """Instead of the traceback that `socketserver` would print."""
+
+
 def keep_quiet() -> None:
     """Not to have a page of py4j's on the terminal where a job is interrupted, or Java ends.
 
     It says that to Python's root logger, which without this would begin to write to the terminal.
-    The job says it in a line.
+    PySpark's own server, whose connection has ended by then, has a page of it, too. The job says it
+    in a line.
     """
+    for server in (AccumulatorTCPServer, AccumulatorUnixServer):
+        setattr(server, "handle_error", _say_nothing)  # noqa: B010  # to mypy it is no variable
     root = logging.getLogger()
     if not root.handlers:
         root.addHandler(logging.NullHandler())

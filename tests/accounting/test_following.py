@@ -134,6 +134,23 @@ def test_where_spark_has_ended_nothing_is_tried_again(tmp_path):
     assert told == []
 
 
+def test_who_ends_spark_with_it_ends_it_in_order(tmp_path):
+    ending = Ending()
+
+    def newest() -> str:
+        ending.said = True
+        raise ConnectionError("Java has ended")
+
+    growing = Growing(tmp_path / "log")
+    growing.grow()
+    gone: Any = object()
+    folder = Folder(tmp_path / "state")
+    what = Followed(gone, growing.gateway.directory, folder, 1, pytest.fail, newest, pytest.fail)
+    folder.path.mkdir()
+    folder.write(State("", 0, (Covered("9", 1, ""),), (), ""))
+    follow(what, ending, tmp_path)
+
+
 def test_one_signal_ends_it_when_what_has_begun_is_done_and_the_next_at_once():
     before = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)]
     ending = Ending()

@@ -89,7 +89,25 @@ def test_the_whole_command_is_quiet_and_ends_with_its_report(tmp_path: Path):
     assert (tmp_path / "o" / "latest").samefile(run)
 
 
-def test_who_ends_the_command_ends_the_job_which_leaves_nothing_behind(tmp_path: Path):
+def test_where_somebody_ends_it_what_spark_has_to_say_of_that_is_not_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    def ends(*_arguments: object) -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(600)
+        finally:
+            raise ConnectionError("Java has ended")
+
+    monkeypatch.setattr(program, "_reconcile", ends)
+    arguments = ["reconcile", str(balanced_log(tmp_path / "log")), f"--out={tmp_path / 'out'}"]
+    before = signal.getsignal(signal.SIGTERM)
+    assert program.main(arguments) == 3
+    assert capsys.readouterr().err == "reconcile: interrupted\n"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_who_ends_the_command_and_its_java_ends_the_job_which_leaves_nothing_behind(tmp_path: Path):
     log, out, temporary = balanced_log(tmp_path / "log"), tmp_path / "out", tmp_path / "temporary"
     temporary.mkdir()
     command = [sys.executable, "-m", "gateway", "reconcile", str(log), "--out", str(out)]
@@ -99,12 +117,13 @@ def test_who_ends_the_command_ends_the_job_which_leaves_nothing_behind(tmp_path:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     ) as job:
         deadline = time.monotonic() + 600
         while not any(out.glob(f"{UNFINISHED}*/segments")):
             assert job.poll() is None and time.monotonic() < deadline
             time.sleep(0.05)
-        job.send_signal(signal.SIGTERM)
+        os.killpg(job.pid, signal.SIGTERM)  # as a service manager does
         told = job.communicate(timeout=600)
     assert (job.returncode, told) == (3, ("", "reconcile: interrupted\n"))
     assert list(temporary.iterdir()) == []

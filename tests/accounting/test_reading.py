@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.audit_logs import ScriptedGateway
 
+from gateway.accounting import reading
 from gateway.accounting.reconcile import reconcile
 from gateway.accounting.state.folder import Folder, StateError
 from gateway.accounting.steps.ages import Bounds
@@ -39,8 +41,17 @@ class Growing:
 
 
 @pytest.fixture(scope="module")
-def stages(spark, tmp_path_factory) -> dict:
-    """What runs with one state said as the log grew, and what a whole run said in the end."""
+def stages(spark, tmp_path_factory) -> Iterator[dict]:
+    """What runs with one state said as the log grew, and what a whole run said in the end.
+
+    The second of them brings together what there is of the first.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reading, "SAID_MAX", 1)
+        yield grown(spark, tmp_path_factory)
+
+
+def grown(spark, tmp_path_factory) -> dict:
     scratch = tmp_path_factory.mktemp("growing")
     growing, folder = Growing(scratch / "log"), Folder(scratch / "state")
     results = []
@@ -48,9 +59,11 @@ def stages(spark, tmp_path_factory) -> dict:
     def run(state: Folder | None = folder) -> object:
         return reconcile(spark, growing.log, scratch / f"out{len(results)}", state=state)
 
-    growing.grow()
+    for _ in range(5):  # of each of these there is a checkpoint that agrees
+        growing.grow()
     results.append(run())
-    growing.grow()
+    for _ in range(5):
+        growing.grow()
     growing.restart()
     lost = growing.waiting.pop()
     growing.gateway.lose("orders", lost)
@@ -93,6 +106,20 @@ def test_the_last_of_several_runs_says_what_one_run_over_everything_says(stages)
     assert told(stages["results"][1]) == told(stages["whole"])
     assert stages["lost"] in {row["message"] for row in stages["whole"].breaks}
     assert 3 in {row["message"] for row in stages["whole"].breaks if row["class"] == "DUPLICATE"}
+
+
+def test_checkpoints_that_say_nothing_new_and_their_windows_are_not_carried_on(spark, stages):
+    state = stages["after"]
+    records = spark.read.parquet(str(stages["scratch"] / "state" / state.records))
+    assert records.where("kind in (60, 61, 62)").count() < 20
+    (said,) = state.said
+    parts = spark.read.parquet(str(stages["scratch"] / "state" / said.folder))
+    (sums,) = (row["sums"] for row in parts.where("sums is not null").collect())
+    entered = [row for row in sums if row["kind"] == 20]
+    assert sum(row["records"] for row in entered) > 5 * 20
+    assert len(entered) < 5
+    whole = stages["whole"].queues
+    assert any(row["checkpoints"] > 10 for row in whole)
 
 
 def test_a_run_that_finds_nothing_new_says_the_same_and_leaves_the_same(stages):

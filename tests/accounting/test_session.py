@@ -37,12 +37,15 @@ def test_java_is_told_where_settings_stand_and_not_what_they_are(tmp_path, monke
 
 INTERRUPTED = """
 import logging, sys
+from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from gateway.accounting import session
 session.keep_quiet()
 try:
     raise KeyboardInterrupt
 except KeyboardInterrupt:
     logging.exception("KeyboardInterrupt while sending command.")  # as py4j does
+    for server in (AccumulatorTCPServer, AccumulatorUnixServer):
+        server.handle_error(object.__new__(server), None, ("127.0.0.1", 1))  # as socketserver does
 """
 
 

@@ -3,4 +3,5 @@
 folder     the directory that it is in: whole, or the one before
 keeping    its files, here and elsewhere
 carried    which records are carried on, and which are settled for good
+condensed  which checkpoints it can do without, and what is summed up then
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from typing import Final
 
@@ -9,8 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps import identities, silence
-from gateway.accounting.steps.identities import OUTLET, QUEUE, ROUTE, Identity
+from gateway.accounting.steps.identities import END_OF_LOG, OUTLET, QUEUE, ROUTE, Identity
 from gateway.accounting.steps.kept import kept
+from gateway.accounting.steps.ledger import kind_is
 
 # What else there is of a thing when a run of the gateway is over, whose processes end: by identity.
 LAPSED: Final = {
@@ -45,6 +47,7 @@ class Balance:
         if routes is not None:
             said = silence.implied_queues(said, windows, runs, routes)
         self.identity = identity
+        self._checkpoints = summed.where(kind_is(identity.checkpoint))
         self.totals = identities.totals(windows, identity)
         self.compared = kept(identities.compared(windows, said, identity))
         failed = identities.failures(self.compared, identity)
@@ -58,9 +61,17 @@ class Balance:
     def results(self) -> DataFrame:
         """The totals beside the last statement, and whether all statements agreed."""
         keys = ["incarnation", self.identity.key]
-        last = self.compared.groupBy(*keys).agg(
-            F.max_by("stated", "sequence").alias("last_stated"),
-            F.count("*").alias("checkpoints"),
+        implied = F.expr(f"if(window = {END_OF_LOG}, 1L, 0L)")
+        said = self.compared.select(*keys, "stated", "sequence", implied.alias("said"))
+        # Their records need not all be here: what is carried on leaves most out.
+        written = self._checkpoints.select(*keys, F.col("records").alias("said"))
+        last = (
+            said.unionByName(written, allowMissingColumns=True)
+            .groupBy(*keys)
+            .agg(
+                F.max_by("stated", "sequence").alias("last_stated"),
+                F.sum("said").alias("checkpoints"),
+            )
         )
         failed = self.failures.select(*keys, F.lit(False).alias("balanced")).distinct()
         return (
@@ -73,6 +84,13 @@ class Balance:
                 }
             )
         )
+
+
+def differences(balances: Iterable[Balance]) -> DataFrame:
+    """By how much all checkpoints differ from the log."""
+    return reduce(
+        DataFrame.unionByName, (identities.differences(each.compared) for each in balances)
+    )
 
 
 def balances(summed: DataFrame, stated: DataFrame, runs: DataFrame) -> dict[str, Balance]:

@@ -40,6 +40,9 @@ from gateway.audit.schema import Flag, Kind, Outcome, Reason
 END_OF_LOG: Final = 1 << 62  # a window after all others
 FAILS: Final = "excess <> 0 or computed_checksum <> checksum"
 
+# By how much a statement differs from the log: what is said once, though it stays so.
+DIFFERENCES: Final = ("off", "other", "unseen", "stuck")
+
 Terms = dict[str, Column]
 
 
@@ -286,6 +289,20 @@ def _so_far(name: str, before: WindowSpec) -> Column:
     return F.coalesce(F.sum(name).over(before), F.lit(0))
 
 
+def _with_differences(statements_compared: DataFrame) -> DataFrame:
+    off = F.col("computed") - F.col("stated")
+    other = F.coalesce(F.col("computed_checksum").bitwiseXOR(F.col("checksum")), F.lit(0))
+    return statements_compared.withColumns({"off": off, "other": other})
+
+
+def differences(statements_compared: DataFrame) -> DataFrame:
+    """By how much each checkpoint differs, by its sequence."""
+    written = statements_compared.where(f"window < {END_OF_LOG}")
+    return _with_differences(written).selectExpr(
+        "sequence", *(f"cast({name} as long) as {name}" for name in DIFFERENCES)
+    )
+
+
 def failures(statements_compared: DataFrame, identity: Identity) -> DataFrame:
     """The checkpoints at which something fails, in each key by more than at the one before.
 
@@ -294,13 +311,8 @@ def failures(statements_compared: DataFrame, identity: Identity) -> DataFrame:
     often than it entered, of a thing that is gone, is told with these steps.
     """
     order = Window.partitionBy("incarnation", identity.key).orderBy("sequence")
-    off = F.col("computed") - F.col("stated")
-    other = F.coalesce(F.col("computed_checksum").bitwiseXOR(F.col("checksum")), F.lit(0))
-    said = statements_compared.withColumns({"off": off, "other": other})
-    before = {
-        name: F.coalesce(F.lag(name).over(order), F.lit(0))
-        for name in ("off", "other", "unseen", "stuck")
-    }
+    said = _with_differences(statements_compared)
+    before = {name: F.coalesce(F.lag(name).over(order), F.lit(0)) for name in DIFFERENCES}
     judged = said.withColumns({f"{name}_before": lag for name, lag in before.items()}).where(
         "off <> off_before or other <> other_before"
         " or unseen > unseen_before or stuck > stuck_before"

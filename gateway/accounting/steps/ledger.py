@@ -81,7 +81,11 @@ def sent_settled() -> Column:
 
 def ledger(parts: DataFrame) -> DataFrame:
     """All records by incarnation, window, names, link and what happened, with their number."""
-    sums = parts.where("sums is not null").select(F.inline("sums"))
+    return added_up(parts.where("sums is not null").select(F.inline("sums")))
+
+
+def added_up(sums: DataFrame) -> DataFrame:
+    """One row for all that happened in one window to the same."""
     return sums.groupBy(*KEYS).agg(
         F.sum("records").alias("records"),
         F.sum("count").alias("count"),
