@@ -171,7 +171,7 @@ ATTACKS = tuple(
         f"150 bad logins: {protocol}, {mechanism}, {whose}",
         bad_logins(protocol, mechanism, name),
         150,
-        80,
+        36,  # an address has 30 free, and so has a user
         config=USERS,
         prepare=write_the_users,
     )

@@ -1,4 +1,7 @@
-"""The gateway, killed 20 times under load of both protocols, loses and doubles nothing."""
+"""The gateway, killed under load of both protocols, loses and doubles nothing.
+
+The program kills it as often as one likes.
+"""
 
 from pathlib import Path
 
@@ -8,5 +11,5 @@ from faults.kill import campaign
 pytestmark = pytest.mark.alone
 
 
-def test_nothing_confirmed_is_lost_or_doubled_by_twenty_kills(tmp_path: Path) -> None:
-    print(campaign(tmp_path, kills=20, seed=1))
+def test_nothing_confirmed_is_lost_or_doubled_by_eight_kills(tmp_path: Path) -> None:
+    print(campaign(tmp_path, kills=8, seed=1))

@@ -8,6 +8,7 @@ import pytest
 from fuzz.mutation import Mutator
 from fuzz.run import CRASHERS, replay, run_bounded
 from fuzz.targets import DEPTH, TARGETS, Target
+from support.examples import examples
 
 from gateway.amqp_0_10 import decoding as decoding_0_10
 from gateway.amqp_1_0 import sections, types
@@ -24,7 +25,7 @@ CHEAP = {"values-1.0", "values-0-10", "sections-1.0", "headers-0-10", "escrow", 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_spoiled_octets_do_no_harm_and_take_memory_in_proportion(target: Target) -> None:
     mutator = Mutator(target.seeds, seed=20)
-    for run in range(1500 if target.name in CHEAP else 60):
+    for run in range(examples(1500 if target.name in CHEAP else 60)):
         pieces = mutator.next()
         if run % 6:
             target.run(pieces)
