@@ -7,6 +7,7 @@ What cannot be told is said on standard error, and changes no verdict: whoever w
 from __future__ import annotations
 
 import json
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -147,7 +148,26 @@ def call(url: str, told: dict[str, Any]) -> None:  # Any: as in `as_json`
 
 
 def _send(request: urllib.request.Request) -> None:
+    """Wait for the answer, and no longer than `PATIENCE_S`, however it comes. Raises OSError."""
     where = f"{request.type}://{request.host}"  # what follows may have a secret in it
+    refused: list[OSError] = []
+    asking = threading.Thread(target=_ask, args=(request, where, refused), daemon=True)
+    asking.start()
+    asking.join(PATIENCE_S)
+    if asking.is_alive():  # who sends an octet now and then is never late for the next one
+        raise OSError(f"{where}: no answer in {PATIENCE_S} s")
+    if refused:
+        raise refused[0]
+
+
+def _ask(request: urllib.request.Request, where: str, refused: list[OSError]) -> None:
+    try:
+        _answer(request, where)
+    except OSError as error:
+        refused.append(error)
+
+
+def _answer(request: urllib.request.Request, where: str) -> None:
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE_S):
             pass

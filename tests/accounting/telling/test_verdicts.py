@@ -2,6 +2,7 @@
 
 import io
 import json
+import threading
 import urllib.request
 from pathlib import Path
 from types import SimpleNamespace
@@ -150,3 +151,17 @@ def test_what_is_no_url_is_a_wrong_argument(url, capsys) -> None:
 def test_the_documents_name_each_metric() -> None:
     told = (ROOT / "docs" / "operating.md").read_text()
     assert [name for name in verdicts.HELP if f"| `{name}` |" not in told] == []
+
+
+def test_who_answers_an_octet_at_a_time_is_given_up_all_the_same(monkeypatch) -> None:
+    monkeypatch.setattr(verdicts, "PATIENCE_S", 0.05)
+    done = threading.Event()
+
+    def drips(_request: object, timeout: float) -> io.BytesIO:
+        done.wait()
+        return io.BytesIO()
+
+    monkeypatch.setattr(urllib.request, "urlopen", drips)
+    with pytest.raises(OSError, match=r"^http://push:9091: no answer in"):
+        verdicts.push("http://push:9091", "text\n")
+    done.set()
