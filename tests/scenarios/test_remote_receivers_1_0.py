@@ -70,6 +70,18 @@ def test_credit_that_comes_before_the_answer_counts():
     at.hub.end()
 
 
+def test_what_an_upstream_has_is_not_told_as_available():
+    at = Remote()
+    link = at.asks()
+    at.inlet.on_attached()
+    at.client.step()
+    link.send_flow(credit=1, echo=True)
+    at.client.step()
+    at.client.take(events.FlowReceived)
+    assert link.available is None
+    at.hub.end()
+
+
 def test_what_was_fetched_goes_back_when_the_client_takes_its_credit_back():
     at = Remote()
     link = at.asks()
