@@ -254,7 +254,13 @@ class Counted:
 
 @pytest.mark.parametrize(
     ("waiting", "told"),
-    [(None, None), (Counted(None), None), (Counted(0), 0), (Counted(7), 7), (Counted(2**40), 2**32 - 1)],
+    [
+        (None, None),
+        (Counted(None), None),
+        (Counted(0), 0),
+        (Counted(7), 7),
+        (Counted(2**40), 2**32 - 1),
+    ],
 )
 def test_a_sender_tells_what_it_has_available_or_nothing(waiting, told):
     pair, sender, receiver = sending()

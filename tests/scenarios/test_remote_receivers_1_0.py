@@ -268,9 +268,17 @@ def test_no_local_on_a_remote_queue_is_asked_of_the_upstream():
     assert at.inlet.no_local
 
 
-def test_filters_of_another_kind_are_refused_on_a_remote_queue():
+def test_a_filter_that_nobody_knows_is_not_asked_of_an_upstream():
     at = Remote()
     at.asks(filter={"x": described(0, "example:filter", Tagged(types.STRING, ""))})
+    at.inlet.on_attached()
+    at.client.step()
+    assert at.client.take(events.AttachReceived).attach.source.filter is None
+
+
+def test_filters_of_another_kind_are_refused_on_a_remote_queue():
+    at = Remote()
+    at.asks(filter={"x": described(_spec.SQL_FILTER_CODE, "", Tagged(types.STRING, ""))})
     at.client.take(events.AttachReceived)
     assert at.client.refused() == "amqp:not-implemented"
 

@@ -428,6 +428,8 @@ def _filters(
         if wanted.condition == Condition.NOT_IMPLEMENTED:
             links.client.uses.refuse(Feature.FILTER)
         return wanted
+    if wanted.left_out:
+        _count(links, Feature.FILTER)
     kept = weigh(wanted.selector) if remote else 0
     if wanted.filter is not None:
         kept += wanted.filter.octets
