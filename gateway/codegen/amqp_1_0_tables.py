@@ -183,8 +183,9 @@ FILTERS: Final = (
     ("amqp:properties-filter", 0x0000000000000173),
     ("amqp:application-properties-filter", 0x0000000000000174),
 )
-"""Filter types (3.5.8 leaves them to a registry; the last three are of AMQP Filter Expressions 1.0):
-symbolic and numeric descriptor.
+"""Filter types: symbolic and numeric descriptor.
+
+Section 3.5.8 leaves them to a registry; the last three are of AMQP Filter Expressions 1.0.
 """
 
 CONDITIONS: Final = (
