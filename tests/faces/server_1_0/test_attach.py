@@ -510,6 +510,30 @@ def test_a_dynamic_target_is_made_too(hub):
     assert bodies(client) == [b"x"]
 
 
+@rule("1.0", "3.5.6", "expiry-policies")
+@pytest.mark.parametrize("asked", [None, _spec.EXPIRY_LINK_DETACH, _spec.EXPIRY_SESSION_END])
+@pytest.mark.parametrize("policy", [_spec.DELETE_ON_CLOSE, _spec.DELETE_ON_NO_LINKS])
+def test_a_dynamic_terminus_says_that_it_expires_with_its_link(hub, asked, policy):
+    client = hub.client()
+    wanted = {
+        "dynamic": True,
+        "expiry_policy": asked,
+        "dynamic_node_properties": lifetime(policy),
+    }
+    sender = client.attach(_spec.SENDER, target=_spec.Target(**wanted))
+    receiver = client.attach(_spec.RECEIVER, source=_spec.Source(**wanted))
+    for answer in (sender.attach.target, receiver.attach.source):
+        assert answer.expiry_policy == _spec.EXPIRY_LINK_DETACH
+        assert answer.dynamic_node_properties == lifetime(policy)
+
+
+def test_a_target_says_that_it_expires_with_its_link(hub):
+    client = hub.client()
+    asked = _spec.Target(address="q", expiry_policy=_spec.EXPIRY_NEVER)
+    answer = client.attach(_spec.SENDER, target=asked).attach.target
+    assert answer.expiry_policy == _spec.EXPIRY_LINK_DETACH
+
+
 def test_a_dynamic_topic_is_an_exchange(hub):
     client = hub.client()
     link = client.attach(
