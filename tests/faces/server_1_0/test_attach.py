@@ -510,6 +510,25 @@ def test_a_dynamic_target_is_made_too(hub):
     assert bodies(client) == [b"x"]
 
 
+@pytest.mark.parametrize("url", ["amqp://gateway.example/q", "amqps://10.0.0.1:5671/%71"])
+def test_a_url_as_an_address_names_the_node_of_its_path(hub, url):
+    client = hub.client()
+    sender = client.sender(url)
+    assert sender.attach.target.address == url
+    assert client.send(sender, message(b"by link")) == ACCEPTED
+    to = _spec.Properties(to=url)
+    assert client.send(client.sender(None), message(b"by to", properties=to)) == ACCEPTED
+    assert client.receiver(url).attach.source.address == url
+    assert bodies(client) == [b"by link", b"by to"]
+
+
+def test_a_url_that_names_no_node_is_not_found_by_its_path(hub):
+    client = hub.client()
+    client.receiver("amqp://gateway.example/none")
+    error = client.take(events.DetachReceived).detach.error
+    assert (error.condition, error.description) == ("amqp:not-found", "there is no node 'none'")
+
+
 @rule("1.0", "3.5.6", "expiry-policies")
 @pytest.mark.parametrize("asked", [None, _spec.EXPIRY_LINK_DETACH, _spec.EXPIRY_SESSION_END])
 @pytest.mark.parametrize("policy", [_spec.DELETE_ON_CLOSE, _spec.DELETE_ON_NO_LINKS])
