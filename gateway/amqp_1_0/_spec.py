@@ -101,6 +101,12 @@ NO_LOCAL_FILTER: Final = "apache.org:no-local-filter:list"
 NO_LOCAL_FILTER_CODE: Final = 0x0000468C00000003
 SELECTOR_FILTER: Final = "apache.org:selector-filter:string"
 SELECTOR_FILTER_CODE: Final = 0x0000468C00000004
+SQL_FILTER: Final = "amqp:sql-filter"
+SQL_FILTER_CODE: Final = 0x0000000000000120
+PROPERTIES_FILTER: Final = "amqp:properties-filter"
+PROPERTIES_FILTER_CODE: Final = 0x0000000000000173
+APPLICATION_PROPERTIES_FILTER: Final = "amqp:application-properties-filter"
+APPLICATION_PROPERTIES_FILTER_CODE: Final = 0x0000000000000174
 
 SYMBOLS: Final[dict[str, int]] = {
     "amqp:open:list": 0x10,
@@ -148,6 +154,9 @@ SYMBOLS: Final[dict[str, int]] = {
     "apache.org:legacy-amqp-headers-binding:map": 0x0000468C00000002,
     "apache.org:no-local-filter:list": 0x0000468C00000003,
     "apache.org:selector-filter:string": 0x0000468C00000004,
+    "amqp:sql-filter": 0x0000000000000120,
+    "amqp:properties-filter": 0x0000000000000173,
+    "amqp:application-properties-filter": 0x0000000000000174,
 }
 """Symbolic descriptor -> numeric descriptor."""
 

@@ -6,7 +6,7 @@ Its session maps the handles and owns delivery-ids and windows; what comes is ta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec, states, types
 from gateway.amqp_1_0._spec import (
@@ -46,6 +46,13 @@ NO_HANDLE: Final = -1
 LINK_OCTETS: Final = 4096  # what a link takes, apart from its name and what its attach brings
 
 
+class Waiting(Protocol):
+    """Who knows what waits for a link that sends."""
+
+    def available(self) -> int | None:
+        """How many messages wait for its credit; `None`: that is not counted."""
+
+
 @final
 class Link:
     """The local half of a link: a sender or a receiver.
@@ -55,7 +62,8 @@ class Link:
         attach: the peer's attach, once it has come.
         credit: link-credit: what we may still send, or what the peer may still send.
         drain: the receiver wants the credit used up or given back.
-        available: what the sender says it could send.
+        available: what the peer says it could send; `None`: it has not said.
+        waiting: sender: who knows what waits for credit; `None`: nobody does.
         asks_to_acquire: sender: the receiver wants to acquire in a transaction (4.4.3).
         incoming: receiver: what may come, and what has come in part.
         dead: what comes is dropped: we have detached, or are about to.
@@ -82,7 +90,8 @@ class Link:
         self.credit = 0
         self.drain = False
         self.echo = False
-        self.available = 0
+        self.available: int | None = None
+        self.waiting: Waiting | None = None
         self.queued = 0
         self.kept = 0
         self._lasting = 0
@@ -296,6 +305,14 @@ class Link:
             self.session.sending.send(delivery)
         except FrameSizeTooSmallError as error:
             self.session.carrier.fail(error)
+
+    def available_to_tell(self) -> int | None:
+        """What our flow says of it (2.7.4); `None`: nothing, which is not the same as 0."""
+        waiting = self.waiting
+        if waiting is None:
+            return self.available
+        number = waiting.available()
+        return None if number is None else min(number, serial.MASK)
 
     def owe_flow(self) -> None:
         """Have our flow state written at the end of the turn."""

@@ -384,5 +384,5 @@ def _count(link: Link) -> None:
     link.incoming.allowed -= 1
     if link.credit > 0:
         link.credit -= 1
-    if link.available > 0:
+    if link.available:
         link.available -= 1

@@ -354,7 +354,7 @@ class Session:
             if not link.role or link.attach is not None:
                 flow.delivery_count = link.delivery_count
             flow.link_credit = link.credit
-            flow.available = link.available
+            flow.available = link.available_to_tell()
             flow.drain = link.drain
             flow.echo = True if link.echo else None
             link.echo = False

@@ -32,6 +32,13 @@ def locked(queue: Queue, owner: Owner | None) -> Refusal | None:
     return Refusal(Condition.RESOURCE_LOCKED, f"queue {queue.name!r} is exclusive to another")
 
 
+def reserved(node: str, serves: int, owner: Owner) -> Refusal | None:
+    """Whether a temporary node is for the consumers of another connection; `node`: which it is."""
+    if serves in (0, owner.connection_id()):
+        return None
+    return Refusal(Condition.RESOURCE_LOCKED, f"{node} is a temporary one of another connection")
+
+
 def closed(queue: Queue) -> Refusal:
     """A durable subscription gets what its exchanges have for it, and from nobody by its name.
 

@@ -207,6 +207,7 @@ class QueueSettings:
         maker: the user who made it; "" where that is not known.
         made_by: the connection that did; 0 where that is not known, as after a start.
         dynamic: it was made for a link of 1.0, and goes as that wanted.
+        serves: the connection whose consumers it is for, while that link lives; 0: everybody's.
     """
 
     durable: bool
@@ -223,6 +224,7 @@ class QueueSettings:
     maker: str
     made_by: int
     dynamic: bool
+    serves: int
 
     def __init__(
         self,
@@ -253,6 +255,7 @@ class QueueSettings:
         self.maker = ""
         self.made_by = 0
         self.dynamic = False
+        self.serves = 0
 
 
 @final

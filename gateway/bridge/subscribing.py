@@ -12,7 +12,7 @@ from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
-from gateway.bridge.refusals import crowded, locked, not_found
+from gateway.bridge.refusals import crowded, locked, not_found, reserved
 from gateway.bridge.remote.inlets import Inlets
 from gateway.bridge.seams import Outlet, Owner, SubscribeOptions
 from gateway.bridge.topology import Topology
@@ -50,12 +50,15 @@ class Subscribing:
 
         On a remote queue the subscription is `attaching` until `Outlet.on_attached`, or
         `on_cancelled`. Refused: not-found; resource-locked (the queue is exclusive to another
-        owner, or a subscription of it is exclusive, or an exclusive one was asked and there are
-        others); resource-limit-exceeded.
+        owner, or a temporary one of another connection, or a subscription of it is exclusive, or an
+        exclusive one was asked and there are others); resource-limit-exceeded.
         """
         found = self._topology.find_queue(queue)
         if found is None:
             return not_found("queue", queue)
+        taken = reserved(f"queue {queue!r}", found.settings.serves, owner)
+        if taken is not None:
+            return taken
         if found.placement is not None:
             refusal = locked(found, owner)
             if refusal is not None:

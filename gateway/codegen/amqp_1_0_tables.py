@@ -179,8 +179,14 @@ FILTERS: Final = (
     ("apache.org:legacy-amqp-headers-binding:map", 0x0000468C00000002),
     ("apache.org:no-local-filter:list", 0x0000468C00000003),
     ("apache.org:selector-filter:string", 0x0000468C00000004),
+    ("amqp:sql-filter", 0x0000000000000120),
+    ("amqp:properties-filter", 0x0000000000000173),
+    ("amqp:application-properties-filter", 0x0000000000000174),
 )
-"""Registered filter types (3.5.8 leaves them to a registry): symbolic and numeric descriptor."""
+"""Filter types: symbolic and numeric descriptor.
+
+Section 3.5.8 leaves them to a registry; the last three are of AMQP Filter Expressions 1.0.
+"""
 
 CONDITIONS: Final = (
     ("internal-error", "amqp:internal-error"),

@@ -19,6 +19,7 @@ and what they share:
     agenda         what one connection has asked for; a share of it is done in a turn
     leaving        the end of a connection, a share of a turn at a time
     owning         who has what a session declares exclusively
+    containers     connections of 1.0 by the container that opened them
     accounts       what is kept for users, virtual hosts and upstreams, by octets
     room           how much a connection is given ahead of what its transport takes
     safe_with      what is done once its turn is safe

@@ -1,6 +1,8 @@
 """Nodes that a 1.0 client had made: named by the gateway, deleted by their lifetime policy (3.5.9).
 
-One `DynamicNodes` a virtual host, shared by all faces: links of any connection count.
+One `DynamicNodes` a virtual host, shared by all faces: links of any connection count. Anybody may
+send to such a node; while the link that it was made for lives, it serves consumers of that
+connection only, as JMS has it of temporary destinations.
 """
 
 from __future__ import annotations
@@ -98,11 +100,13 @@ class DynamicNodes:
             if isinstance(exchange, Refusal):
                 return exchange
             exchange.dynamic = True
+            exchange.serves = owner.connection_id()
         else:
             queue = self.host.declaring.declare_queue(name, QueueSettings(), owner)
             if isinstance(queue, Refusal):
                 return queue
             queue.settings.dynamic = True
+            queue.settings.serves = owner.connection_id()
         node = DynamicNode(name, policy, topic)
         self._nodes[name] = node
         return node
@@ -120,6 +124,7 @@ class DynamicNodes:
             node.links -= 1
             if creator:
                 node.created_by_alive = False
+                self._open(node)
             self._review(node)
 
     def on_settled(self, name: str) -> None:
@@ -127,6 +132,15 @@ class DynamicNodes:
         node = self._nodes.get(name)
         if node is not None:
             self._review(node)
+
+    def _open(self, node: DynamicNode) -> None:
+        """Whoever it was made for is gone: what is in it may be anybody's."""
+        queue = self.host.topology.find_queue(node.name)
+        exchange = self.host.topology.find_exchange(node.name)
+        if node.topic and exchange is not None:
+            exchange.serves = 0
+        elif not node.topic and queue is not None:
+            queue.settings.serves = 0
 
     def _review(self, node: DynamicNode) -> None:
         if node.created_by_alive:

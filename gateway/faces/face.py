@@ -14,6 +14,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.faces.access.book import AccessBook
 from gateway.faces.accounts import Accounts
+from gateway.faces.containers import Containers
 from gateway.faces.counts import FaceCounts
 from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.feature_uses import UsesBook
@@ -272,6 +273,7 @@ class FaceSettings:
         timestamp: messages without a time of creation get that of their arrival.
         translated: what all translations count.
         attached: 0-10 sessions that are attached, by user and name; shared by all faces.
+        containers: the 1.0 connections by their containers; shared by all faces.
         replies: the reply table of each virtual host, shared by all faces.
         dynamic: the nodes made for 1.0 clients in each virtual host, shared by all faces.
         logins: the names that clients without a login may not claim; `None`: there are none.
@@ -296,6 +298,7 @@ class FaceSettings:
     timestamp: bool
     translated: Counts
     attached: dict[tuple[str, bytes], Attached]
+    containers: Containers
     replies: dict[str, ReplyTable]
     dynamic: dict[str, DynamicNodes]
     logins: Logins | None
@@ -337,6 +340,7 @@ class FaceSettings:
         self.timestamp = timestamp
         self.translated = Counts()
         self.attached = {}
+        self.containers = Containers()
         self.replies = {}
         self.dynamic = {}
         self.logins = None

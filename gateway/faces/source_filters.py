@@ -1,8 +1,9 @@
 """The filters of a 1.0 source: bindings on exchanges, and no-local (3.5.8 and the filter registry).
 
-A consumer must never get what it excluded: a filter that cannot be applied to the node refuses the
-link. A null filter is no filter. At a node of an upstream a selector is for that to apply; one on
-an exchange goes into the binding.
+A consumer must never get what it excluded: a filter that is known to choose messages and cannot be
+applied to the node refuses the link. What nobody knows is not among the filters that are answered
+(3.5.3), and a null filter is no filter. At a node of an upstream a selector is for that to apply;
+one on an exchange goes into the binding.
 """
 
 from __future__ import annotations
@@ -20,6 +21,19 @@ from gateway.translate.view import neutral_1_0
 from gateway.wire.tagged import Tagged
 
 MATCH_ALL: Final = "#"
+UNKNOWN: Final = -1
+JMS_SELECTOR: Final = "jms-selector"  # what some clients call the descriptor, too
+EXCLUDING: Final = ("selector", "no-local")  # what such a filter is for, its name says
+KINDS: Final = (
+    _spec.LEGACY_AMQP_DIRECT_BINDING_CODE,
+    _spec.LEGACY_AMQP_TOPIC_BINDING_CODE,
+    _spec.LEGACY_AMQP_HEADERS_BINDING_CODE,
+    _spec.NO_LOCAL_FILTER_CODE,
+    _spec.SELECTOR_FILTER_CODE,
+    _spec.SQL_FILTER_CODE,
+    _spec.PROPERTIES_FILTER_CODE,
+    _spec.APPLICATION_PROPERTIES_FILTER_CODE,
+)
 
 
 @final
@@ -34,6 +48,7 @@ class Wanted:
         selector: what an exchange's binding, or the upstream of a remote queue, is to apply.
         no_local: the same, of a remote queue only.
         in_place: the filters that are applied, for the attach reply.
+        left_out: there are others, which nobody knows.
     """
 
     key: str | None
@@ -42,6 +57,7 @@ class Wanted:
     selector: str
     no_local: bool
     in_place: dict[str, Tagged]
+    left_out: bool
 
     def __init__(self) -> None:
         self.key = None
@@ -50,6 +66,7 @@ class Wanted:
         self.selector = ""
         self.no_local = False
         self.in_place = {}
+        self.left_out = False
 
 
 def read_filters(
@@ -70,6 +87,9 @@ def read_filters(
         if tagged.code != types.DESCRIBED:
             return Refusal(Condition.INVALID_ARGUMENT, f"filter {name} has no descriptor")
         described = cast(types.Described, tagged.value)
+        if _is_unknown(name, described.descriptor):
+            wanted.left_out = True
+            continue
         if remote:
             refusal = _apply_remote(wanted, name, described, exchange_type)
         else:
@@ -84,8 +104,19 @@ def _kind(descriptor: Tagged) -> int:
     if descriptor.code == types.ULONG:
         return cast(int, descriptor.value)
     if descriptor.code == types.SYMBOL:
-        return _spec.SYMBOLS.get(cast(str, descriptor.value), -1)
-    return -1
+        symbol = cast(str, descriptor.value)
+        if symbol == JMS_SELECTOR:
+            return _spec.SELECTOR_FILTER_CODE
+        return _spec.SYMBOLS.get(symbol, UNKNOWN)
+    return UNKNOWN
+
+
+def _is_unknown(name: str, descriptor: Tagged) -> bool:
+    """Whether a filter may be left out: nobody knows it, and nothing says that it excludes."""
+    if _kind(descriptor) in KINDS:
+        return False
+    called = f"{name} {descriptor.value}".lower()
+    return not any([word in called for word in EXCLUDING])
 
 
 def selects(filters: dict[str, Tagged] | None) -> bool:

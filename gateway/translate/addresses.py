@@ -3,6 +3,7 @@
 `EXCHANGE/KEY` where the part before the first "/" is an exchange and the whole is no queue. A queue
 wins a name that both have, unless capability `topic` asks for the exchange. 0-10 names the same
 nodes as pairs of exchange and routing key, where exchange "" and the queue's name mean a queue.
+Some clients write the address of a link as a URL, of which the path is meant.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, final
+from urllib.parse import unquote
 
 from gateway.amqp_1_0 import sections, types
 from gateway.errors import DecodeError
@@ -26,6 +28,7 @@ TOPIC_EXCHANGE: Final = "amq.topic"
 JMS_DEST: Final = "x-opt-jms-dest"
 _JMS_DEST_OCTETS: Final = JMS_DEST.encode()
 _JMS_TOPICS: Final = (1, 3)
+_URLS: Final = ("amqp://", "amqps://")
 
 
 class Capability(IntEnum):
@@ -58,6 +61,22 @@ class Node:
         self.exchange = exchange
         self.key = key
         self.row = row
+
+
+def without_host(address: str) -> str:
+    """What a link's address says behind the host if it is wholly `amqp://HOST/...` or `amqps://...`.
+
+    That is percent-encoded. Another address is as it is; so is one with a query, or without a path.
+    """
+    if not address.startswith(_URLS):
+        return address
+    host, _, path = address.partition("://")[2].partition("/")
+    if not host or not path or "?" in path:
+        return address
+    try:
+        return unquote(path, errors="strict")
+    except UnicodeDecodeError:
+        return address
 
 
 def resolve(address: str, capability: Capability, nodes: Nodes) -> Node | None:

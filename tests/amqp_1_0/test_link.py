@@ -244,6 +244,46 @@ def test_echo_is_answered_with_the_link_state():
     assert sender.credit == 0
 
 
+class Counted:
+    def __init__(self, number):
+        self.number = number
+
+    def available(self):
+        return self.number
+
+
+@pytest.mark.parametrize(
+    ("waiting", "told"),
+    [
+        (None, None),
+        (Counted(None), None),
+        (Counted(0), 0),
+        (Counted(7), 7),
+        (Counted(2**40), 2**32 - 1),
+    ],
+)
+def test_a_sender_tells_what_it_has_available_or_nothing(waiting, told):
+    pair, sender, receiver = sending()
+    sender.waiting = waiting
+    receiver.send_flow(credit=0, echo=True)
+    pair.step()
+    assert receiver.available == told
+    assert sender.available is None
+
+
+def test_a_receiver_repeats_what_the_sender_said_last_or_nothing():
+    pair, sender, receiver = sending()
+    sender.waiting = Counted(7)
+    told = []
+    for echo in (True, False):
+        receiver.send_flow(credit=5, echo=echo)
+        octets = pair.server.data_to_send()
+        told += [flow.available for _, flow in read_frames(octets)]
+        pair.client.receive_data(octets, T0)
+        pair.to_server()
+    assert told == [None, 7]
+
+
 @rule("1.0", "2.6.7", "credit-by-the-formula")
 def test_credit_counts_from_the_receivers_delivery_count():
     pair, sender, receiver = sending()

@@ -59,6 +59,22 @@ def test_the_links_that_send_to_a_node_are_detached_when_it_is_deleted(kind):
     hub.end()
 
 
+@pytest.mark.parametrize("kind", ["queue", "topic"])
+def test_who_sends_to_a_temporary_node_hears_that_it_is_deleted(kind):
+    hub = Hub()
+    one, two = hub.client(), hub.client("another")
+    asked = _spec.Target(dynamic=True, capabilities=[f"temporary-{kind}"])
+    made = one.attach(_spec.SENDER, target=asked)
+    other = two.sender(made.attach.target.address)
+    assert two.send(other, message()) == _spec.Accepted()
+    one.face.receive_eof(hub.world.now_ms)
+    hub.step()
+    event = two.take(events.DetachReceived)
+    assert (event.link, event.detach.closed) == (other, True)
+    assert event.detach.error.condition == "amqp:resource-deleted"
+    hub.end()
+
+
 @pytest.mark.parametrize("kind", ["queue", "exchange"])
 def test_what_waits_for_the_disk_has_its_outcome_before_the_link_of_a_deleted_node_ends(kind):
     hub = Hub()

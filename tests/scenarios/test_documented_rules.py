@@ -132,7 +132,8 @@ def test_the_dynamic_node_of_a_1_0_client_is_its_users(world: World, role: bool)
     )
     assert alice.attach(role, **terminus).attached
     [queue] = world.names() - before
-    assert world.client("alice", "again").receiver(queue).attached
+    assert alice.receiver(queue).attached
+    assert not world.client("alice", "again").receiver(queue).attached
     stands(world, queue)
     service = world.client("quotes")
     assert service.send(service.sender(queue), message()) == _spec.Accepted()

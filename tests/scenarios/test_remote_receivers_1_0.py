@@ -70,6 +70,18 @@ def test_credit_that_comes_before_the_answer_counts():
     at.hub.end()
 
 
+def test_what_an_upstream_has_is_not_told_as_available():
+    at = Remote()
+    link = at.asks()
+    at.inlet.on_attached()
+    at.client.step()
+    link.send_flow(credit=1, echo=True)
+    at.client.step()
+    at.client.take(events.FlowReceived)
+    assert link.available is None
+    at.hub.end()
+
+
 def test_what_was_fetched_goes_back_when_the_client_takes_its_credit_back():
     at = Remote()
     link = at.asks()
@@ -256,9 +268,17 @@ def test_no_local_on_a_remote_queue_is_asked_of_the_upstream():
     assert at.inlet.no_local
 
 
-def test_filters_of_another_kind_are_refused_on_a_remote_queue():
+def test_a_filter_that_nobody_knows_is_not_asked_of_an_upstream():
     at = Remote()
     at.asks(filter={"x": described(0, "example:filter", Tagged(types.STRING, ""))})
+    at.inlet.on_attached()
+    at.client.step()
+    assert at.client.take(events.AttachReceived).attach.source.filter is None
+
+
+def test_filters_of_another_kind_are_refused_on_a_remote_queue():
+    at = Remote()
+    at.asks(filter={"x": described(_spec.SQL_FILTER_CODE, "", Tagged(types.STRING, ""))})
     at.client.take(events.AttachReceived)
     assert at.client.refused() == "amqp:not-implemented"
 

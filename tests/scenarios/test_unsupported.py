@@ -232,9 +232,10 @@ def test_filters_that_a_1_0_client_wants_in_vain_are_counted() -> None:
     hub = Hub()
     hub.world.queue()
     client = hub.client()
-    client.receiver("q", filter={"f": described("example:filter")})
+    client.receiver("q", filter={"f": described("amqp:sql-filter")})
     assert client.refused() == "amqp:not-implemented"
-    assert used(hub.settings.counts) == {Feature.FILTER: 1}
+    assert client.receiver("q", filter={"f": described("example:filter")}).attached
+    assert used(hub.settings.counts) == {Feature.FILTER: 2}
     hub.end()
 
 

@@ -119,7 +119,9 @@ class Hub:
 class Client:
     """One client connection and the face that serves it."""
 
-    def __init__(self, hub, name, number, *, user=None, sasl=True, hostname=None, limits=None):
+    def __init__(
+        self, hub, name, number, *, user=None, sasl=True, hostname=None, limits=None, **opening
+    ):
         self.hub = hub
         self.authenticator = Authenticator(["PLAIN", "ANONYMOUS"])
         self.face = ServerConnection(
@@ -139,7 +141,7 @@ class Client:
             able=able if sasl else None,
         )
         self.events = []
-        self.connection.send_open(hostname=hostname)
+        self.connection.send_open(hostname=hostname, **opening)
         self.links = 0
 
     def step(self):

@@ -14,6 +14,7 @@ from gateway.translate.addresses import (
     reply_to_node,
     resolve,
     resolve_target,
+    without_host,
 )
 from gateway.translate.facts import arrival_1_0
 from gateway.wire.tagged import Tagged
@@ -43,6 +44,34 @@ def test_an_address_names_one_node(
     node = resolve(address, capability, NODES)
     assert node is not None
     assert (node.queue, node.exchange, node.key) == (queue, exchange, key)
+
+
+@pytest.mark.parametrize(
+    ("address", "named"),
+    [
+        ("amqp://host/q", "q"),
+        ("amqps://host:5671/q", "q"),
+        ("amqp://user@[::1]:5672/q", "q"),
+        ("amqp://host/x/a.b%2Fc%20d", "x/a.b/c d"),
+        ("amqp://host/amq.topic/news.#", "amq.topic/news.#"),
+        ("amqp://host/%C3%A9%25", "é%"),
+        ("amqp://host/amqp://host/q", "amqp://host/q"),
+        ("amqp://host/%zz", "%zz"),
+    ],
+)
+def test_an_address_that_is_a_url_names_what_is_behind_the_host(address: str, named: str) -> None:
+    assert without_host(address) == named
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("", "q", "x/k", "x/amqp://host/q", "amqp:q", "amqp:/q", "amqp:///q", "http://host/q"),
+        *("amqp://host", "amqp://host/", "amqp://host/q?a=b", "amqp://host/%C3", " amqp://host/q"),
+    ],
+)
+def test_an_address_of_any_other_form_is_what_it_says(address: str) -> None:
+    assert without_host(address) == address
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from gateway.bridge.exchanges.unbinding import Parts, Unbinding
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import NodeNames
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.refusals import OCTETS, locked, not_found, too_many
+from gateway.bridge.refusals import OCTETS, locked, not_found, reserved, too_many
 from gateway.bridge.seams import Bound, Owner
 from gateway.bridge.turns import TurnBook
 from gateway.message import Condition, Refusal
@@ -121,6 +121,10 @@ class Bindings:
         bound = self._topology.find_queue(queue)
         source = self._topology.find_exchange(exchange)
         assert bound is not None and source is not None
+        if owner is not None:
+            refusal = reserved(f"exchange {exchange!r}", source.serves, owner)
+            if refusal is not None:
+                return refusal
         return self._add(bound, source, key, arguments, encoded, owner if scoped else None)
 
     def unbind(

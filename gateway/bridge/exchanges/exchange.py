@@ -306,7 +306,7 @@ class Exchange:
         pending: those of them that a transaction holds, or that come in over several turns.
         kept: octets that it takes, which its virtual host's account knows of.
         deleted: gone by name.
-        maker, made_by, dynamic: as of a queue's settings.
+        maker, made_by, dynamic, serves: as of a queue's settings.
     """
 
     __slots__ = (
@@ -329,6 +329,7 @@ class Exchange:
         "predeclared",
         "routed",
         "router",
+        "serves",
         "type",
     )
 
@@ -364,6 +365,7 @@ class Exchange:
         self.maker = ""
         self.made_by = 0
         self.dynamic = False
+        self.serves = 0
 
     def add(self, binding: Binding) -> None:
         """Add a binding that does not exist yet."""

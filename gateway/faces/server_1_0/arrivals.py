@@ -12,7 +12,7 @@ from gateway.faces.access.publish_access import reason_of
 from gateway.faces.client import Client
 from gateway.faces.server_1_0.node_access import message_refusal
 from gateway.message import Condition, Message, Refusal
-from gateway.translate.addresses import Node, capability_in, resolve
+from gateway.translate.addresses import Node, capability_in, resolve, without_host
 from gateway.translate.facts import (
     Arrival,
     arrival_1_0,
@@ -56,7 +56,7 @@ class Arrivals:
             return Refusal(Condition.NOT_ALLOWED, "user-id is not the connection's user")
         node = self._node
         if node is None:
-            to = arrival.to or ""
+            to = without_host(arrival.to or "")
             node = resolve(to, capability_in(payload, arrival.body_at), self._client.nodes)
             if node is None:
                 denied = self._client.publish_access.lost_refusal(to)
@@ -70,7 +70,7 @@ class Arrivals:
         if node.exchange:
             key = node.key if node.key is not None else arrival.subject or ""
         if self._each_asked and self._client.access.permits.rules is not None:
-            relayed = arrival.to or "" if self._node is None else ""
+            relayed = without_host(arrival.to or "") if self._node is None else ""
             denied = message_refusal(self._client, node, key, relayed)
             if denied is not None:
                 self._record(payload, arrival, message_format, reason_of(denied))

@@ -29,7 +29,14 @@ from gateway.faces.server_1_0.node_access import hidden_refusal
 from gateway.faces.source_filters import Wanted, binding_key, read_filters
 from gateway.message import MODIFIED_FAILED, Condition, Kind, Refusal
 from gateway.permissions.actions import Action
-from gateway.translate.addresses import Capability, Node, capability_of, resolve, resolve_target
+from gateway.translate.addresses import (
+    Capability,
+    Node,
+    capability_of,
+    resolve,
+    resolve_target,
+    without_host,
+)
 from gateway.wire.accounts import weigh
 from gateway.wire.tagged import Tagged
 
@@ -58,16 +65,17 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         made = node.queue or node.exchange
     elif target.address is not None:
         capability = capability_of(asked)
-        node = resolve_target(target.address, capability, links.client.nodes)
+        address = without_host(target.address)
+        node = resolve_target(address, capability, links.client.nodes)
         if node is not None and node.exchange and capability == Capability.QUEUE:
             capability = Capability.ANY
-        refusal = permissions.name_refusal(links, target.address, node, capability)
+        refusal = permissions.name_refusal(links, address, node, capability)
         if refusal is None and node is not None:
-            refusal = hidden_refusal(links.client, Action.PUBLISH, target.address, node)
+            refusal = hidden_refusal(links.client, Action.PUBLISH, address, node)
         if refusal is not None:
             return refusal
         if node is None:
-            return permissions.not_found(links, Action.PUBLISH, target.address, capability)
+            return permissions.not_found(links, Action.PUBLISH, address, capability)
     refusal = permissions.producer_refusal(links, node) or _closed_to_senders(links, node)
     if refusal is not None:
         return _unmade(links, made, refusal)
@@ -152,7 +160,7 @@ def attach_consumer(links: Links, link: Link, attach: Attach) -> Refusal | None:
 
 def _named(links: Links, source: Source, capability: Capability) -> Node | Refusal:
     """The node of a source's address, if the client may hear of it."""
-    address = source.address or ""
+    address = without_host(source.address or "")
     node = resolve(address, capability, links.client.nodes)
     refusal = permissions.name_refusal(links, address, node, capability)
     copies = source.distribution_mode == _spec.DISTRIBUTION_COPY
@@ -428,6 +436,8 @@ def _filters(
         if wanted.condition == Condition.NOT_IMPLEMENTED:
             links.client.uses.refuse(Feature.FILTER)
         return wanted
+    if wanted.left_out:
+        _count(links, Feature.FILTER)
     kept = weigh(wanted.selector) if remote else 0
     if wanted.filter is not None:
         kept += wanted.filter.octets

@@ -57,7 +57,7 @@ from gateway.faces.server_1_0.ended import Ended
 from gateway.faces.server_1_0.opening import Opening
 from gateway.faces.server_1_0.session import ServerSession
 from gateway.faces.server_1_0.transactions import Transactions
-from gateway.message import Encoding, Refusal
+from gateway.message import Encoding
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
 from gateway.wire.work import COMMAND, DELIVERY, SHARE, WORK
@@ -65,7 +65,7 @@ from gateway.wire.work import COMMAND, DELIVERY, SHARE, WORK
 
 @final
 class ServerConnection:
-    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`, `Reviewed`."""
+    """Implements `Face`, `AuthenticationWaiter`, `Sessions`, `Slowed`, `Reviewed`, `Contained`."""
 
     def __init__(
         self,
@@ -250,16 +250,21 @@ class ServerConnection:
         refusal = self.client.access.may_stay()
         if refusal is not None:
             self.client.visit.because(Reason.RULES_CHANGED, refusal.description)
-            self._close_for(refusal)
+            self.connection.send_close(error=error_of(refusal))
+            self._end(Reason.NONE)
         else:
             for session in list(self._sessions):
                 session.on_rules_changed()
         self.client.touch()
 
-    def _close_for(self, refusal: Refusal) -> None:
-        """The client must not be here."""
-        self.connection.send_close(error=error_of(refusal))
+    def make_way(self) -> None:
+        """Another connection of its container takes its place."""
+        if self._leaving.gone:
+            return
+        self.client.act(self.bridge.now_ms)
+        self._opening.make_way()
         self._end(Reason.NONE)
+        self.client.touch()
 
     # What transactions ask.
 
@@ -430,9 +435,10 @@ class ServerConnection:
         self.client.touch()
 
     def _on_open(self, performative: Open) -> None:
-        refusal = self._opening.on_open(performative)
-        if refusal is not None:
-            self._close_for(refusal)
+        error = self._opening.on_open(performative, self)
+        if error is not None:
+            self.connection.send_close(error=error)
+            self._end(Reason.NONE)
         elif self.client.draining:
             self.force_close(self.bridge.now_ms)
 
@@ -462,6 +468,7 @@ class ServerConnection:
         if self._leaving.gone:
             return
         self.authenticator.forget(self)
+        self.settings.containers.leave(self._opening.name(), self)
         self.client.draining = True  # nothing is sent to sessions that have not ended yet
         self._leaving.begin(self._sessions, reason)
         self._sessions = []

@@ -64,7 +64,7 @@ class ConsumerHolder(Protocol):
 
 @final
 class Consumer:
-    """Implements `Outlet`, `LookUpWaiter`.
+    """Implements `Outlet`, `LookUpWaiter`, `Waiting`.
 
     Attributes:
         subscription: the bridge's side; set right after construction.
@@ -219,6 +219,16 @@ class Consumer:
         """Nothing is left to send: give the rest of the credit back."""
         self.link.send_drained()
         self._client.touch()
+
+    def available(self) -> int | None:
+        """What nobody has of its queue; not counted: what a filter lets in, a browser has not seen,
+        or an upstream has.
+        """
+        subscription = self.subscription
+        if subscription is None or subscription.filter is not None or not subscription.acquire:
+            return None
+        queue = self._client.host.topology.find_queue(subscription.queue_name)
+        return None if queue is None or queue.placement is not None else queue.available
 
     def refusal(self) -> Refusal:
         """Nothing: `deliver` never refuses on everybody's behalf."""

@@ -38,6 +38,7 @@ class Ended:
         if self._links:
             for link in self._links:
                 link.context = None
+                link.waiting = None
             self._links = []
         if self._sessions:
             for session in self._sessions:

@@ -86,6 +86,7 @@ class Links:
         """A link by which the client receives is attached, or about to be."""
         WORK.units += ATTACHED
         consumer.link.context = consumer
+        consumer.link.waiting = consumer
         self.consumers[consumer.link.handle_in] = consumer
         self.dynamics.on_attached(consumer.unsettled.node_name)
         self.client.on_link(opened=True)

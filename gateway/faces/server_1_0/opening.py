@@ -1,7 +1,8 @@
 """How a 1.0 connection opens: who the client says that it is, and which virtual host it names.
 
 Owns what is noted and answered of a login and of open; what is in order when, the protocol's
-`amqp_1_0.connection` knows. Sources: 1.0 parts 2.4.1, 2.7.1 and 5.3.3.
+`amqp_1_0.connection` knows. Sources: 1.0 parts 2.4.1, 2.7.1 and 5.3.3, and AMQP Enforcing
+Connection Uniqueness 1.0.
 """
 
 from __future__ import annotations
@@ -9,19 +10,26 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.amqp_1_0 import types
-from gateway.amqp_1_0._spec import Open
+from gateway.amqp_1_0._spec import Error, Open
+from gateway.amqp_1_0._spec_conditions import INVALID_FIELD, RESOURCE_LOCKED
 from gateway.amqp_1_0.connection import Connection
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.faces.client import Client
+from gateway.faces.containers import CLOSE_EXISTING, REFUSE_CONNECTION, UNASKED, Contained, Name
 from gateway.faces.feature_uses import client_text
+from gateway.faces.outcomes import error_of
 from gateway.message import Condition, Refusal
 from gateway.wire.dns_names import dns_name
 from gateway.wire.sasl import Credentials
 from gateway.wire.tagged import Tagged
 
-CAPABILITIES: Final = ["ANONYMOUS-RELAY"]
+SOLE: Final = "sole-connection-for-container"
+CAPABILITIES: Final = ["ANONYMOUS-RELAY", SOLE]
 VHOST_PREFIX: Final = "vhost:"
+POLICY: Final = "sole-connection-enforcement-policy"
+UNSIGNED: Final = (types.UBYTE, types.USHORT, types.UINT, types.ULONG)
+FAILED: Final = "amqp:connection-establishment-failed"
 
 
 @final
@@ -47,19 +55,61 @@ class Opening:
         visit.because(reason, problem)
         self._client.on_violation("")
 
-    def on_open(self, performative: Open) -> Refusal | None:
-        """Answer an open; why the connection must be closed behind that."""
-        client, connection = self._client, self._connection
+    def on_open(self, performative: Open, opened: Contained) -> Error | None:
+        """Answer an open; the error for which the connection must be closed behind that."""
+        client = self._client
         client.container = performative.container_id
         client.uses.identity = client.identity
         client.uses.client = _text(performative, client.peer.address)
-        connection.send_open(
-            offered_capabilities=CAPABILITIES,
-            properties={
-                "product": Tagged(types.STRING, "amqp-gateway"),
-                "version": Tagged(types.STRING, client.settings.version),
-            },
-        )
+        policy = _policy(performative)
+        error = self._admit(performative, opened, policy)
+        properties = {
+            "product": Tagged(types.STRING, "amqp-gateway"),
+            "version": Tagged(types.STRING, client.settings.version),
+        }
+        if policy != UNASKED:
+            properties[POLICY] = Tagged(types.UINT, policy)
+        if error is not None:
+            properties[FAILED] = Tagged(types.BOOLEAN, True)
+        self._connection.send_open(offered_capabilities=CAPABILITIES, properties=properties)
+        return error
+
+    def _admit(self, performative: Open, opened: Contained, policy: int) -> Error | None:
+        refusal = self._choose_host(performative)
+        if refusal is not None:
+            return error_of(refusal)
+        client = self._client
+        making_way = client.settings.containers.enter(self.name(), opened, policy)
+        if making_way is None:
+            text = f"container-id {client.container!r} has a connection already"
+            client.visit.user = client.identity
+            client.visit.because(Reason.NOT_ALLOWED, text)
+            info = {"invalid-field": Tagged(types.SYMBOL, "container-id")}
+            return Error(condition=INVALID_FIELD, description=text, info=info)
+        client.bridge.turns.spread.begin(making_way)
+        client.on_opened(client.host)
+        if not client.account.take(len(client.container)):
+            text = "too much is kept for the connections of the user"
+            client.visit.because(Reason.OVER_LIMIT, text)
+            return error_of(Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text))
+        return None
+
+    def name(self) -> Name:
+        """What it is known by among the connections of containers."""
+        client = self._client
+        return client.host.name, client.user(), client.container
+
+    def make_way(self) -> None:
+        """Another connection of the container takes its place: close it."""
+        text = "another connection of its container has taken its place"
+        self._client.visit.because(Reason.CANCELLED, text)
+        info = {"sole-connection-enforcement": Tagged(types.BOOLEAN, True)}
+        error = Error(condition=RESOURCE_LOCKED, description=text, info=info)
+        self._connection.send_close(error=error)
+
+    def _choose_host(self, performative: Open) -> Refusal | None:
+        """The client is at the virtual host that it names; why it may not open that."""
+        client, connection = self._client, self._connection
         hostname = performative.hostname or connection.sasl_hostname or ""
         host = self._host_of(hostname)
         if host is None:
@@ -72,11 +122,7 @@ class Opening:
             client.visit.user = client.identity
             client.visit.because(Reason.NOT_ALLOWED, refusal.description)
             return refusal
-        client.on_opened(host)
-        if not client.account.take(len(client.container)):
-            text = "too much is kept for the connections of the user"
-            client.visit.because(Reason.OVER_LIMIT, text)
-            return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
+        client.host = host
         return None
 
     def _host_of(self, hostname: str) -> VirtualHost | None:
@@ -90,6 +136,16 @@ class Opening:
             return bridge.hosts.get(name) or (bridge.default_host if name in ("", "/") else None)
         name = self._client.settings.hostnames.get(dns_name(hostname), "")
         return bridge.hosts.get(name, bridge.default_host)
+
+
+def _policy(performative: Open) -> int:
+    """Whether the container wants this connection only, and what becomes of another."""
+    if SOLE not in (performative.desired_capabilities or []):
+        return UNASKED
+    asked = (performative.properties or {}).get(POLICY)
+    if asked is not None and asked.code in UNSIGNED and asked.value == CLOSE_EXISTING:
+        return CLOSE_EXISTING
+    return REFUSE_CONNECTION
 
 
 def _text(performative: Open, host: str) -> str:

@@ -259,6 +259,66 @@ def test_a_filter_that_cannot_be_applied_refuses_the_link(hub, address, kind, va
     assert client.refused() == condition
 
 
+def described(symbol, value, code=None):
+    descriptor = Tagged(types.SYMBOL, symbol) if code is None else Tagged(types.ULONG, code)
+    return Tagged(types.DESCRIBED, types.Described(descriptor, value))
+
+
+@rule("1.0", "3.5.3", "filters-in-place-are-told")
+@pytest.mark.parametrize("address", ["q", "amq.fanout"])
+@pytest.mark.parametrize(("symbol", "code"), [("example:filter", None), ("", 0xABC), ("", 0x23)])
+def test_a_filter_that_nobody_knows_is_not_among_those_that_are_answered(
+    hub, address, symbol, code
+):
+    client = hub.client()
+    wanted = filters("selector", text("a > 1"))
+    more = {"mine": described(symbol, Tagged(types.INT, 1), code)}
+    link = client.receiver(address, filter=wanted | more)
+    assert link.attach.source.filter == wanted
+    alone = client.receiver(address, filter=more)
+    assert alone.attach.source.filter is None
+
+
+@rule("1.0", "3.5.1", "filters-hold")
+@pytest.mark.parametrize("address", ["q", "amq.fanout"])
+@pytest.mark.parametrize(
+    ("name", "symbol", "code"),
+    [
+        ("jms-selector", "example:filter", None),
+        ("mine", "example:Selector", None),
+        ("no-local", "example:filter", None),
+        ("apache.org:selector-filter:string", "", 0xABC),
+        ("sql-filter", "amqp:sql-filter", None),
+        ("sql-filter", "", 0x120),
+        ("mine", "amqp:properties-filter", None),
+        ("mine", "", 0x174),
+    ],
+)
+def test_what_chooses_messages_in_a_way_that_is_not_offered_refuses_the_link(
+    hub, address, name, symbol, code
+):
+    client = hub.client()
+    client.receiver(address, filter={name: described(symbol, text("a = 1"), code)})
+    assert client.refused() == "amqp:not-implemented"
+
+
+def test_a_selector_may_be_called_a_jms_selector(hub):
+    client = hub.client()
+    link = client.receiver("q", filter={"mine": described("jms-selector", text("a > 1"))})
+    assert list(link.attach.source.filter) == ["mine"]
+    sender = client.sender("q")
+    for number in (1, 2):
+        client.send(sender, numbered(number), tag=b"%d" % number)
+    assert bodies(client) == [b"2"]
+
+
+@pytest.mark.parametrize("name", ["jms-selector", "apache.org:selector-filter:string", "mine"])
+def test_a_selector_without_descriptor_refuses_the_link(hub, name):
+    client = hub.client()
+    client.receiver("q", filter={name: text("a > 1")})
+    assert client.refused() == "amqp:invalid-field"
+
+
 @rule("1.0", "3.5.8", "filters-are-described")
 def test_a_null_filter_is_no_filter(hub):
     client = hub.client()
@@ -448,6 +508,49 @@ def test_a_dynamic_target_is_made_too(hub):
     client.send(link, message(b"x"))
     client.receiver(address)
     assert bodies(client) == [b"x"]
+
+
+@pytest.mark.parametrize("url", ["amqp://gateway.example/q", "amqps://10.0.0.1:5671/%71"])
+def test_a_url_as_an_address_names_the_node_of_its_path(hub, url):
+    client = hub.client()
+    sender = client.sender(url)
+    assert sender.attach.target.address == url
+    assert client.send(sender, message(b"by link")) == ACCEPTED
+    to = _spec.Properties(to=url)
+    assert client.send(client.sender(None), message(b"by to", properties=to)) == ACCEPTED
+    assert client.receiver(url).attach.source.address == url
+    assert bodies(client) == [b"by link", b"by to"]
+
+
+def test_a_url_that_names_no_node_is_not_found_by_its_path(hub):
+    client = hub.client()
+    client.receiver("amqp://gateway.example/none")
+    error = client.take(events.DetachReceived).detach.error
+    assert (error.condition, error.description) == ("amqp:not-found", "there is no node 'none'")
+
+
+@rule("1.0", "3.5.6", "expiry-policies")
+@pytest.mark.parametrize("asked", [None, _spec.EXPIRY_LINK_DETACH, _spec.EXPIRY_SESSION_END])
+@pytest.mark.parametrize("policy", [_spec.DELETE_ON_CLOSE, _spec.DELETE_ON_NO_LINKS])
+def test_a_dynamic_terminus_says_that_it_expires_with_its_link(hub, asked, policy):
+    client = hub.client()
+    wanted = {
+        "dynamic": True,
+        "expiry_policy": asked,
+        "dynamic_node_properties": lifetime(policy),
+    }
+    sender = client.attach(_spec.SENDER, target=_spec.Target(**wanted))
+    receiver = client.attach(_spec.RECEIVER, source=_spec.Source(**wanted))
+    for answer in (sender.attach.target, receiver.attach.source):
+        assert answer.expiry_policy == _spec.EXPIRY_LINK_DETACH
+        assert answer.dynamic_node_properties == lifetime(policy)
+
+
+def test_a_target_says_that_it_expires_with_its_link(hub):
+    client = hub.client()
+    asked = _spec.Target(address="q", expiry_policy=_spec.EXPIRY_NEVER)
+    answer = client.attach(_spec.SENDER, target=asked).attach.target
+    assert answer.expiry_policy == _spec.EXPIRY_LINK_DETACH
 
 
 def test_a_dynamic_topic_is_an_exchange(hub):

@@ -77,6 +77,50 @@ def test_drain_of_an_empty_queue_is_answered_at_once(hub):
     assert receiver.credit == 0
 
 
+def told(client, receiver):
+    """What the gateway says is available on a link, when it is asked."""
+    client.take_all(events.FlowReceived)
+    receiver.send_flow(credit=receiver.credit, echo=True)
+    client.step()
+    client.take(events.FlowReceived)
+    return receiver.available
+
+
+def test_a_flow_tells_what_waits_for_the_credit_of_a_receiver(hub):
+    client = hub.client()
+    sender = client.sender("q")
+    for number in range(5):
+        client.send(sender, message(), tag=bytes([number]))
+    receiver = client.receiver("q", credit=2)
+    assert len(client.received()) == 2
+    assert told(client, receiver) == 3
+    client.send(sender, message(), tag=b"more")
+    assert told(client, receiver) == 4
+    other = client.receiver("q", credit=4)
+    assert told(client, other) == 0
+
+
+def test_a_drained_flow_tells_that_nothing_is_left(hub):
+    client = hub.client()
+    client.send(client.sender("q"), message())
+    receiver = client.receiver("q", credit=0)
+    receiver.send_flow(credit=10, drain=True)
+    client.step()
+    assert (len(client.received()), receiver.available) == (1, 0)
+
+
+def test_a_flow_tells_nothing_of_what_is_available_where_that_is_not_counted(hub):
+    client = hub.client()
+    selector = types.Described(
+        Tagged(types.SYMBOL, "apache.org:selector-filter:string"), Tagged(types.STRING, "a = 1")
+    )
+    wanted = {"selector": Tagged(types.DESCRIBED, selector)}
+    client.send(client.sender("q"), message())
+    assert told(client, client.receiver("q", credit=0, filter=wanted)) is None
+    browser = client.receiver("q", credit=0, distribution_mode=_spec.DISTRIBUTION_COPY)
+    assert told(client, browser) is None
+
+
 @rule("1.0", "2.6.10", "stop-is-echoed")
 def test_stopped_receivers_get_nothing(hub):
     client = hub.client()

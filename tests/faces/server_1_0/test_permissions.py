@@ -45,6 +45,24 @@ def test_who_may_publish_attaches_a_sender_and_nobody_else():
     assert world.settings.counts.access_refused[Action.PUBLISH] == 1
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: hub("deny: [publish, consume], queue: q", "allow: all"),
+        lambda: qpidd("acl deny all access queue name=q", "acl allow all all"),
+    ],
+    ids=["own", "qpidd"],
+)
+def test_a_url_as_an_address_is_asked_about_as_the_node_that_it_names(made):
+    client = made().client()
+    for link in (client.receiver("amqp://host/q"), client.sender("amqp://host/%71")):
+        assert not link.attached
+        assert client.refused() == UNAUTHORIZED
+    to = _spec.Properties(to="amqp://host/q")
+    state = client.send(client.sender(None), message(properties=to))
+    assert state.error.condition == UNAUTHORIZED
+
+
 @pytest.mark.parametrize(("rule", "mode"), [("allow: consume", "move"), ("allow: browse", "copy")])
 def test_to_browse_and_to_consume_are_two_things(rule, mode):
     world = hub(rule)
