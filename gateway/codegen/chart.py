@@ -18,6 +18,7 @@ FLAG: Final[Schema] = {"type": "boolean"}
 PORT: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 65535}
 SECONDS: Final[Schema] = {"type": "integer", "minimum": 1}
 FOLLOWED: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 99_999}
+DEADLINE: Final[Schema] = {"type": "integer", "minimum": 60}
 COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 RUNS: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
 # Shapes that Kubernetes defines, and checks.
@@ -90,6 +91,7 @@ def values() -> Schema:
             master=TEXT,
             keep=RUNS,
             arguments=ARGUMENTS,
+            activeDeadlineSeconds=DEADLINE,
             follow=mapping(enabled=FLAG, seconds=FOLLOWED, terminationGracePeriodSeconds=SECONDS),
             resources=FREE,
             successfulJobsHistoryLimit=COUNT,
@@ -101,6 +103,7 @@ def values() -> Schema:
             signingKey=mapping(existingSecret=TEXT, key=TEXT),
             keep=RUNS,
             arguments=ARGUMENTS,
+            activeDeadlineSeconds=DEADLINE,
             resources=FREE,
             successfulJobsHistoryLimit=COUNT,
             failedJobsHistoryLimit=COUNT,

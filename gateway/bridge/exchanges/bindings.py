@@ -12,7 +12,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.durable.topology_rows import BindingRow, RowKind, row_key, row_span
 from gateway.bridge.exchanges.exchange import HEADERS, Binding, Exchange
 from gateway.bridge.exchanges.filters import binding_selector
-from gateway.bridge.exchanges.headers import match_of
+from gateway.bridge.exchanges.headers import MATCH_ARGUMENT, match_of
 from gateway.bridge.exchanges.scopes import Scopes
 from gateway.bridge.exchanges.unbinding import Parts, Unbinding
 from gateway.bridge.limits import BridgeLimits
@@ -126,6 +126,18 @@ class Bindings:
             if refusal is not None:
                 return refusal
         return self._add(bound, source, key, arguments, encoded, owner if scoped else None)
+
+    def lack_match(self, queue_name: str, exchange_name: str, arguments: dict[str, Tagged]) -> bool:
+        """Whether a binding of the two would be to a headers exchange, and not say how to match.
+
+        Deployed brokers of 0-10 end a session for that; filters of 1.0 may leave it out.
+        """
+        exchange = self._topology.find_exchange(exchange_name)
+        if exchange is None or exchange.type != HEADERS:
+            return False
+        if self._topology.find_queue(queue_name) is None:
+            return False
+        return MATCH_ARGUMENT not in arguments or not match_of(arguments)
 
     def unbind(
         self, queue: str, exchange: str, key: str, owner: Owner | None = None

@@ -21,7 +21,6 @@ LOOKS_MAX: Final = VERB // MATCH  # at headers and arguments, for one message
 MATCH_ARGUMENT: Final = "x-match"
 ALL: Final = "all"
 ANY: Final = "any"
-MATCHES: Final = (ALL, ANY)
 NO_FEATURES: Final = frozenset((MATCH_ARGUMENT, "x-scope", *SELECTOR_ARGUMENTS))
 
 # A header as an index key: name, kind, value; presence alone is kind `NULL`.

@@ -25,8 +25,6 @@ from gateway.amqp_0_10._spec import (
 )
 from gateway.amqp_0_10.encoding import write_map
 from gateway.amqp_0_10.types import Command, FieldTable, Struct, kept_map
-from gateway.bridge.exchanges.exchange import HEADERS
-from gateway.bridge.exchanges.headers import MATCH_ARGUMENT, MATCHES
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
@@ -230,7 +228,7 @@ class Declarations:
             self.uses.refuse(Feature.FEDERATION)
             return Refusal(Condition.NOT_IMPLEMENTED, "federation is not offered here")
         self.uses.arguments(keys)
-        if self._lacks_match(command):
+        if self.host.bindings.lack_match(command.queue, command.exchange, neutral(arguments)):
             return Refusal(Condition.INTERNAL_ERROR, "a headers binding needs x-match: all or any")
         if self._selects_otherwise(command, neutral(arguments)):
             text = "it is bound there with another selector"
@@ -244,19 +242,6 @@ class Declarations:
             self.owner,
             scoped=any([key == SCOPE and tagged.value == SESSION for key, tagged in arguments]),
         )
-
-    def _lacks_match(self, command: ExchangeBind) -> bool:
-        """Whether it binds to a headers exchange without the argument that says how to match.
-
-        Deployed brokers end the session for that; 1.0 filters may leave it out.
-        """
-        exchange = self.host.topology.find_exchange(command.exchange or "")
-        if exchange is None or exchange.type != HEADERS:
-            return False
-        if self.host.topology.find_queue(command.queue or "") is None:
-            return False
-        given = dict(command.arguments or []).get(MATCH_ARGUMENT)
-        return given is None or given.value not in MATCHES
 
     def _selects_otherwise(self, command: ExchangeBind, arguments: dict[str, Tagged]) -> bool:
         """Whether there is the binding, and a second one would get what the client excludes."""
