@@ -74,15 +74,7 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     open_copies = copies.still_there(seen.states)
     steps = copies.copy_steps(seen.records.where(ledger.kind_is(*copies.KINDS)))
     steps = copies.with_previous(steps)
-    states = messages.message_states(seen.records.where(ledger.kind_is(*copies.KINDS)))
-    doubtful = kept(states.where(messages.DOUBTFUL))
-    missed: DataFrame | None = None
-    why: list[DataFrame] = []
-    if failing:
-        beyond = kept(copies.entered_beyond(open_copies, doubtful.where(messages.TWICE)))
-        open_copies = copies.without(open_copies, beyond)
-        known = kept(causes.effects(steps).unionByName(causes.of_beyond(beyond)))
-        missed, why = _why(seen, known, open_copies, gone)
+    missed, why = _why(seen, steps, open_copies, gone) if failing else (None, [])
     clock = chain.clock_breaks(seen.paired, seen.stated)
     timed = ages.timed(seen.states, clock)
     end = (seen.facts["last_time_ms"] or 0, seen.facts["last_sequence"] or 0)
@@ -92,7 +84,7 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
         order.out_of_order(seen.records),
         checked.undeclared(seen.records),
-        *_message_breaks(seen, doubtful, failing=failing),
+        *_message_breaks(seen, failing=failing),
         transactions.half_done(seen.records),
     ]
     if seen.several:  # else nothing was to be there after a restart
@@ -106,12 +98,13 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
 
 
 def _why(
-    seen: Evidence, known: DataFrame, open_copies: DataFrame, gone: DataFrame
+    seen: Evidence, steps: DataFrame, open_copies: DataFrame, gone: DataFrame
 ) -> tuple[DataFrame, list[DataFrame]]:
     """Why identities fail: the copies that queues miss (`copies.candidates`), and the breaks.
 
-    `known`: by `causes.effects`; `gone`: by `outlets.gone`.
+    `steps`: by `copies.with_previous`; `gone`: by `outlets.gone`.
     """
+    known = kept(causes.effects(steps))
     failed = _unexplained(seen, known)
     queues = failed[QUEUE.name].where(FAILS)
     missed = kept(copies.candidates(queues, open_copies))
@@ -142,9 +135,11 @@ def _anything_fails(seen: Evidence, *others: DataFrame) -> bool:
     return bool(gathered(failed).count())
 
 
-def _message_breaks(seen: Evidence, doubtful: DataFrame, *, failing: bool) -> list[DataFrame]:
-    """What is wrong with messages; `doubtful`: their states, where something may be."""
+def _message_breaks(seen: Evidence, *, failing: bool) -> list[DataFrame]:
+    """What is wrong with messages."""
     records = seen.records
+    states = messages.message_states(records.where(ledger.kind_is(*copies.KINDS)))
+    doubtful = kept(states.where(messages.DOUBTFUL))
     short = confirmed.with_told(doubtful.where(confirmed.SHORT), records)
     failures = seen.balance[ROUTE.name].failures if failing else None
     found = [

@@ -29,7 +29,7 @@ def scratch() -> Iterator[Path]:
         lock = os.open(new, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            new.rename(own / LOCK)  # nobody has seen it without that
+            os.rename(new, own / LOCK)  # nobody has seen it without that
             yield own
         finally:
             os.close(lock)

@@ -11,7 +11,7 @@ from support.gateway_process import GatewayProcess
 from support.raw_peers import Raw, Raw010, Raw10
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10._spec_constants import INT32
+from gateway.amqp_0_10._spec_constants import INT32, STR16
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_0_10.types import Command
@@ -51,7 +51,7 @@ def bindings(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """A queue with many bindings to each exchange is asked about and deleted."""
     client, session = logged_in(gateway)
     client.does(session, [spec.QueueDeclare(queue="q")])
-    arguments = [("h", Tagged(INT32, 1))]
+    arguments = [("h", Tagged(INT32, 1)), ("x-match", Tagged(STR16, "all"))]
 
     def binds() -> Iterable[Command]:
         for number in range(count):

@@ -194,7 +194,8 @@ def sent_twice(log: Life, queue: str, first: int) -> Found:
 
 @plant("DUPLICATE", "entered twice")
 def entered_twice(log: Life, queue: str, first: int) -> Found:
-    log.enter(queue, first)
+    log.receive(queue, first, copies=2)
+    log.copy(queue, first)
     log.copy(queue, first)
     return Found(first)
 
@@ -203,24 +204,6 @@ def entered_twice(log: Life, queue: str, first: int) -> Found:
 def routed_twice(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first)
     log.add("ENTERED", message=first, position=first + 1, node=queue, exchange=queue)
-    return Found(first)
-
-
-@plant("DUPLICATE", "more copies than its route made, and its checkpoint is off by that")
-def entered_elsewhere(log: Life, queue: str, first: int) -> Found:
-    log.enter(queue, first)
-    log.add("ENTERED", message=first, position=first + 1, node=queue, exchange=queue)
-    log.take(queue, first, first)
-    log.holds(queue)
-    return Found(first)
-
-
-@plant("DUPLICATE", "entered again after it had left, and its checkpoint is off by that")
-def entered_again_after_all(log: Life, queue: str, first: int) -> Found:
-    log.enter(queue, first)
-    log.take(queue, first, first)
-    log.copy(queue, first)
-    log.holds(queue)
     return Found(first)
 
 
@@ -257,7 +240,7 @@ def settled_again(log: Life, queue: str, first: int) -> Found:
 
 @plant("DUPLICATE", "entered twice, and its checkpoint is off by that")
 def entered_again(log: Life, queue: str, first: int) -> Found:
-    log.enter(queue, first)
+    log.enter(queue, first, copies=2)
     log.copy(queue, first)
     log.holds(queue, first)
     return Found(first)

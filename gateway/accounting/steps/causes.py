@@ -67,26 +67,13 @@ def _links() -> Column:
     same = F.expr("out and link = before_link")
     other = F.expr("array(struct(before_link as link, 1 as off, 0 as unsent))")
     own = F.expr("array(struct(link, -1 as off, if(there and not out, 1, 0) as unsent))")
+    none = F.expr("cast(array() as array<struct<link: bigint, off: int, unsent: int>>)")
     return (
-        F.when(ended & same, _no_link())
+        F.when(ended & same, none)
         .when(ended & F.col("out"), F.concat(own, other))
         .when(ended, own)
         .when(kind_is(Kind.SENT, Kind.ENTERED) & F.col("out"), other)
-        .otherwise(_no_link())
-    )
-
-
-def _no_link() -> Column:
-    return F.expr("cast(array() as array<struct<link: bigint, off: int, unsent: int>>)")
-
-
-def of_beyond(beyond: DataFrame) -> DataFrame:
-    """What copies put off that entered besides all others; `beyond` by `copies.entered_beyond`."""
-    return beyond.select(
-        F.col("entered_run").alias("incarnation"),
-        *COPY_KEYS,
-        F.expr("if(last_exit is null, entered_sequence, last_in)").alias("sequence"),
-        *(F.lit(1).alias("depth"), F.lit(0).alias("held"), _no_link().alias("links"), "mix"),
+        .otherwise(none)
     )
 
 

@@ -156,19 +156,6 @@ def without(open_copies: DataFrame, named: DataFrame | None) -> DataFrame:
     return open_copies.join(F.broadcast(named.select(*COPY_KEYS)), [*COPY_KEYS], "left_anti")
 
 
-def entered_beyond(open_copies: DataFrame, twice: DataFrame) -> DataFrame:
-    """Of those, the ones that entered although they had left, or besides all that was routed.
-
-    They are told as such. `twice`: messages, by how many more than routed `ended`. Which of these
-    is the one too many nothing says; the last one is taken.
-    """
-    latest = Window.partitionBy("message").orderBy(F.desc("entered_sequence"))
-    beyond = twice.selectExpr("message", "ended - routed as beyond", "route")
-    ranked = open_copies.join(F.broadcast(beyond), "message", "left")
-    ranked = ranked.withColumn("rank", F.row_number().over(latest))
-    return ranked.where("last_exit is not null or rank <= coalesce(beyond, 0)")
-
-
 def lost_at_restart(open_copies: DataFrame, missed: DataFrame | None) -> DataFrame:
     """Durable copies that were not recovered, but for those that a checkpoint is certain of.
 

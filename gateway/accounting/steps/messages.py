@@ -13,7 +13,6 @@ from gateway.audit.schema import Flag, Kind, Reason
 
 # With which something may be wrong; what is on its way is among them.
 FROM_UPSTREAM: Final = "upstream "  # with which the exchange of what one gives back begins
-TWICE: Final = "received and ended > routed"
 DOUBTFUL: Final = "least <> greatest or ended <> routed or onward > followed"
 
 
@@ -24,17 +23,13 @@ def goes_onward() -> Column:
 
 
 def message_states(records: DataFrame) -> DataFrame:
-    """Each message: its route's copies and their ends, and whether its body stayed the same.
-
-    What enters one place again ends no other copy's route: it is told with its steps.
-    """
+    """Each message: its route's copies and their ends, and whether its body stayed the same."""
     body = F.when((F.col("body_digest") != 0) & ~flag(Flag.TRANSLATED), F.col("body_digest"))
-    routed, ended, entered = routes_copies(), ends_route(), kind_is(Kind.ENTERED)
-    places = F.size(F.collect_set(F.when(entered, F.struct("node", "position"))))
+    routed, ended = routes_copies(), ends_route()
     bodied, onward = body.isNotNull(), goes_onward()
     return records.groupBy("message").agg(
         F.sum(F.when(routed, F.col("copies").cast("long")).otherwise(0)).alias("routed"),
-        (F.count_if(ended & ~entered) + places).alias("ended"),
+        F.sum(F.when(ended, 1).otherwise(0)).alias("ended"),
         F.bool_or(kind_is(Kind.RECEIVED)).alias("received"),
         F.max(F.when(routed, F.col("incarnation"))).alias("incarnation"),
         F.max(F.when(routed, F.coalesce("exchange", "node"))).alias("route"),
@@ -78,7 +73,7 @@ def _digest(value: Column) -> Column:
 def routed_twice(messages: DataFrame) -> DataFrame:
     """Messages of which more copies ended their route than it made."""
     return as_breaks(
-        messages.where(TWICE),
+        messages.where("received and ended > routed"),
         BreakClass.DUPLICATE,
         F.format_string("%d copies routed, %d arrived", "routed", "ended"),
         node=F.col("route"),
