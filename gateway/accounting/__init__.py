@@ -15,7 +15,7 @@ locations               where all of it is: paths of this machine, URIs of other
 telling                 what people and other programs are told
 session, java, bundle   Spark: one here, its Java, what a cluster is given
 memory, partitions      what Java may have of it; what is little, and stays in one piece
-scratch                 where its temporary files are
+scratch, signals        where its temporary files are; how it is told to end
 
 Imports the standard library, numpy, pyarrow, pyspark, and of `audit` only what reads, so that one
 zip for `--py-files` carries it (`bundle`); with trusted keys the driver needs `cryptography`, too,

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import importlib.util
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -33,6 +32,7 @@ from gateway.accounting.locations.settings import NONE, SettingsError, settings_
 from gateway.accounting.memory import too_little
 from gateway.accounting.runs import Run, begin, newest_told
 from gateway.accounting.scratch import scratch
+from gateway.accounting.signals import heard_by
 from gateway.accounting.state.folder import REBUILD, Folder, StateError
 from gateway.accounting.telling.failing import Place, all_of, reason
 from gateway.audit.books import BookError
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
         top.exit(WRONG, f"{options.job}: {wrong}\n")
     interrupted = Interrupted()
     try:
-        with interrupted.heard():
+        with heard_by(interrupted.say):
             return _run(options)
     except KeyboardInterrupt:
         problem = "interrupted"
@@ -81,18 +81,8 @@ class Interrupted:
     def __init__(self) -> None:
         self.said = False
 
-    @contextlib.contextmanager
-    def heard(self) -> Iterator[None]:
-        """By signals, meanwhile."""
-        ends = (signal.SIGTERM, signal.SIGINT)
-        before = [(each, signal.signal(each, self._say)) for each in ends]
-        try:
-            yield
-        finally:
-            for each, what in before:
-                signal.signal(each, what)
-
-    def _say(self, _number: int, _frame: FrameType | None) -> None:
+    def say(self, _number: int, _frame: FrameType | None) -> None:
+        """By a signal (`signals.heard_by`)."""
         self.said = True
         raise KeyboardInterrupt
 

@@ -28,10 +28,10 @@ from pyspark.sql import DataFrame, SparkSession
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.segments.source import FORMAT
+from gateway.accounting.signals import heard_by
 from gateway.accounting.state.folder import Folder
 
 LOOKED_S: Final = 1  # between two looks at whether it is to end, or has failed
-SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class Ending:
@@ -43,12 +43,8 @@ class Ending:
     @contextmanager
     def heard(self) -> Iterator[None]:
         """By signals, meanwhile; Spark, which hears one itself, has been started already."""
-        before = [(each, signal.signal(each, self._say)) for each in SIGNALS]
-        try:
+        with heard_by(self._say):
             yield
-        finally:
-            for each, what in before:
-                signal.signal(each, what)
 
     def _say(self, _number: int, _frame: FrameType | None) -> None:
         self.said = True

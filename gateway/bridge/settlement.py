@@ -281,8 +281,8 @@ class Settlement:
         Where somebody else deletes it, those too, in their order, but for those of the owner
         `spared`: who has them is late to settle them. Many go over several turns.
         """
-        if queue.placement is not None or queue in self._dead_letters.queues:
-            spared = EVERYBODY  # an upstream has them, or some have left already
+        if queue.placement is not None:
+            spared = EVERYBODY  # an upstream has them
         if not self.clearing.abandon(queue, spared):
             self._topology.count_alternate(queue.settings.alternate_exchange, 1)
         self._topology.rows.store_deleted(queue)
@@ -295,6 +295,8 @@ class Settlement:
 
     def take_back(self, queue: Queue, entry: Entry, spared: int) -> None:
         """See `Emptied`. It counts as a failed delivery: who had it may have made use of it."""
+        if queue in self._dead_letters.queues:
+            return  # it may be one that was rejected and waits for its turn
         link = entry.holder
         subscription = self._dispatcher.links[link]
         if subscription.owner.owner_id() == spared or entry.ticket is not None:
