@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from support.field_names import field_names
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import INT32, STR16
@@ -79,8 +80,8 @@ def result_in_words(result: object) -> str:
     """A struct, by the fields of it that say something."""
     if result is None:
         return "nothing"
-    names = [name for name in result.__slots__ if not name.startswith("_")]
-    said = [f"{name}={value!r}" for name in names if (value := getattr(result, name))]
+    fields = [(name, getattr(result, name)) for name in field_names(result)]
+    said = [f"{name}={value!r}" for name, value in fields if value]
     return f"{type(result).__name__}({', '.join(said)})"
 
 
