@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -141,9 +142,10 @@ def keep_quiet() -> None:
     """Not to have a page of py4j's on the terminal where a job is interrupted, or Java ends.
 
     It says that to Python's root logger, which without this would begin to write to the terminal.
-    PySpark's own server, whose connection has ended by then, has a page of it, too. The job says it
-    in a line.
+    PySpark's own server, whose connection has ended by then, has a page of it, too, and so has a
+    context that is stopped behind its Java. The job says it in a line.
     """
+    warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM", RuntimeWarning)
     for server in (AccumulatorTCPServer, AccumulatorUnixServer):
         setattr(server, "handle_error", _say_nothing)  # noqa: B010  # to mypy it is no variable
     root = logging.getLogger()

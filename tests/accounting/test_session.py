@@ -37,6 +37,8 @@ def test_java_is_told_where_settings_stand_and_not_what_they_are(tmp_path, monke
 
 INTERRUPTED = """
 import logging, sys
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from gateway.accounting import session
 session.keep_quiet()
@@ -46,6 +48,13 @@ except KeyboardInterrupt:
     logging.exception("KeyboardInterrupt while sending command.")  # as py4j does
     for server in (AccumulatorTCPServer, AccumulatorUnixServer):
         server.handle_error(object.__new__(server), None, ("127.0.0.1", 1))  # as socketserver does
+class Gone:
+    def stop(self):
+        raise Py4JError("Java has ended")
+context = object.__new__(SparkContext)
+context._jsc = Gone()
+context.stop()
+assert context._jsc is None
 """
 
 
