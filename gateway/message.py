@@ -288,7 +288,7 @@ class Message:
             0,
             self.message_format,
             self.durable,
-            NO_PRIORITY,
+            self.priority,  # by which its queue finds it
             NO_TTL,
             NEVER,
             self.arrived_ms,

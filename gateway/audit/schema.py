@@ -266,6 +266,9 @@ ALIASES: Final[dict[Kind, dict[str, str]]] = {
     Kind.INCARNATION_STOPPED: {"message": "incarnation"},
     Kind.CLOCK: {"position": "drift_ms"},
     Kind.CONFIRMED: {"message": "first", "position": "last", "copies": "messages"},
+    # Within a lane a queue promises order, to each outlet: of priorities, the level is its lane.
+    Kind.ENTERED: {"copies": "lane"},
+    Kind.SENT: {"copies": "lane"},
     Kind.TRANSLATED_WITH_LOSS: {"exchange": "row"},
     Kind.TRANSLATION_CHECKED: {"exchange": "row"},
     Kind.CONNECTION_OPENED: {"exchange": "protocol", "node": "mechanism"},

@@ -54,7 +54,8 @@ class Counts:
         requeued: deliveries that the gateway took back.
         settled_too_late: settlements of what had ended before.
         unacquirable: browsed deliveries from an upstream that somebody wanted to acquire.
-        expired, dead_lettered, purged, returned, moved: copies that left their queue that way.
+        expired, dead_lettered, evicted, replaced, purged, returned, moved: copies that left their
+            queue that way.
         dropped: rejected copies with nowhere to go.
         recovered: copies that the store brought back.
         orphaned: copies that the store has for no queue that is configured; it keeps them.
@@ -71,6 +72,7 @@ class Counts:
         "dropped",
         "entered",
         "entered_durable",
+        "evicted",
         "expired",
         "in_doubt",
         "modified",
@@ -84,6 +86,7 @@ class Counts:
         "refused",
         "rejected",
         "released",
+        "replaced",
         "requeued",
         "rerouted",
         "returned",
@@ -117,6 +120,8 @@ class Counts:
         self.settled_too_late = 0
         self.expired = 0
         self.dead_lettered = 0
+        self.evicted = 0
+        self.replaced = 0
         self.purged = 0
         self.returned = 0
         self.moved = 0
@@ -251,6 +256,7 @@ class Ledger:
             size=size,
             flags=flags,
             transaction=self.transaction,
+            lane=queue.lane_of(message),
         )
 
     def sent(
@@ -280,6 +286,7 @@ class Ledger:
             size=size,
             delivery_count=entry.delivery_count,
             flags=flags,
+            lane=queue.lane_of(message),
         )
 
     def settled(
@@ -357,6 +364,16 @@ class Ledger:
             reason=reason,
             peer=self.audit.name(upstream) if upstream else 0,
         )
+
+    def evicted(self, queue: Queue, entry: Entry) -> None:
+        """A copy leaves a ring for good, since others came."""
+        self.counts.evicted += 1
+        self.audit.evicted(self.now_ms, entry.message.id, entry.position, node=queue.node)
+
+    def replaced(self, queue: Queue, entry: Entry) -> None:
+        """A newer one of its key takes its place."""
+        self.counts.replaced += 1
+        self.audit.replaced(self.now_ms, entry.message.id, entry.position, node=queue.node)
 
     def returned(self, queue: Queue, entry: Entry, reason: Reason, upstream: str = "") -> None:
         """A copy goes back, unsent, to the upstream or the publisher that it came from.

@@ -72,7 +72,7 @@ class NodeNames:
         """Something came to be, or ended: `node` is a queue's number, `exchange` an exchange's.
 
         Whoever acts has done it. `copies`: how many a purge took, or bindings that went together.
-        `whose`: a subscription is by now, and was.
+        `whose`: a subscription is by now, and was; of a queue that is declared: its discipline.
         """
         ledger = self._ledger
         ledger.audit.topology(

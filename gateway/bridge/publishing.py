@@ -13,6 +13,7 @@ from mypy_extensions import i64 as int64
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.copies import Copies
+from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
 from gateway.bridge.refusals import closed, not_found
@@ -26,6 +27,7 @@ from gateway.bridge.seams import (
     Publisher,
     PublishStatus,
 )
+from gateway.bridge.spread.displacing import Displacing
 from gateway.bridge.spread.entering import Late, LongPublish
 from gateway.bridge.spread.rerouting import Rerouting
 from gateway.bridge.tickets import Ticket
@@ -43,14 +45,15 @@ NOWHERE: Final = UNKNOWN_EXCHANGE  # the exchange of a message that is refused b
 class Publishing:
     """The verb publish of one virtual host, and the way to alternate exchanges.
 
-    Implements `entering.Places`, `rerouting.Ways`.
+    Implements `entering.Places`, `rerouting.Ways`, `displacing.Letting`.
     """
 
-    __slots__ = ("_copies", "_topology")
+    __slots__ = ("_copies", "_displacing", "_topology")
 
     def __init__(self, topology: Topology, copies: Copies) -> None:
         self._topology = topology
         self._copies = copies
+        self._displacing = Displacing(copies, self)
 
     def publish(
         self,
@@ -157,6 +160,25 @@ class Publishing:
         """Send a message on through an alternate exchange, as far as whoever asks goes on."""
         return Rerouting(self, self._copies, message, exchange, reason, annotations, stock, ticket)
 
+    def dead_letter(self, queue: Queue, entry: Entry, reason: Reason) -> Rerouting:
+        """A copy leaves `queue`, which has an alternate exchange, for that; how it goes on."""
+        alternate = self._topology.alternate_of(queue)
+        assert alternate is not None
+        ticket = entry.ticket
+        entry.ticket = None
+        self._copies.ledger.dead_lettered(queue, entry, reason)
+        self._copies.leave(queue, entry)
+        rerouting = self.rerouting(
+            entry.message, alternate, reason, entry.annotations, entry.stock, ticket
+        )
+        if reason == Reason.QUEUE_DELETED:  # somebody may have made use of it
+            rerouting.failures = entry.delivery_count - entry.message.delivery_count
+        return rerouting
+
+    def alternate_of_queue(self, queue: Queue) -> Exchange | None:
+        """See `Letting`."""
+        return self._topology.alternate_of(queue)
+
     def alternate_of(self, exchange: Exchange) -> Exchange | None:
         """Where what `exchange` cannot route goes."""
         name = exchange.alternate_exchange
@@ -240,6 +262,8 @@ class Publishing:
                     durable = True
             elif self._copies.enter(queue, message, exchange, rerouted, annotations, stock):
                 durable = True
+            if queue.displaces:
+                self._displacing.came(queue)
             lines[queue.number].on_entered()
         if durable and ticket is not None:
             ticket.turn = self._copies.turns.number

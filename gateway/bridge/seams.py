@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Protocol, final
 
+from gateway.bridge.queues.discipline import PLAIN, Discipline
 from gateway.message import Condition, Delivery, Message, Outcome, Refusal
 
 
@@ -208,6 +209,7 @@ class QueueSettings:
         made_by: the connection that did; 0 where that is not known, as after a start.
         dynamic: it was made for a link of 1.0, and goes as that wanted.
         serves: the connection whose consumers it is for, while that link lives; 0: everybody's.
+        discipline: how it orders its copies, and what it does at its limits.
     """
 
     durable: bool
@@ -225,6 +227,7 @@ class QueueSettings:
     made_by: int
     dynamic: bool
     serves: int
+    discipline: Discipline
 
     def __init__(
         self,
@@ -240,6 +243,7 @@ class QueueSettings:
         no_local: bool = False,
         subscriber: Subscriber | None = None,
         unmarked: bool = False,
+        discipline: Discipline = PLAIN,
     ) -> None:
         self.durable = durable
         self.exclusive = exclusive
@@ -256,6 +260,7 @@ class QueueSettings:
         self.made_by = 0
         self.dynamic = False
         self.serves = 0
+        self.discipline = discipline
 
 
 @final

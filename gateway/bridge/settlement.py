@@ -407,31 +407,16 @@ class Settlement:
             self._copies.ledger.purged(queue, entry, Reason.QUEUE_DELETED)
             self._copies.leave(queue, entry, GONE)
         else:
-            rerouting = self._leave(queue, entry, reason)
+            rerouting = self._publishing.dead_letter(queue, entry, reason)
         self.let_go(queue)
         return rerouting
 
     def _move(self, queue: Queue, entry: Entry, reason: Reason) -> None:
-        rerouting = self._leave(queue, entry, reason)
+        rerouting = self._publishing.dead_letter(queue, entry, reason)
         if self._apart:
             self._rerouting = rerouting
         else:
             rerouting.go_on(NO_END)
-
-    def _leave(self, queue: Queue, entry: Entry, reason: Reason) -> Rerouting:
-        """A dead letter leaves its queue; how it goes on."""
-        alternate = self._topology.alternate_of(queue)
-        assert alternate is not None
-        ticket = entry.ticket
-        entry.ticket = None
-        self._copies.ledger.dead_lettered(queue, entry, reason)
-        self._copies.leave(queue, entry)
-        rerouting = self._publishing.rerouting(
-            entry.message, alternate, reason, entry.annotations, entry.stock, ticket
-        )
-        if reason == Reason.QUEUE_DELETED:  # somebody may have made use of it
-            rerouting.failures = entry.delivery_count - entry.message.delivery_count
-        return rerouting
 
 
 def _has(entry: Entry | None, delivery: Delivery) -> bool:

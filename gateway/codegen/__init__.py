@@ -3,7 +3,7 @@
 amqp_0_10, amqp_0_10_tables   the codec of 0-10, and the facts it is made from
 amqp_1_0, amqp_1_0_tables     the same of 1.0
 chart                         the schema of the chart's values
-mapping, metrics              the documents of that name
+arguments, mapping, metrics   the documents of that name
 emit                          what all of them need to write source
 registry, __main__            all of them; the command
 

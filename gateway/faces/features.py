@@ -24,7 +24,7 @@ class Feature(IntEnum):
     RESUME = 8
     FILTER = 9  # another filter of a 1.0 source than those offered
     SHARED_SUBSCRIPTION = 10
-    QUEUE_POLICY = 11  # another than reject
+    QUEUE_POLICY = 11  # one that is not known; or, as the next two, of a remote queue
     LAST_VALUE_QUEUE = 12
     PRIORITY_QUEUE = 13
     MESSAGE_GROUP = 14

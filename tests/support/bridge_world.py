@@ -17,6 +17,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import plain_host
+from gateway.bridge.queues.discipline import PLAIN, Discipline
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.seams import DeliverStatus, QueueSettings, SubscribeOptions
 from gateway.message import (
@@ -227,6 +228,7 @@ class World:
         headers: dict[str, Tagged] | None = None,
         ttl_ms: int = NO_TTL,
         flags: int = 0,
+        priority: int = NO_PRIORITY,
     ) -> Message:
         number = self.bridge.numbers.next_message()
         if headers is not None:
@@ -238,7 +240,7 @@ class World:
             0,
             0,
             durable,
-            NO_PRIORITY,
+            priority,
             ttl_ms,
             NEVER if ttl_ms == NO_TTL else self.now_ms + ttl_ms,
             self.now_ms,
@@ -267,6 +269,7 @@ class World:
         max_count: int = 0,
         max_size: int = 0,
         auto_delete_timeout_ms: int = 0,
+        discipline: Discipline = PLAIN,
     ) -> None:
         settings = QueueSettings(
             durable=durable,
@@ -276,6 +279,7 @@ class World:
             max_count=max_count,
             max_size=max_size,
             auto_delete_timeout_ms=auto_delete_timeout_ms,
+            discipline=discipline,
         )
         answer = self.host.declaring.declare_queue(name, settings, owner or self.owner())
         assert not isinstance(answer, Refusal), answer

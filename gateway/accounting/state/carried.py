@@ -36,10 +36,10 @@ def carried(records: DataFrame) -> DataFrame:
 def _without_bends(records: DataFrame) -> DataFrame:
     """Marks are taken from sends that stand between others that ascend, as if seen together.
 
-    They stay with what overtook or was overtaken, and with the last one of each outlet of the last
-    run.
+    They stay with what overtook or was overtaken, and with the last one of each outlet and lane of
+    the last run.
     """
-    sends = Window.partitionBy("incarnation", "node", "link").orderBy("sequence")
+    sends = Window.partitionBy("incarnation", "node", "link", "copies").orderBy("sequence")
     before, behind = F.lag("position").over(sends), F.lead("position").over(sends)
     last = F.max("incarnation").over(Window.partitionBy())
     marked = records.where("bends").select(

@@ -1,8 +1,9 @@
 """Order: what an outlet is sent of a queue the first time comes as it entered the queue.
 
-Places ascend as copies enter. So the places of what one outlet is sent ascend, but for copies that
-somebody has had before. Each segment's reader marks where they stop to (`bends`): few records, so
-that only these have to be put in order over the whole log.
+Places ascend as copies enter. So the places of what one outlet is sent ascend, in each lane where
+the queue has several (levels of priority), but for copies that somebody has had before. Each
+segment's reader marks where they stop to (`bends`): few records, so that only these have to be put
+in order over the whole log.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ Columns = Any  # numpy arrays; whether its annotations are there depends on what
 
 
 def bends(rows: Columns) -> Columns:
-    """For each record, whether it is the first or last of those sent by one outlet that ascend.
+    """For each record, whether it is the first or last of those sent in one lane that ascend.
 
     Of the records given, which are in the order of the log: what is in front of them and behind is
-    not known, so that the first and the last of each outlet are among them.
+    not known, so that the first and the last of each outlet and lane are among them.
     """
     sent = (rows["kind"] == Kind.SENT) & (rows["flags"] & int(_NOT_IN_ORDER) == 0)
     places = np.flatnonzero(sent)
-    places = places[np.argsort(rows["link"][places], kind="stable")]
-    links, positions = rows["link"][places], rows["position"][places]
+    places = places[np.lexsort((rows["copies"][places], rows["link"][places]))]
+    links, lanes, positions = (rows[name][places] for name in ("link", "copies", "position"))
     begins = np.ones(len(places) + 1, dtype=bool)  # and, one further, what is behind the last
-    begins[1:-1] = (links[1:] != links[:-1]) | (positions[1:] < positions[:-1])
+    others = (links[1:] != links[:-1]) | (lanes[1:] != lanes[:-1])
+    begins[1:-1] = others | (positions[1:] < positions[:-1])
     marks = np.zeros(len(rows), dtype=bool)
     marks[places] = begins[:-1] | begins[1:]
     return marks
@@ -46,10 +48,10 @@ def out_of_order(records: DataFrame) -> DataFrame:
 
     Nobody had either of them before: what is given back, or was browsed, is sent when it can be.
     """
-    sends = Window.partitionBy("incarnation", "node", "link").orderBy("sequence")
+    sends = Window.partitionBy("incarnation", "node", "link", "copies").orderBy("sequence")
     copy = F.struct(*COPY_KEYS, "sequence")
     behind = records.where("bends").select(
-        *("incarnation", "link", *COPY_KEYS, "sequence"),
+        *("incarnation", "link", "copies", *COPY_KEYS, "sequence"),
         F.array(copy, F.lag(copy).over(sends)).alias("both"),
     )
     overtaken = kept(behind.where("position < both[1].position").coalesce(1))

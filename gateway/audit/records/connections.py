@@ -176,7 +176,7 @@ class ConnectionRecords(IncarnationRecords):
         `address`: of an operator, who has no connection; a connection's is in its own records.
         `copies`: of PURGE, how many were removed; of UNBOUND, how many bindings of a queue to an
         exchange went with one of them, or 0 for one that was unbound. `peer`: of ASSIGNED, whose
-        it is now and whose it was.
+        it is now and whose it was; of QUEUE_DECLARED, the queue's discipline in words.
         """
         self._record(
             _TOPOLOGY,

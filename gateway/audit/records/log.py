@@ -152,8 +152,9 @@ class AuditLog(ConnectionRecords):
         size: int64,
         flags: int16,
         transaction: int32 = 0,
+        lane: int32 = 0,
     ) -> None:
-        """A copy is in its queue."""
+        """A copy is in its queue; in which `lane` it keeps its place, where there are several."""
         self._record(
             _ENTERED,
             now_ms,
@@ -165,6 +166,7 @@ class AuditLog(ConnectionRecords):
             size=size,
             flags=flags,
             transaction=transaction,
+            copies=lane,
         )
 
     def recovered(
@@ -298,8 +300,12 @@ class AuditLog(ConnectionRecords):
         flags: int16,
         exchange: int32 = 0,
         id_digest: int64 = 0,
+        lane: int32 = 0,
     ) -> None:
-        """An outlet has taken a delivery (`exchange`: of an unqueued copy, as in `received`)."""
+        """An outlet has taken a delivery (`exchange`: of an unqueued copy, as in `received`).
+
+        `lane`: as in `entered`.
+        """
         self._record(
             _SENT,
             now_ms,
@@ -313,6 +319,7 @@ class AuditLog(ConnectionRecords):
             delivery_count=_clamped(delivery_count),
             flags=flags,
             exchange=exchange,
+            copies=lane,
         )
 
     def settled(

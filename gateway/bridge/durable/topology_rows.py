@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Final, final
 from uuid import UUID
 
+from gateway.bridge.queues.discipline import LEVELS_MAX, PLAIN, Discipline, Policy
 from gateway.bridge.seams import QueueSettings, Subscriber
 from gateway.errors import DecodeError
 from gateway.message import Kind
@@ -51,6 +52,7 @@ class Form(IntEnum):
     UUID = 7
 
 
+POLICIES: Final = {int(policy): policy for policy in Policy}
 QUEUE_KINDS: Final = (
     *(int(RowKind.QUEUE), int(RowKind.TRANSIT), int(RowKind.DELETED), int(RowKind.UNREADABLE)),
 )
@@ -168,6 +170,7 @@ class QueueRow:
         _text(out, settings.maker)
         _text(out, self.upstream or "")
         out.u8(1 if settings.unmarked else 0)
+        _discipline(out, settings.discipline)
         return out.getvalue()
 
 
@@ -201,9 +204,37 @@ def queue_row(value: bytes) -> QueueRow:
         if data.remaining():  # nor where it lived
             upstream = _read_text(data)
             settings.unmarked = data.u8() == 1
+        if data.remaining():  # nor what it did at its limits
+            settings.discipline = _read_discipline(data)
     else:
         settings.unmarked = True  # the row ended here until there were subscribers
     return QueueRow(host, name, number, settings, upstream)
+
+
+def _discipline(out: Writer, discipline: Discipline) -> None:
+    if discipline == PLAIN:
+        return
+    out.u8(int(discipline.policy))
+    out.u8(discipline.levels)
+    out.u32(len(discipline.fair))
+    for bound in discipline.fair:
+        out.u32(bound)
+    _text(out, discipline.last_value_key)
+    out.u8(1 if discipline.browse_only else 0)
+
+
+def _read_discipline(data: Reader) -> Discipline:
+    policy, levels = data.u8(), data.u8()
+    fair = tuple([data.u32() for _ in range(data.u32())])
+    if policy not in POLICIES or levels > LEVELS_MAX or len(fair) not in (0, levels):
+        raise DecodeError(f"a queue of policy {policy}, {levels} levels, {len(fair)} bounds")
+    return Discipline(
+        policy=POLICIES[policy],
+        levels=levels,
+        fair=fair,
+        last_value_key=_read_text(data),
+        browse_only=data.u8() == 1,
+    )
 
 
 def _subscriber(out: Writer, subscriber: Subscriber | None) -> None:

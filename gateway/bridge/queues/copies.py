@@ -112,6 +112,8 @@ class Copies:
     def recover(self, queue: Queue, entry: Entry) -> None:
         """A copy that the store brought back; positions ascend."""
         queue.put(entry)
+        if queue.last_values is not None:
+            queue.last_values.put(entry)
         entry.stock = self.pressure.quotas.of_host(queue.host)
         size = len(entry.message.payload) + len(entry.annotations)
         self.pressure.entered(size, entry.stock)
@@ -153,7 +155,8 @@ class Copies:
     def have_failed(self, queue: Queue, count: int) -> None:
         """So many deliveries have failed of what came last into `queue`, before it did."""
         entry = queue.places.get(queue.next_position - 1)
-        assert entry is not None
+        if entry is None:
+            return  # it has been displaced at once
         entry.delivery_count = min(entry.delivery_count + count, DELIVERY_COUNT_MAX)
         if entry.durable:
             self._store_state(queue, entry)

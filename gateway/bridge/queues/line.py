@@ -15,7 +15,7 @@ from gateway.bridge.queues.dispatch import Dispatcher
 from gateway.bridge.queues.looking import go_on, look, look_back, over
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.queues.subscription import START, Subscription
+from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.message import Condition, Delivery, Message, Refusal
 from gateway.wire.work import LINK, LOOK, OCTETS_SENT, SENDING, SHARE, VERB, WORK
@@ -185,12 +185,8 @@ class Line:
         """An acquired copy is available again: lookers that have passed it look back."""
         if self._choosers or self._choosy or self.queue.choosy:
             for subscription in self.subscriptions.values():
-                if (
-                    subscription.acquire
-                    and self._looks(subscription)
-                    and entry.position < subscription.cursor
-                ):
-                    look_back(self.queue, subscription, entry.position)
+                if subscription.acquire and self._looks(subscription):
+                    look_back(self.queue, subscription, entry)
         self.on_entered()
 
     def exclude(self, entry: Entry, subscription: int) -> None:
@@ -263,8 +259,8 @@ class Line:
             ring.append(subscription)
         for subscription in self.subscriptions.values():
             if subscription.acquire and subscription.filter is None:
-                subscription.cursor = START
-                subscription.revisit.clear()
+                for walk in subscription.walks:
+                    walk.begin_again()
 
     def _serve_taker(self) -> bool:
         """Send the next copy to the next taker that has credit for it; whether one was."""
@@ -356,7 +352,7 @@ class Line:
         work.units += SENDING + size // OCTETS_SENT
         if work.units > dispatcher.end:
             dispatcher.cut()
-        go_on(subscription, entry)
+        go_on(queue, subscription, entry)
         if status is DeliverStatus.UNDELIVERABLE:
             copies.ledger.counts.undeliverable += 1
             if queue.inbound:

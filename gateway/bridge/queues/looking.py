@@ -1,7 +1,6 @@
 """How a looker walks its queue: by a cursor of its own, and back to what was given back behind it.
 
-A subscription's cursor is the first place that it has not passed; `revisit` is a heap of those
-before it where a copy is available again.
+Of a queue with priorities it has one in each level, and looks at levels as they have their turn.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from gateway.bridge.queues.dispatch import Dispatcher
-from gateway.bridge.queues.places import AVAILABLE, Entry
+from gateway.bridge.queues.places import AVAILABLE, Entry, Places
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.queues.subscription import Subscription
+from gateway.bridge.queues.subscription import Subscription, Walk
 from gateway.message import NEVER
 from gateway.wire.work import LOOK
 
@@ -21,13 +20,27 @@ REBUILD_SLACK: Final = 64
 
 def look(dispatcher: Dispatcher, queue: Queue, subscription: Subscription) -> Entry | None:
     """The next copy that suits `subscription`, from where it stands; spends budget."""
-    places = queue.places
+    bands = queue.bands
+    if bands is None:
+        return _look_through(dispatcher, queue, queue.places, subscription, subscription.walks[0])
+    for level in bands.order():
+        dispatcher.spend(LOOK)
+        places = bands.levels[level].places
+        entry = _look_through(dispatcher, queue, places, subscription, subscription.walks[level])
+        if entry is not None:
+            return entry
+    return None
+
+
+def _look_through(
+    dispatcher: Dispatcher, queue: Queue, places: Places, subscription: Subscription, walk: Walk
+) -> Entry | None:
     while dispatcher.budget > 0:
-        back = len(subscription.revisit) > 0
+        back = len(walk.revisit) > 0
         if back:
-            entry = places.get(subscription.revisit[0])
+            entry = places.get(walk.revisit[0])
         else:
-            entry = places.next_at(subscription.cursor)
+            entry = places.next_at(walk.cursor)
             if entry is None:
                 return None
         suits = entry is not None and _suits(subscription, entry)
@@ -36,14 +49,14 @@ def look(dispatcher: Dispatcher, queue: Queue, subscription: Subscription) -> En
         if entry is not None and suits:
             if not over(dispatcher, entry):
                 if not back:
-                    subscription.cursor = entry.position
+                    walk.cursor = entry.position
                 return entry
             dispatcher.copies.expire(queue, entry)
         dispatcher.budget -= 1
         if back:
-            heappop(subscription.revisit)
+            heappop(walk.revisit)
         elif entry is not None:
-            subscription.cursor = entry.position + 1
+            walk.cursor = entry.position + 1
     return None
 
 
@@ -65,19 +78,27 @@ def over(dispatcher: Dispatcher, entry: Entry) -> bool:
     return expires_ms != NEVER and expires_ms <= dispatcher.copies.ledger.now_ms
 
 
-def look_back(queue: Queue, subscription: Subscription, position: int) -> None:
+def look_back(queue: Queue, subscription: Subscription, entry: Entry) -> None:
     """A copy that it may have passed is available again."""
-    revisit = subscription.revisit
-    heappush(revisit, position)
-    if len(revisit) > 2 * queue.depth + REBUILD_SLACK:
-        subscription.revisit = list(set(revisit))
-        heapify(subscription.revisit)
+    walk = _walk(queue, subscription, entry)
+    if entry.position >= walk.cursor:
+        return
+    heappush(walk.revisit, entry.position)
+    if len(walk.revisit) > 2 * queue.depth + REBUILD_SLACK:
+        walk.revisit = list(set(walk.revisit))
+        heapify(walk.revisit)
 
 
-def go_on(subscription: Subscription, entry: Entry) -> None:
+def go_on(queue: Queue, subscription: Subscription, entry: Entry) -> None:
     """A looker is done with the copy that `look` found."""
-    revisit = subscription.revisit
-    if revisit and revisit[0] == entry.position:
-        heappop(revisit)
-    elif entry.position >= subscription.cursor:
-        subscription.cursor = entry.position + 1
+    walk = _walk(queue, subscription, entry)
+    if walk.revisit and walk.revisit[0] == entry.position:
+        heappop(walk.revisit)
+    elif entry.position >= walk.cursor:
+        walk.cursor = entry.position + 1
+
+
+def _walk(queue: Queue, subscription: Subscription, entry: Entry) -> Walk:
+    if queue.bands is None:
+        return subscription.walks[0]
+    return subscription.walks[queue.bands.level_of(entry.message)]

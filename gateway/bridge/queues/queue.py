@@ -1,9 +1,9 @@
 """One queue: its copies in order, who holds which, and what it may hold.
 
 A queue knows neither subscriptions nor the store: `dispatch` asks it for the next copy, `copies`
-puts in and takes out. Copies that nobody holds are found at three places: behind `head` (never
-acquired so far), in the `returned` heap (given back, all before `head`), and, once copies are kept
-from some subscription (`choosy`), by each subscription on its own.
+puts in and takes out. Which copy nobody holds is next, its `band` says, or that of each level of
+priority; once copies are kept from some subscription (`choosy`), each subscription looks on its
+own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from heapq import heapify, heappop, heappush
 from typing import Final, final
 
 from gateway.audit.digests import entry_mix
+from gateway.bridge.queues.bands import Band, Bands
+from gateway.bridge.queues.discipline import Policy
+from gateway.bridge.queues.last_values import LastValues
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
 from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
@@ -88,10 +91,16 @@ class Queue:
         bindings: by exchange name, then key; what they are, the exchange knows.
         behind: copies from this position on are nobody's yet: those of a commit are still coming.
         promised, promised_octets: room that is kept for copies that are still coming.
+        band: all copies in their order, of a queue without priorities; `bands`: else, by level.
+        last_values: of a queue that keeps those: which copies they are.
+        rings: what enters it when it is full pushes others out, unless it is remote.
+        displaces: it rings, or keeps last values.
     """
 
     __slots__ = (
         "armed_ms",
+        "band",
+        "bands",
         "behind",
         "bindings",
         "by_name",
@@ -99,11 +108,12 @@ class Queue:
         "choosy",
         "clearing",
         "deleted",
+        "displaces",
         "entered",
         "expiring",
-        "head",
         "host",
         "inbound",
+        "last_values",
         "max_count",
         "max_size",
         "name",
@@ -118,7 +128,7 @@ class Queue:
         "places",
         "promised",
         "promised_octets",
-        "returned",
+        "rings",
         "rows",
         "settings",
         "target",
@@ -156,8 +166,16 @@ class Queue:
         self.armed_ms = NEVER  # what `Deadlines` has it for
         self.places = Places()
         self.next_position = first_position
-        self.head = 0
-        self.returned: list[int] = []
+        discipline = settings.discipline
+        self.rings = discipline.policy == Policy.RING or discipline.policy == Policy.RING_STRICT
+        self.band = Band(self.places)
+        self.bands: Bands | None = None
+        if discipline.levels:
+            self.bands = Bands(discipline.levels, discipline.fair)
+        self.last_values: LastValues | None = None
+        if discipline.last_value_key:
+            self.last_values = LastValues(discipline.last_value_key)
+        self.displaces = self.rings or self.last_values is not None
         self.expiring: list[tuple[int, int]] = []
         self.choosy = False
         self.octets = 0
@@ -201,6 +219,10 @@ class Queue:
         """Whether its name and bindings survive a restart: it is durable, or a rule makes it."""
         return self.settings.durable or (self.transit and not self.inbound)
 
+    def lane_of(self, message: Message) -> int:
+        """In which lane a copy of `message` keeps its place: copies of one pass none of it."""
+        return 0 if self.bands is None else self.bands.level_of(message)
+
     def bound_to(self) -> list[tuple[str, str]]:
         """Exchange and key of each binding."""
         return [(exchange, key) for exchange, keys in self.bindings.items() for key in keys]
@@ -218,10 +240,32 @@ class Queue:
         return self.owner.connection_id() == message.publisher
 
     def full_for(self, size: int, count: int = 1) -> bool:
-        """Whether its own limits forbid so many more messages, of `size` octets together."""
-        if self.max_count and self.places.count + self.promised + count > self.max_count:
+        """Whether its own limits forbid so many more messages, of `size` octets together.
+
+        Of a ring those that would have no room in it if it were empty.
+        """
+        if self.rings and self.placement is None:
+            return self._is_full_ring(size, count)
+        return self._lacks_room(size + self.promised_octets, count + self.promised)
+
+    def is_over(self) -> bool:
+        """Whether more is in it than its own limits allow."""
+        if self.max_count and self.places.count > self.max_count:
             return True
-        return self.max_size > 0 and self.octets + self.promised_octets + size > self.max_size
+        return self.max_size > 0 and self.octets > self.max_size
+
+    def _is_full_ring(self, size: int, count: int) -> bool:
+        if self.max_size and size > self.max_size and count == 1:
+            return True
+        if self.settings.discipline.policy == Policy.RING or not self._lacks_room(size, count):
+            return False
+        oldest = self.places.next_at(0)
+        return oldest is not None and oldest.holder != AVAILABLE
+
+    def _lacks_room(self, size: int, count: int) -> bool:
+        if self.max_count and self.places.count + count > self.max_count:
+            return True
+        return self.max_size > 0 and self.octets + size > self.max_size
 
     def why_full(self) -> str:
         """What a publisher is told whose message its own limits forbid."""
@@ -250,6 +294,8 @@ class Queue:
         message = entry.message
         self.next_position = position + 1
         self.places.append(entry)
+        if self.bands is not None:
+            self.bands.put(entry)
         self.octets += len(message.payload)
         self.checksum ^= entry_mix(message.id, position)
         if message.expires_ms != NEVER:
@@ -258,6 +304,10 @@ class Queue:
     def remove(self, entry: Entry) -> None:
         """The copy leaves the queue, whoever held it."""
         self.places.remove(entry)
+        if self.bands is not None:
+            self.bands.remove(entry)
+        if self.last_values is not None:
+            self.last_values.remove(entry)
         message = entry.message
         self.octets -= len(message.payload)
         self.checksum ^= entry_mix(message.id, entry.position)
@@ -265,43 +315,36 @@ class Queue:
             self.unsettled -= 1
         if self.places.count == 0:
             self.choosy = False
-            self.returned.clear()
+            self.band.forget()
+            if self.bands is not None:
+                self.bands.forget()
             self.expiring.clear()
         else:
             self._trim_expiring()
 
     def peek(self) -> Entry | None:
-        """The first copy that anybody may take; not for choosy queues."""
-        returned = self.returned
-        while returned:
-            entry = self.places.get(returned[0])
-            if entry is not None and entry.holder == AVAILABLE:
-                return entry
-            heappop(returned)
-            if entry is not None:
-                entry.returned = False
-        entry = self.places.next_at(self.head)
-        while entry is not None and entry.holder != AVAILABLE:
-            self.head = entry.position + 1
-            entry = self.places.next_at(self.head)
-        if entry is not None:
-            self.head = entry.position
-        return entry
+        """The copy that is next of those that nobody holds; of a choosy queue not for everybody."""
+        return self.band.peek() if self.bands is None else self.bands.peek()
+
+    def first_to_go(self) -> Entry | None:
+        """The copy that has to make room for others, of those that nobody holds."""
+        return self.band.peek() if self.bands is None else self.bands.lowest()
 
     def hold(self, entry: Entry, holder: int) -> None:
         """An available copy is acquired by the subscription `holder`."""
         entry.holder = holder
         self.unsettled += 1
-        if entry.position == self.head:
-            self.head += 1
+        if self.bands is None:
+            self.band.hold(entry)
+        else:
+            self.bands.hold(entry)
 
     def give_back(self, entry: Entry) -> None:
         """An acquired copy is available again, at its old place."""
         entry.holder = AVAILABLE
         self.unsettled -= 1
-        if entry.position < self.head and not entry.returned:
-            entry.returned = True
-            heappush(self.returned, entry.position)
+        band = self.band if self.bands is None else self.bands.band_of(entry)
+        band.give_back(entry)
         if entry.message.expires_ms != NEVER:
             # It may have been passed over while it was held.
             heappush(self.expiring, (entry.message.expires_ms, entry.position))

@@ -18,6 +18,27 @@ __all__ = ["UNLIMITED", "Subscription"]
 START: Final = 0
 
 
+@final
+class Walk:
+    """Where a looker stands among the copies of one level of priority.
+
+    Attributes:
+        cursor: the first place that it has not passed.
+        revisit: a heap of those before it where a copy is available again.
+    """
+
+    __slots__ = ("cursor", "revisit")
+
+    def __init__(self) -> None:
+        self.cursor: int = START
+        self.revisit: list[int] = []
+
+    def begin_again(self) -> None:
+        """From the first place."""
+        self.cursor = START
+        self.revisit.clear()
+
+
 class Wake(Protocol):
     """What a subscription tells of itself: the `Line` of its queue."""
 
@@ -44,6 +65,7 @@ class Subscription:
         attaching: an upstream was asked for its node and has not answered (`Outlet.on_attached`).
         sent, unsettled: deliveries so far, and of them not ended; also after `cancel`.
         taken_back: those that ended with their queue, and that the face has not settled yet.
+        walks: of a looker, by level of priority.
     """
 
     __slots__ = (
@@ -53,7 +75,6 @@ class Subscription:
         "attaching",
         "blocked",
         "cancelled",
-        "cursor",
         "draining",
         "exclusive",
         "filter",
@@ -63,11 +84,11 @@ class Subscription:
         "owner",
         "queue",
         "queue_name",
-        "revisit",
         "sent",
         "settled",
         "taken_back",
         "unsettled",
+        "walks",
     )
 
     def __init__(
@@ -85,15 +106,15 @@ class Subscription:
         self.outlet = outlet
         self.owner = owner
         self.line = line
-        self.acquire = options.acquire
+        self.acquire = options.acquire and not queue.settings.discipline.browse_only
         self.exclusive = options.exclusive
         self.settled = options.settled
         self.filter: Filter | None = options.filter
         self.allowance = Credit()
         # Kept by the line: whether it is in the ring, and where a browser or a chooser stands.
         self.active = False
-        self.cursor: int = START
-        self.revisit: list[int] = []
+        levels = 1 if queue.bands is None else len(queue.bands.levels)
+        self.walks = [Walk() for _ in range(levels)]
         self.blocked = False
         self.draining = False
         self.cancelled = False

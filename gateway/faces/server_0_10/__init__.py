@@ -8,7 +8,7 @@ transfers                   message.transfer into the bridge
 subscription, credit        transfers out, as far as message.flow allows
 unsettled, deliveries       what was sent; accept, reject, release and acquire
 subscriptions               message.subscribe, flow, stop, cancel
-declare                     the classes exchange and queue
+declare                     the classes exchange and queue; queue_arguments: those of a queue
 transactions                the class tx
 permissions                 what a command asks for, in the words of access rules
 parking                     commands that wait, in their order

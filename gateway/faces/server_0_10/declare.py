@@ -37,7 +37,7 @@ from gateway.faces.features import (
 )
 from gateway.faces.placed import is_remote_exchange, is_remote_queue, selector_of
 from gateway.faces.room import LITTLE
-from gateway.faces.server_0_10.subscriptions import NO_LOCAL
+from gateway.faces.server_0_10.queue_arguments import Asked
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
 from gateway.wire.accounts import Account
@@ -46,13 +46,6 @@ from gateway.wire.tagged import Tagged
 from gateway.wire.work import OCTETS_COPIED, WORK
 
 Answer = Struct | Refusal | None
-
-# A queue declared with these behaves so; others are kept, answered to queries, and counted.
-MAX_COUNT: Final = "qpid.max_count"
-MAX_SIZE: Final = "qpid.max_size"
-POLICY_TYPE: Final = "qpid.policy_type"
-AUTO_DELETE_TIMEOUT: Final = "qpid.auto_delete_timeout"  # seconds; implies auto-delete
-QUEUE_ARGUMENTS: Final = frozenset((MAX_COUNT, MAX_SIZE, POLICY_TYPE, AUTO_DELETE_TIMEOUT))
 
 # A binding with this argument, of this value, ends with the session.
 SCOPE: Final = "x-scope"
@@ -306,7 +299,7 @@ class Declarations:
             arguments=encoded(arguments),
         )
         if not command.passive:
-            refusal = self._apply(arguments, settings)
+            refusal = self._apply(name, arguments, settings)
             if refusal is not None:
                 return refusal
         if settings.no_local and not (settings.exclusive and self._is_local(name)):
@@ -321,28 +314,15 @@ class Declarations:
     def _is_local(self, queue: str) -> bool:
         return not is_remote_queue(self.host, queue)
 
-    def _apply(self, arguments: FieldTable, settings: QueueSettings) -> Refusal | None:
-        for key, tagged in arguments:
-            if key == NO_LOCAL:
-                settings.no_local = bool(tagged.value)
-            elif key not in QUEUE_ARGUMENTS:
-                if self.strict:
-                    return unknown_argument(key)
-                self._ignore(key)
-            elif key == POLICY_TYPE:
-                if tagged.value != "reject":
-                    if self.strict:
-                        return unknown_argument(f"{key}={tagged.value}")
-                    self._ignore(key)
-            else:
-                limit = number(tagged)
-                if limit < 0:
-                    return Refusal(Condition.INVALID_ARGUMENT, f"{key} is no number of 0 or more")
-                apply_number(settings, key, limit)
-        return None
-
-    def _ignore(self, key: str) -> None:
-        self.uses.ignore([key])
+    def _apply(self, name: str, arguments: FieldTable, settings: QueueSettings) -> Refusal | None:
+        """Read them; under `strict` all of them must be understood."""
+        asked = Asked(remote=not self._is_local(name))
+        refusal = asked.read(arguments, settings)
+        if refusal is None and asked.ignored:
+            if self.strict:
+                return unknown_argument(asked.ignored[0])
+            self.uses.ignore([each.partition("=")[0] for each in asked.ignored])
+        return refusal
 
     def on_queue_delete(self, command: QueueDelete) -> Refusal | None:
         """queue.delete."""
@@ -392,32 +372,9 @@ def queue_asked_for(command: Command) -> str:
     return ""
 
 
-def apply_number(settings: QueueSettings, key: str, value: int) -> None:
-    """One numeric argument of queue.declare."""
-    if key == MAX_COUNT:
-        settings.max_count = value
-    elif key == MAX_SIZE:
-        settings.max_size = value
-    else:
-        settings.auto_delete = settings.auto_delete or value > 0
-        settings.auto_delete_timeout_ms = value * 1000
-
-
 def unknown_argument(key: str) -> Refusal:
     """What the 0-10 XML wants for an argument that the server does not understand."""
     return Refusal(Condition.NOT_IMPLEMENTED, f"argument {key} is not understood")
-
-
-def number(tagged: Tagged) -> int:
-    """A limit's value: an integer, or one written as text, as some clients do; else -1."""
-    value = tagged.value
-    if isinstance(value, bool):
-        return -1
-    if isinstance(value, int):
-        return value
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        return int(value)
-    return -1
 
 
 def neutral(arguments: FieldTable) -> dict[str, Tagged]:

@@ -60,6 +60,8 @@ STAGES: Final = (
     ("settled", "too_late", "settled_too_late"),
     ("ended", "expired", "expired"),
     ("ended", "dead_lettered", "dead_lettered"),
+    ("ended", "evicted", "evicted"),
+    ("ended", "replaced", "replaced"),
     ("ended", "purged", "purged"),
     ("ended", "returned", "returned"),
     ("ended", "moved", "moved"),

@@ -7,12 +7,13 @@ from gateway.accounting.steps.order import bends, out_of_order
 from gateway.audit.schema import Flag, Kind
 
 SENT = {"kind": Kind.SENT, "node": "q", "link": 7, "bends": True}
-TYPE = np.dtype([("kind", "i1"), ("flags", "i2"), ("link", "i8"), ("position", "i8")])
+NAMES = {"kind": "i1", "flags": "i2", "link": "i8", "position": "i8", "copies": "i4"}
+TYPE = np.dtype(list(NAMES.items()))
 
 
-def marked(*rows: tuple[int, int], flags: int = 0, kind: Kind = Kind.SENT) -> list[bool]:
-    """Of each outlet and position."""
-    lines = [(int(kind), int(flags), link, position) for link, position in rows]
+def marked(*rows: tuple[int, ...], flags: int = 0, kind: Kind = Kind.SENT) -> list[bool]:
+    """Of each outlet and position, and of each lane where that is said."""
+    lines = [(int(kind), int(flags), *(*row, 0)[:3]) for row in rows]
     return list(bends(np.array(lines, dtype=TYPE)))
 
 
@@ -38,6 +39,17 @@ def test_each_outlet_has_an_order_of_its_own():
         *(False, False),
         *(True, True),
     ]
+
+
+def test_each_lane_of_an_outlet_has_an_order_of_its_own(frames):
+    assert marked((7, 9, 5), (7, 1, 4), (7, 12, 5), (7, 2, 4), (7, 13, 5), (7, 3, 4)) == [
+        *(True, True),
+        *(False, False),
+        *(True, True),
+    ]
+    assert found(out_of_order(frames.records(sent(3, copies=5), sent(2, copies=4)))) == []
+    breaks = out_of_order(frames.records(sent(3, copies=5), sent(2, copies=5)))
+    assert found(breaks) == [("OUT_OF_ORDER", 2, "q", 1)]
 
 
 def test_only_what_is_sent_for_the_first_time_is_marked():

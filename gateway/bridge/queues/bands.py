@@ -1,0 +1,141 @@
+"""Which copy of a queue is the next: of each level of priority the first that nobody holds.
+
+A plain queue is one band. Copies that nobody holds are found behind a band's `head` (never acquired
+so far) and in its `returned` heap (given back, all before `head`).
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Final, final
+
+from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.message import NO_PRIORITY, Message
+
+NORMAL: Final = 4  # the priority of a message that names none (0-10 delivery-properties, 1.0 3.2.1)
+MIDDLE: Final = 5
+
+
+@final
+class Band:
+    """The copies of one level in their order, acquired ones included."""
+
+    __slots__ = ("_head", "_returned", "places")
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self._head = 0
+        self._returned: list[int] = []
+
+    def peek(self) -> Entry | None:
+        """The first copy that nobody holds."""
+        returned = self._returned
+        while returned:
+            entry = self.places.get(returned[0])
+            if entry is not None and entry.holder == AVAILABLE:
+                return entry
+            heappop(returned)
+            if entry is not None:
+                entry.returned = False
+        entry = self.places.next_at(self._head)
+        while entry is not None and entry.holder != AVAILABLE:
+            self._head = entry.position + 1
+            entry = self.places.next_at(self._head)
+        if entry is not None:
+            self._head = entry.position
+        return entry
+
+    def hold(self, entry: Entry) -> None:
+        """Somebody holds it from now on."""
+        if entry.position == self._head:
+            self._head += 1
+
+    def give_back(self, entry: Entry) -> None:
+        """Nobody holds it any more."""
+        if entry.position < self._head and not entry.returned:
+            entry.returned = True
+            heappush(self._returned, entry.position)
+
+    def forget(self) -> None:
+        """The queue is empty."""
+        self._returned.clear()
+
+
+@final
+class Bands:
+    """The levels of a queue with priorities.
+
+    Attributes:
+        levels: the lowest first.
+    """
+
+    __slots__ = ("_fair", "_first", "_level", "_run", "levels")
+
+    def __init__(self, count: int, fair: tuple[int, ...]) -> None:
+        self.levels = [Band(Places()) for _ in range(count)]
+        # With fewer than ten levels those in the middle are their own (1.0 3.2.1, 0-10 the same).
+        self._first = MIDDLE - (count + 1) // 2
+        self._fair = fair
+        self._level = count - 1  # whose turn it is
+        self._run = 0  # copies of it that were sent in a row
+
+    def level_of(self, message: Message) -> int:
+        """0 is the lowest."""
+        priority = NORMAL if message.priority == NO_PRIORITY else message.priority
+        return min(max(priority - self._first, 0), len(self.levels) - 1)
+
+    def band_of(self, entry: Entry) -> Band:
+        """Where a copy is."""
+        return self.levels[self.level_of(entry.message)]
+
+    def put(self, entry: Entry) -> None:
+        """A copy behind all others of its level."""
+        self.band_of(entry).places.append(entry)
+
+    def remove(self, entry: Entry) -> None:
+        """A copy leaves."""
+        self.band_of(entry).places.remove(entry)
+
+    def hold(self, entry: Entry) -> None:
+        """Somebody holds it from now on."""
+        level = self.level_of(entry.message)
+        self.levels[level].hold(entry)
+        if level == self._level:
+            self._run += 1
+        else:
+            self._level = level
+            self._run = 1
+
+    def order(self) -> list[int]:
+        """The levels, as they have their turn."""
+        count = len(self.levels)
+        start = count - 1
+        if self._fair:
+            start = self._level
+            bound = self._fair[start]
+            if bound and self._run >= bound:
+                start -= 1
+        return [(start - each) % count for each in range(count)]
+
+    def peek(self) -> Entry | None:
+        """The copy that is to be sent next."""
+        for level in self.order():
+            entry = self.levels[level].peek()
+            if entry is not None:
+                if level == self._level and self._fair and self._run >= self._fair[level]:
+                    self._run = 0  # no other level has any
+                return entry
+        return None
+
+    def lowest(self) -> Entry | None:
+        """The oldest of the lowest that nobody holds."""
+        for band in self.levels:
+            entry = band.peek()
+            if entry is not None:
+                return entry
+        return None
+
+    def forget(self) -> None:
+        """The queue is empty."""
+        for band in self.levels:
+            band.forget()

@@ -1,0 +1,72 @@
+"""What a queue does beyond "first in, first out", as it was declared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, final
+
+LEVELS_MAX: Final = 10
+
+
+class Policy(IntEnum):
+    """What becomes of a message for which a queue has no room."""
+
+    REJECT = 0  # it is refused
+    RING = 1  # it enters, and what is available leaves: the lowest priority first, the oldest of it
+    RING_STRICT = 2  # the same, but it is refused where somebody has acquired the oldest
+    SELF_DESTRUCT = 3  # the queue is deleted
+
+
+@final
+@dataclass(init=False, slots=True)
+class Discipline:
+    """In which order a queue's copies are sent, and which of them others take the place of.
+
+    Attributes:
+        policy: at its limits.
+        levels: of priority, 2 to `LEVELS_MAX`; 0: all are sent in the order in which they came.
+        fair: by level, the lowest first: so many in a row, then a lower one has its turn; 0 is "no
+            bound". Empty: the highest goes first, always.
+        last_value_key: the header by whose value a copy takes the place of an older one; "": none.
+        browse_only: whoever subscribes browses.
+    """
+
+    policy: Policy
+    levels: int
+    fair: tuple[int, ...]
+    last_value_key: str
+    browse_only: bool
+
+    def __init__(
+        self,
+        *,
+        policy: Policy = Policy.REJECT,
+        levels: int = 0,
+        fair: tuple[int, ...] = (),
+        last_value_key: str = "",
+        browse_only: bool = False,
+    ) -> None:
+        self.policy = policy
+        self.levels = levels
+        self.fair = fair
+        self.last_value_key = last_value_key
+        self.browse_only = browse_only
+
+    def in_words(self) -> str:
+        """For the audit log and for people; "" for a queue that is plain."""
+        words: list[str] = []
+        if self.policy != Policy.REJECT:
+            words.append(self.policy.name.lower().replace("_", "-"))
+        if self.levels:
+            words.append(f"priorities={self.levels}")
+        if self.fair:
+            words.append(f"fairshare={'/'.join([str(each) for each in self.fair])}")
+        if self.last_value_key:
+            words.append(f"last-value={self.last_value_key}")
+        if self.browse_only:
+            words.append("browse-only")
+        return " ".join(words)
+
+
+PLAIN: Final = Discipline()

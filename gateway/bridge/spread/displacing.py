@@ -1,0 +1,178 @@
+"""What a copy that came in takes the place of: the older of its key, and whatever a ring lets go.
+
+A ring lets copies go behind the newcomer, so that this goes itself where all others are acquired or
+come before it. What goes is sent on to the alternate exchange, if the queue has one; where it
+enters rings again, others go in turn, up to `HOPS`, and as long as that is not too much for one
+verb. What is beyond that leaves for good.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, final
+
+from mypy_extensions import i64 as int64
+
+from gateway.audit.schema import Reason
+from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.queues.copies import Copies
+from gateway.bridge.queues.last_values import NO_POSITION, LastValues
+from gateway.bridge.queues.places import AVAILABLE, Entry
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.spread.entering import FEW
+from gateway.bridge.spread.rerouting import NO_END, Rerouting
+from gateway.wire.work import COPY, SHARE, VERB, WORK
+
+HOPS: Final = 8
+
+
+class Letting(Protocol):
+    """Who knows where copies go that leave a queue: a virtual host's publishing."""
+
+    def alternate_of_queue(self, queue: Queue) -> Exchange | None:
+        """Where what it lets go is sent on to."""
+
+    def dead_letter(self, queue: Queue, entry: Entry, reason: Reason) -> Rerouting:
+        """A copy leaves for the alternate exchange of its queue; how it goes on."""
+
+
+@final
+class Displaced:
+    """A copy that a ring lets go to very many queues. Implements `entering.Long`.
+
+    It stays in the ring until it is its turn, so that it is here or there after a crash.
+    """
+
+    __slots__ = ("_copies", "_displacing", "_letting", "_queue", "_rerouting")
+
+    def __init__(
+        self, displacing: Displacing, copies: Copies, letting: Letting, queue: Queue
+    ) -> None:
+        self._displacing = displacing
+        self._copies = copies
+        self._letting = letting
+        self._queue = queue
+        self._rerouting: Rerouting | None = None
+
+    def who(self) -> str:
+        """See `Long`."""
+        return f"queue {self._queue.name!r}, a ring, whose alternate leads to very many queues"
+
+    def go_on(self, end: int) -> bool:
+        """See `Long`."""
+        self._copies.turns.open = True
+        queue = self._queue
+        if self._rerouting is None and not queue.deleted and queue.is_over():
+            entry = queue.first_to_go()
+            if entry is not None:
+                self._rerouting = self._letting.dead_letter(queue, entry, Reason.QUEUE_FULL)
+        if self._rerouting is not None and not self._rerouting.go_on(end):
+            return False
+        self._displacing.on_displaced(queue)
+        return True
+
+
+@final
+class Trimming:
+    """A ring that has very many copies to let go. Implements `Piecework`."""
+
+    __slots__ = ("_displacing", "_queue")
+
+    def __init__(self, displacing: Displacing, queue: Queue) -> None:
+        self._displacing = displacing
+        self._queue = queue
+
+    def who(self) -> str:
+        """See `Piecework`."""
+        return f"queue {self._queue.name!r}, a ring that has too much"
+
+    def go_on(self, end: int) -> bool:
+        """See `Piecework`."""
+        return self._displacing.trim(self._queue, end)
+
+
+@final
+class Displacing:
+    """What newcomers do in the queues of one virtual host."""
+
+    __slots__ = ("_copies", "_end", "_hops", "_letting", "_under_way")
+
+    def __init__(self, copies: Copies, letting: Letting) -> None:
+        self._copies = copies
+        self._letting = letting
+        self._hops = 0
+        self._end: int64 = 0  # of what one verb may do
+        self._under_way: set[int] = set()  # queues of which more goes in later turns
+
+    def came(self, queue: Queue) -> None:
+        """A copy has come in last: what it takes the place of leaves."""
+        if queue.placement is not None:
+            return  # its upstream sees to that
+        if queue.last_values is not None:
+            self._replace(queue, queue.last_values)
+        if not queue.rings or self._let_go(queue, WORK.units + SHARE):
+            return
+        if queue.number not in self._under_way:
+            self._under_way.add(queue.number)
+            self._copies.turns.spread.put_off(Trimming(self, queue))
+
+    def trim(self, queue: Queue, end: int) -> bool:
+        """Let go what is too much until `WORK.units` is above `end`; whether all of it has."""
+        if not queue.deleted and not self._let_go(queue, end):
+            return False
+        self._under_way.discard(queue.number)
+        return True
+
+    def on_displaced(self, queue: Queue) -> None:
+        """One that goes to very many queues has gone: there may be more."""
+        self._under_way.discard(queue.number)
+        if not queue.deleted:
+            self._let_go(queue, WORK.units)
+
+    def _replace(self, queue: Queue, last_values: LastValues) -> None:
+        newest = queue.places.get(queue.next_position - 1)
+        assert newest is not None
+        WORK.units += COPY
+        older = last_values.put(newest)
+        entry = None if older == NO_POSITION else queue.places.get(older)
+        if entry is not None and entry.holder == AVAILABLE:
+            self._copies.ledger.replaced(queue, entry)
+            self._copies.leave(queue, entry)
+
+    def _let_go(self, queue: Queue, end: int64) -> bool:
+        """Until it is within its limits; `False`: it is cut off."""
+        if not queue.is_over():
+            return True
+        ledger = self._copies.ledger
+        transaction = ledger.transaction
+        ledger.transaction = 0  # they are none of what enters by it
+        if self._hops == 0:
+            self._end = WORK.units + VERB
+        self._hops += 1
+        try:
+            while queue.is_over():
+                entry = queue.first_to_go()
+                if entry is None or not self._evict(queue, entry):
+                    break
+                if WORK.units > end:
+                    return not queue.is_over()
+        finally:
+            self._hops -= 1
+            ledger.transaction = transaction
+        return True
+
+    def _evict(self, queue: Queue, entry: Entry) -> bool:
+        """It leaves; `False`: it, or another, does so when it is its turn."""
+        WORK.units += COPY
+        alternate = self._letting.alternate_of_queue(queue)
+        if alternate is None or self._hops > HOPS or self._end < WORK.units:
+            self._copies.ledger.evicted(queue, entry)
+            self._copies.leave(queue, entry)
+            return True
+        if len(alternate.bindings) > FEW:
+            if queue.number not in self._under_way:
+                self._under_way.add(queue.number)
+                long = Displaced(self, self._copies, self._letting, queue)
+                self._copies.entering.put_off(long)
+            return False
+        self._letting.dead_letter(queue, entry, Reason.QUEUE_FULL).go_on(NO_END)
+        return True

@@ -1,0 +1,37 @@
+"""Generates `docs/arguments.md`: every argument by which queues are declared, and its fate."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.faces.server_0_10.queue_arguments import FATES
+
+HEAD: Final = """\
+# Arguments of queue.declare
+
+Written by `python -m gateway.codegen` from `gateway/faces/server_0_10/queue_arguments.py`: change a
+row there, not here.
+
+What brokers of 0-10 know, and what the gateway does of it where the queue lives in its own store. A
+queue that lives at an upstream has the limits, `qpid.auto_delete_timeout` and `no-local`; of the
+others its broker has its own. What is kept and counted is answered to queries, and
+`gateway_unsupported_total` and the audit log say which client asked for it; under `strict` it is
+refused, 540.
+
+| Argument | What becomes of it | |
+|---|---|---|
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    rows: list[str] = []
+    for names, (fate, words) in FATES.items():
+        quoted = ", ".join(f"`{name}`" for name in names.split(", "))
+        rows.append(f"| {quoted} | {fate.value} | {words} |\n")
+    return HEAD + "".join(rows)
+
+
+def files() -> dict[str, str]:
+    """The generated files: path relative to ``gateway/`` -> text."""
+    return {"../docs/arguments.md": page()}

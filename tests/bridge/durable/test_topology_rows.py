@@ -1,0 +1,38 @@
+"""What the store has of a queue beyond its name: its discipline, and that of older rows."""
+
+import pytest
+
+from gateway.bridge.durable.topology_rows import QueueRow, queue_row
+from gateway.bridge.queues.discipline import PLAIN, Discipline, Policy
+from gateway.bridge.seams import QueueSettings
+from gateway.errors import DecodeError
+
+EVERY = (
+    Discipline(policy=Policy.RING, levels=3, fair=(1, 0, 4_000_000_000)),
+    Discipline(policy=Policy.RING_STRICT, last_value_key="käse"),
+    Discipline(policy=Policy.SELF_DESTRUCT, browse_only=True),
+)
+
+
+def row(discipline: Discipline) -> bytes:
+    return QueueRow("main", "q", 1, QueueSettings(durable=True, discipline=discipline)).encoded()
+
+
+@pytest.mark.parametrize("discipline", [PLAIN, *EVERY])
+def test_a_discipline_comes_back(discipline: Discipline):
+    assert queue_row(row(discipline)).settings.discipline == discipline
+
+
+def test_a_plain_queue_has_the_row_that_older_gateways_wrote():
+    assert row(EVERY[0]).startswith(row(PLAIN))
+
+
+@pytest.mark.parametrize("discipline", EVERY)
+def test_one_that_cannot_be_is_unreadable(discipline: Discipline):
+    octets = bytearray(row(discipline))
+    octets[len(row(PLAIN))] = 9  # the policy
+    with pytest.raises(DecodeError):
+        queue_row(bytes(octets))
+    for cut in range(len(row(PLAIN)) + 1, len(octets)):
+        with pytest.raises(DecodeError):
+            queue_row(bytes(octets[:cut]))

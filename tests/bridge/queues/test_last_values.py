@@ -1,0 +1,95 @@
+"""A queue that keeps the last value of each key."""
+
+from support.bridge_world import Consumer, World
+
+from gateway.audit.schema import Kind as Step
+from gateway.bridge.queues.discipline import Discipline, Policy
+from gateway.message import ACCEPTED, RELEASED, Kind
+from gateway.wire.tagged import Tagged
+
+LAST = Discipline(last_value_key="k")
+
+
+def publish(world: World, body: bytes, key: object, durable: bool = False) -> None:
+    kind = Kind.INTEGER if isinstance(key, int) else Kind.STRING
+    headers = {} if key is None else {"k": Tagged(kind, key)}
+    message = world.message(body, key="q", headers=headers, durable=durable)
+    world.host.publishing.publish(message, None, 0)
+
+
+def browsed(world: World) -> list[bytes]:
+    browser, subscription = world.subscribe(acquire=False)
+    world.turn()
+    subscription.cancel()
+    return browser.bodies()
+
+
+def test_the_older_of_a_key_goes_and_the_new_one_is_last():
+    world = World()
+    world.queue(discipline=LAST)
+    for body, key in ((b"a1", "a"), (b"b1", "b"), (b"a2", "a")):
+        publish(world, body, key)
+    assert browsed(world) == [b"b1", b"a2"]
+    assert world.check().kinds[Step.REPLACED] == 1
+
+
+def test_what_somebody_has_stays_and_is_there_beside_the_new_one_when_it_is_given_back():
+    world = World()
+    world.queue(discipline=LAST)
+    publish(world, b"a1", "a")
+    consumer: Consumer
+    consumer, subscription = world.subscribe(credit=1)
+    world.turn()
+    subscription.stop()
+    publish(world, b"a2", "a")
+    world.host.settlement.settle(consumer.take()[0], RELEASED)
+    assert browsed(world) == [b"a1", b"a2"]
+    publish(world, b"a3", "a")
+    assert browsed(world) == [b"a1", b"a3"]
+    subscription.grant(1)
+    world.turn()
+    world.host.settlement.settle(consumer.take()[0], ACCEPTED)
+    assert browsed(world) == [b"a3"]
+    world.check()
+
+
+def test_a_browser_sees_the_new_one_though_it_has_seen_the_old_one():
+    world = World()
+    world.queue(discipline=LAST)
+    browser, _ = world.subscribe(acquire=False)
+    for body in (b"1", b"2", b"3"):
+        publish(world, body, "a")
+        world.turn()
+    assert browser.bodies() == [b"1", b"2", b"3"]
+    world.check()
+
+
+def test_keys_are_compared_as_text_and_those_without_share_one():
+    world = World()
+    world.queue(discipline=LAST)
+    for body, key in ((b"1", 7), (b"2", "7"), (b"3", None), (b"4", ""), (b"5", "07")):
+        publish(world, body, key)
+    assert browsed(world) == [b"2", b"4", b"5"]
+
+
+def test_after_a_restart_it_is_known_which_are_the_last():
+    world = World()
+    world.queue(durable=True, discipline=LAST)
+    for body, key in ((b"a1", "a"), (b"b1", "b"), (b"a2", "a")):
+        publish(world, body, key, durable=True)
+    world.restart()
+    publish(world, b"b2", "b", durable=True)
+    assert browsed(world) == [b"a2", b"b2"]
+    world.crash()
+    assert browsed(world) == [b"a2", b"b2"]
+    world.check()
+
+
+def test_a_ring_of_last_values_has_both_ways():
+    world = World()
+    world.queue(max_count=2, discipline=Discipline(policy=Policy.RING, last_value_key="k"))
+    for body, key in ((b"a1", "a"), (b"b1", "b"), (b"b2", "b"), (b"c1", "c")):
+        publish(world, body, key)
+    assert browsed(world) == [b"b2", b"c1"]
+    checked = world.check()
+    assert (checked.kinds[Step.REPLACED], checked.kinds[Step.EVICTED]) == (1, 1)

@@ -1,0 +1,17 @@
+"""The page of arguments is as their table is."""
+
+from pathlib import Path
+
+from gateway.codegen import arguments
+from gateway.faces.server_0_10.queue_arguments import NAMES
+
+PAGE = Path(__file__).parents[2] / "docs" / "arguments.md"
+
+
+def test_the_page_is_what_the_table_yields() -> None:
+    assert PAGE.read_text(encoding="utf-8") == arguments.page(), "run: python -m gateway.codegen"
+
+
+def test_every_argument_that_is_read_stands_on_the_page_once() -> None:
+    for name in NAMES:
+        assert arguments.page().count(f"`{name}`") == 1, name

@@ -1,0 +1,110 @@
+"""What the arguments of queue.declare mean, in the spellings of deployed clients."""
+
+import pytest
+
+from gateway.amqp_0_10._spec_constants import BOOLEAN, INT64, STR16, VOID
+from gateway.bridge.queues.discipline import PLAIN, Discipline, Policy
+from gateway.bridge.seams import QueueSettings
+from gateway.faces.server_0_10.queue_arguments import FATES, NAMES, Asked, Fate
+from gateway.message import Condition, Refusal
+from gateway.wire.tagged import Tagged
+
+
+def tagged(value: object) -> Tagged:
+    if isinstance(value, bool):
+        return Tagged(BOOLEAN, value)
+    if isinstance(value, int):
+        return Tagged(INT64, value)
+    return Tagged(VOID if value is None else STR16, value)
+
+
+def read(
+    *, remote: bool = False, **arguments: object
+) -> tuple[Discipline | Refusal, QueueSettings, list[str]]:
+    settings, asked = QueueSettings(), Asked(remote=remote)
+    refusal = asked.read([(name, tagged(value)) for name, value in arguments.items()], settings)
+    return refusal or settings.discipline, settings, asked.ignored
+
+
+def discipline(**arguments: object) -> Discipline | Refusal:
+    return read(**arguments)[0]
+
+
+def why(**arguments: object) -> str:
+    found = discipline(**arguments)
+    assert isinstance(found, Refusal)
+    assert found.condition == Condition.INVALID_ARGUMENT
+    return found.description
+
+
+def test_without_arguments_a_queue_is_plain():
+    assert discipline() == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"qpid.policy_type": "ring"}, Discipline(policy=Policy.RING)),
+        ({"qpid.policy_type": "ring_strict"}, Discipline(policy=Policy.RING_STRICT)),
+        ({"qpid.policy_type": "self-destruct"}, Discipline(policy=Policy.SELF_DESTRUCT)),
+        ({"qpid.priorities": 10}, Discipline(levels=10)),
+        ({"x-qpid-priorities": "3"}, Discipline(levels=3)),
+        ({"qpid.priorities": 0}, PLAIN),
+        ({"qpid.priorities": 1}, PLAIN),
+        ({"qpid.priorities": 11}, Discipline(levels=10)),
+        ({"qpid.priorities": 2, "qpid.fairshare": 5}, Discipline(levels=2, fair=(5, 5))),
+        (
+            {"qpid.priorities": 3, "qpid.fairshare": "5", "qpid.fairshare-1": 2},
+            Discipline(levels=3, fair=(5, 2, 5)),
+        ),
+        ({"x-qpid-fairshare-0": 1, "x-qpid-priorities": 2}, Discipline(levels=2, fair=(1, 0))),
+        ({"qpid.last_value_queue_key": "symbol"}, Discipline(last_value_key="symbol")),
+        ({"qpid.last_value_queue": 1}, Discipline(last_value_key="qpid.LVQ_key")),
+        ({"qpid.last_value_queue": "0"}, PLAIN),
+        ({"qpid.last_value_queue_no_browse": True}, Discipline(last_value_key="qpid.LVQ_key")),
+        (
+            {"qpid.last_value_queue": 1, "qpid.last_value_queue_key": "symbol"},
+            Discipline(last_value_key="symbol"),
+        ),
+        ({"qpid.browse-only": "true"}, Discipline(browse_only=True)),
+    ],
+)
+def test_each_spelling_makes_a_discipline(arguments: dict[str, object], expected: Discipline):
+    assert discipline(**arguments) == expected
+
+
+def test_limits_may_be_numbers_or_text():
+    _, settings, _ = read(**{"qpid.max_count": "5", "qpid.max_size": 7})
+    assert (settings.max_count, settings.max_size) == (5, 7)
+
+
+@pytest.mark.parametrize("value", [-1, "-1", "many", "", None, True, "1.5"])
+@pytest.mark.parametrize("name", ["qpid.max_count", "qpid.priorities", "qpid.fairshare"])
+def test_a_number_that_is_none_is_refused_by_its_name(name: str, value: object):
+    assert why(**{name: value}) == f"{name} is no number of 0 or more"
+
+
+def test_what_does_not_go_together_is_refused():
+    key = {"qpid.last_value_queue_key": "k"}
+    assert why(**{"qpid.fairshare": 5}) == "fairshare goes with priorities"
+    assert why(**{"qpid.fairshare-1": 5}) == "fairshare goes with priorities"
+    assert why(**{"qpid.priorities": 2, "qpid.fairshare-2": 5}) == "fairshare of level 2, of 2"
+    assert why(**key, **{"qpid.priorities": 2}) == "last values do not go with priorities"
+
+
+def test_what_is_not_known_is_told_and_a_policy_with_its_value():
+    found, _, ignored = read(**{"qpid.policy_type": "flow_to_disk", "x-own": 1, "qpid.filter": "a"})
+    assert found == PLAIN
+    assert ignored == ["qpid.policy_type=flow_to_disk", "x-own", "qpid.filter"]
+
+
+def test_a_remote_queue_has_its_limits_and_is_otherwise_its_brokers():
+    arguments = {"qpid.policy_type": "ring", "qpid.max_count": 5, "qpid.fairshare-1": 2}
+    found, settings, ignored = read(remote=True, **arguments)
+    assert (found, settings.max_count) == (PLAIN, 5)
+    assert ignored == ["qpid.policy_type", "qpid.fairshare-1"]
+
+
+def test_the_table_for_people_says_done_of_what_is_read_and_of_nothing_else():
+    done = [names.split(", ") for names, (fate, _) in FATES.items() if fate is Fate.DONE]
+    assert {name for names in done for name in names if not name.endswith("-N")} == set(NAMES)
