@@ -28,6 +28,7 @@ Faces import these of it, and nothing else (held by a contract in `.importlinter
     exchanges.bindings, remote.reaching   their parts, to hold what is called
     queues.queue, exchanges.exchange   what names stand for: to read, not to change
     queues.subscription, transaction   what subscribe and begin answer
+    queues.discipline          to say how a queue is declared
     confirming                 to say what publishers are told
     unwritten                  to say for whom something is done
     exchanges.filters          filters that the bridge knows, to be given to subscribe

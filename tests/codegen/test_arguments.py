@@ -13,5 +13,6 @@ def test_the_page_is_what_the_table_yields() -> None:
 
 
 def test_every_argument_that_is_read_stands_on_the_page_once() -> None:
+    _, _, table = arguments.page().partition("|---|---|---|")
     for name in NAMES:
-        assert arguments.page().count(f"`{name}`") == 1, name
+        assert table.count(f"`{name}`") == 1, name
