@@ -168,6 +168,7 @@ class MessageReader(Protocol):
 
 
 NO_PRIORITY: Final = -1
+NORMAL: Final = 4  # what a message of 1.0 has that names none (1.0 3.2.1)
 NO_TTL: Final = -1
 NEVER: Final = 0
 
@@ -278,6 +279,15 @@ class Message:
     def selectable(self, name: str) -> Tagged | None:
         """What a selector's identifier `name` stands for, in the translated view, or `None`."""
         return None if self.reader is None else self.reader.selectable(self, name)
+
+    def rank(self) -> int:
+        """Its priority, for a queue that orders by it.
+
+        One of 0-10 that names none has 0: so do clients say 0.
+        """
+        if self.priority != NO_PRIORITY:
+            return self.priority
+        return 0 if self.encoding == Encoding.AMQP_0_10 else NORMAL
 
     def hollow(self) -> Message:
         """The same message without its octets and whatever looks at them: what a record names."""

@@ -82,6 +82,7 @@ class VirtualHost:
             self.publishing, self.settlement, dispatcher.copies, numbers, limits
         )
         self.owners = Owners(topology, dispatcher, numbers, self.settlement)
+        self.publishing.displacing.destroys = self.owners
         self.subscribing = Subscribing(topology, self.nodes.inlets, self.owners, numbers, limits)
         self.declaring = Declaring(
             name,

@@ -46,14 +46,17 @@ class Publishing:
     """The verb publish of one virtual host, and the way to alternate exchanges.
 
     Implements `entering.Places`, `rerouting.Ways`, `displacing.Letting`.
+
+    Attributes:
+        displacing: what copies take the place of that came in.
     """
 
-    __slots__ = ("_copies", "_displacing", "_topology")
+    __slots__ = ("_copies", "_topology", "displacing")
 
     def __init__(self, topology: Topology, copies: Copies) -> None:
         self._topology = topology
         self._copies = copies
-        self._displacing = Displacing(copies, self)
+        self.displacing = Displacing(copies, self)
 
     def publish(
         self,
@@ -263,7 +266,7 @@ class Publishing:
             elif self._copies.enter(queue, message, exchange, rerouted, annotations, stock):
                 durable = True
             if queue.displaces:
-                self._displacing.came(queue)
+                self.displacing.came(queue)
             lines[queue.number].on_entered()
         if durable and ticket is not None:
             ticket.turn = self._copies.turns.number

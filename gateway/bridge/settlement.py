@@ -33,7 +33,7 @@ from gateway.wire import work
 class Settlement:
     """The verbs settle, acquire, purge, and the end of queues and links.
 
-    Implements `Emptied`, `Moves`.
+    Implements `Emptied`, `Moves`, `displacing.Taking`.
 
     Attributes:
         clearing: queues of which more goes than can go in one turn.
@@ -67,6 +67,7 @@ class Settlement:
         self._dispatcher = dispatcher
         self._copies: Copies = dispatcher.copies
         self._publishing = publishing
+        publishing.displacing.taking = self
 
     def settle(self, delivery: Delivery, outcome: Outcome, reason: Reason = Reason.NONE) -> bool:
         """End `delivery`; `False`, audited as settled too late, when it had ended before.
@@ -294,22 +295,28 @@ class Settlement:
             self._topology.forget_queue(queue)
 
     def take_back(self, queue: Queue, entry: Entry, spared: int) -> None:
-        """See `Emptied`. It counts as a failed delivery: who had it may have made use of it."""
-        if queue in self._dead_letters.queues:
-            return  # it may be one that was rejected and waits for its turn
+        """See `Emptied`."""
+        subscription = self._dispatcher.links.get(entry.holder)
+        if subscription is not None and subscription.owner.owner_id() == spared:
+            return
+        if self.take(queue, entry, Reason.QUEUE_DELETED):
+            self.orphan(queue, entry)
+
+    def take(self, queue: Queue, entry: Entry, reason: Reason) -> bool:
+        """See `displacing.Taking`. A failed delivery: who had it may have made use of it."""
+        if queue in self._dead_letters.queues or entry.ticket is not None:
+            return False  # it may be one that was rejected and waits for its turn
         link = entry.holder
         subscription = self._dispatcher.links[link]
-        if subscription.owner.owner_id() == spared or entry.ticket is not None:
-            return
         position, count = entry.position, entry.delivery_count
         delivery = Delivery(entry.message, queue.number, position, link, count, True)
         ledger = self._copies.ledger
-        ledger.settled(delivery, queue.node, OutcomeKind.MODIFIED, False, Reason.QUEUE_DELETED)
+        ledger.settled(delivery, queue.node, OutcomeKind.MODIFIED, False, reason)
         subscription.unsettled -= 1
         subscription.taken_back += 1
         self._copies.failed(queue, entry)
         self._copies.give_back(queue, entry)
-        self.orphan(queue, entry)
+        return True
 
     def on_cleared(self, queue: Queue) -> None:
         """A deleted queue has no available copies any more."""
@@ -348,6 +355,9 @@ class Settlement:
             self._copies.annotate(queue, entry, outcome.annotations)
         if queue.deleted:
             self.orphan(queue, entry)
+            return
+        if queue.last_values is not None and not queue.last_values.is_last(entry):
+            self._copies.replace(queue, entry)
             return
         line = self._topology.lines[queue.number]
         if outcome.undeliverable_here and not subscription.cancelled and queue.placement is None:

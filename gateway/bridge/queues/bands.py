@@ -10,9 +10,8 @@ from heapq import heappop, heappush
 from typing import Final, final
 
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
-from gateway.message import NO_PRIORITY, Message
+from gateway.message import Message
 
-NORMAL: Final = 4  # the priority of a message that names none (0-10 delivery-properties, 1.0 3.2.1)
 MIDDLE: Final = 5
 
 
@@ -81,8 +80,7 @@ class Bands:
 
     def level_of(self, message: Message) -> int:
         """0 is the lowest."""
-        priority = NORMAL if message.priority == NO_PRIORITY else message.priority
-        return min(max(priority - self._first, 0), len(self.levels) - 1)
+        return min(max(message.rank() - self._first, 0), len(self.levels) - 1)
 
     def band_of(self, entry: Entry) -> Band:
         """Where a copy is."""
@@ -131,6 +129,14 @@ class Bands:
         """The oldest of the lowest that nobody holds."""
         for band in self.levels:
             entry = band.peek()
+            if entry is not None:
+                return entry
+        return None
+
+    def oldest(self) -> Entry | None:
+        """The oldest of the lowest, whoever holds it."""
+        for band in self.levels:
+            entry = band.places.next_at(0)
             if entry is not None:
                 return entry
         return None

@@ -11,7 +11,7 @@ from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.deadlines import Deadlines
-from gateway.bridge.queues.places import Entry
+from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
 from gateway.bridge.spread.entering import Entering, Hiding
@@ -112,13 +112,24 @@ class Copies:
     def recover(self, queue: Queue, entry: Entry) -> None:
         """A copy that the store brought back; positions ascend."""
         queue.put(entry)
-        if queue.last_values is not None:
-            queue.last_values.put(entry)
         entry.stock = self.pressure.quotas.of_host(queue.host)
         size = len(entry.message.payload) + len(entry.annotations)
         self.pressure.entered(size, entry.stock)
         if entry.message.expires_ms != NEVER:
             self.deadlines.arm(queue, entry.message.expires_ms)
+        self.be_last(queue, entry)
+
+    def be_last(self, queue: Queue, entry: Entry) -> None:
+        """A copy that came in is the last value of its key: the one before leaves, if it can."""
+        if queue.last_values is not None:
+            older = queue.places.get(queue.last_values.put(entry))
+            if older is not None and older.holder == AVAILABLE:
+                self.replace(queue, older)
+
+    def replace(self, queue: Queue, entry: Entry) -> None:
+        """There is a newer one of its key."""
+        self.ledger.replaced(queue, entry)
+        self.leave(queue, entry)
 
     def leave(self, queue: Queue, entry: Entry, outcome: Outcome = ACCEPTED) -> None:
         """A copy is gone; `outcome` is for whoever awaits its end, if anybody does."""

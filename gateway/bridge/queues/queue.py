@@ -94,7 +94,8 @@ class Queue:
         band: all copies in their order, of a queue without priorities; `bands`: else, by level.
         last_values: of a queue that keeps those: which copies they are.
         rings: what enters it when it is full pushes others out, unless it is remote.
-        displaces: it rings, or keeps last values.
+        destructs: it is deleted when more is in it than may be, unless it is remote.
+        displaces: it rings, destructs, or keeps last values.
     """
 
     __slots__ = (
@@ -108,6 +109,7 @@ class Queue:
         "choosy",
         "clearing",
         "deleted",
+        "destructs",
         "displaces",
         "entered",
         "expiring",
@@ -175,7 +177,8 @@ class Queue:
         self.last_values: LastValues | None = None
         if discipline.last_value_key:
             self.last_values = LastValues(discipline.last_value_key)
-        self.displaces = self.rings or self.last_values is not None
+        self.destructs = discipline.policy == Policy.SELF_DESTRUCT
+        self.displaces = self.rings or self.destructs or self.last_values is not None
         self.expiring: list[tuple[int, int]] = []
         self.choosy = False
         self.octets = 0
@@ -242,10 +245,10 @@ class Queue:
     def full_for(self, size: int, count: int = 1) -> bool:
         """Whether its own limits forbid so many more messages, of `size` octets together.
 
-        Of a ring those that would have no room in it if it were empty.
+        Of a ring those that would have no room in it if it were empty; of one that destructs none.
         """
-        if self.rings and self.placement is None:
-            return self._is_full_ring(size, count)
+        if (self.rings or self.destructs) and self.placement is None:
+            return self.rings and self._is_full_ring(size, count)
         return self._lacks_room(size + self.promised_octets, count + self.promised)
 
     def is_over(self) -> bool:
@@ -327,8 +330,17 @@ class Queue:
         return self.band.peek() if self.bands is None else self.bands.peek()
 
     def first_to_go(self) -> Entry | None:
-        """The copy that has to make room for others, of those that nobody holds."""
-        return self.band.peek() if self.bands is None else self.bands.lowest()
+        """The copy that has to make room for others.
+
+        Of those that nobody holds the oldest of the lowest; if that is the one that came last, and
+        somebody holds what goes before it, that.
+        """
+        bands = self.bands
+        entry = self.band.peek() if bands is None else bands.lowest()
+        if entry is not None and entry.position != self.next_position - 1:
+            return entry
+        oldest = self.places.next_at(0) if bands is None else bands.oldest()
+        return entry if oldest is None else oldest
 
     def hold(self, entry: Entry, holder: int) -> None:
         """An available copy is acquired by the subscription `holder`."""

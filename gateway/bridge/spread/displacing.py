@@ -1,7 +1,8 @@
 """What a copy that came in takes the place of: the older of its key, and whatever a ring lets go.
 
-A ring lets copies go behind the newcomer, so that this goes itself where all others are acquired or
-come before it. What goes is sent on to the alternate exchange, if the queue has one; where it
+A ring lets copies go when the newcomer is in, so that this goes itself where all others come before
+it. Whoever has all that are to go before it is left with the newer ones: the oldest are taken back,
+as qpidd has it. What goes is sent on to the alternate exchange, if the queue has one; where it
 enters rings again, others go in turn, up to `HOPS`, and as long as that is not too much for one
 verb. What is beyond that leaves for good.
 """
@@ -15,7 +16,6 @@ from mypy_extensions import i64 as int64
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.copies import Copies
-from gateway.bridge.queues.last_values import NO_POSITION, LastValues
 from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.spread.entering import FEW
@@ -23,6 +23,21 @@ from gateway.bridge.spread.rerouting import NO_END, Rerouting
 from gateway.wire.work import COPY, SHARE, VERB, WORK
 
 HOPS: Final = 8
+NOBODY: Final = 0  # an owner that there is not
+
+
+class Taking(Protocol):
+    """Who knows who has a copy: a virtual host's settlement."""
+
+    def take(self, queue: Queue, entry: Entry, reason: Reason) -> bool:
+        """Take it back from whoever has acquired it, who is late to settle it; `False`: not now."""
+
+
+class Destroys(Protocol):
+    """Who deletes queues: a virtual host's owners."""
+
+    def delete(self, queue: Queue, spared: int) -> None:
+        """Delete it; what others than the owner `spared` have is taken back."""
 
 
 class Letting(Protocol):
@@ -63,7 +78,7 @@ class Displaced:
         queue = self._queue
         if self._rerouting is None and not queue.deleted and queue.is_over():
             entry = queue.first_to_go()
-            if entry is not None:
+            if entry is not None and self._displacing.free(queue, entry):
                 self._rerouting = self._letting.dead_letter(queue, entry, Reason.QUEUE_FULL)
         if self._rerouting is not None and not self._rerouting.go_on(end):
             return False
@@ -91,14 +106,43 @@ class Trimming:
 
 
 @final
-class Displacing:
-    """What newcomers do in the queues of one virtual host."""
+class Destruction:
+    """A queue that is deleted because of what came. Implements `Piecework`.
 
-    __slots__ = ("_copies", "_end", "_hops", "_letting", "_under_way")
+    Not as soon as that comes: whoever puts it there may be about to put it into other queues.
+    """
+
+    __slots__ = ("_displacing", "_queue")
+
+    def __init__(self, displacing: Displacing, queue: Queue) -> None:
+        self._displacing = displacing
+        self._queue = queue
+
+    def who(self) -> str:
+        """See `Piecework`."""
+        return f"queue {self._queue.name!r}, which destructs itself"
+
+    def go_on(self, end: int) -> bool:
+        """See `Piecework`."""
+        self._displacing.destroy(self._queue)
+        return True
+
+
+@final
+class Displacing:
+    """What newcomers do in the queues of one virtual host.
+
+    Attributes:
+        taking, destroys: set as soon as there is one.
+    """
+
+    __slots__ = ("_copies", "_end", "_hops", "_letting", "_under_way", "destroys", "taking")
 
     def __init__(self, copies: Copies, letting: Letting) -> None:
         self._copies = copies
         self._letting = letting
+        self.taking: Taking | None = None
+        self.destroys: Destroys | None = None
         self._hops = 0
         self._end: int64 = 0  # of what one verb may do
         self._under_way: set[int] = set()  # queues of which more goes in later turns
@@ -108,12 +152,20 @@ class Displacing:
         if queue.placement is not None:
             return  # its upstream sees to that
         if queue.last_values is not None:
-            self._replace(queue, queue.last_values)
-        if not queue.rings or self._let_go(queue, WORK.units + SHARE):
-            return
-        if queue.number not in self._under_way:
-            self._under_way.add(queue.number)
+            newest = queue.places.get(queue.next_position - 1)
+            assert newest is not None
+            WORK.units += COPY
+            self._copies.be_last(queue, newest)
+        if queue.destructs and queue.is_over() and self._is_first(queue):
+            self._copies.turns.spread.put_off(Destruction(self, queue))
+        elif queue.rings and not self._let_go(queue, WORK.units + SHARE) and self._is_first(queue):
             self._copies.turns.spread.put_off(Trimming(self, queue))
+
+    def _is_first(self, queue: Queue) -> bool:
+        """Whether nothing of it is under way for later turns; now there is."""
+        first = queue.number not in self._under_way
+        self._under_way.add(queue.number)
+        return first
 
     def trim(self, queue: Queue, end: int) -> bool:
         """Let go what is too much until `WORK.units` is above `end`; whether all of it has."""
@@ -122,21 +174,25 @@ class Displacing:
         self._under_way.discard(queue.number)
         return True
 
+    def destroy(self, queue: Queue) -> None:
+        """Delete one that destructs itself."""
+        self._under_way.discard(queue.number)
+        assert self.destroys is not None
+        if not queue.deleted:
+            self.destroys.delete(queue, NOBODY)
+
     def on_displaced(self, queue: Queue) -> None:
         """One that goes to very many queues has gone: there may be more."""
         self._under_way.discard(queue.number)
         if not queue.deleted:
             self._let_go(queue, WORK.units)
 
-    def _replace(self, queue: Queue, last_values: LastValues) -> None:
-        newest = queue.places.get(queue.next_position - 1)
-        assert newest is not None
-        WORK.units += COPY
-        older = last_values.put(newest)
-        entry = None if older == NO_POSITION else queue.places.get(older)
-        if entry is not None and entry.holder == AVAILABLE:
-            self._copies.ledger.replaced(queue, entry)
-            self._copies.leave(queue, entry)
+    def free(self, queue: Queue, entry: Entry) -> bool:
+        """Let nobody have a copy that is to go."""
+        if entry.holder == AVAILABLE:
+            return True
+        taking = self.taking
+        return taking is not None and taking.take(queue, entry, Reason.QUEUE_FULL)
 
     def _let_go(self, queue: Queue, end: int64) -> bool:
         """Until it is within its limits; `False`: it is cut off."""
@@ -152,7 +208,7 @@ class Displacing:
             while queue.is_over():
                 entry = queue.first_to_go()
                 if entry is None or not self._evict(queue, entry):
-                    break
+                    break  # or it goes later
                 if WORK.units > end:
                     return not queue.is_over()
         finally:
@@ -163,14 +219,15 @@ class Displacing:
     def _evict(self, queue: Queue, entry: Entry) -> bool:
         """It leaves; `False`: it, or another, does so when it is its turn."""
         WORK.units += COPY
+        if not self.free(queue, entry):
+            return False
         alternate = self._letting.alternate_of_queue(queue)
         if alternate is None or self._hops > HOPS or self._end < WORK.units:
             self._copies.ledger.evicted(queue, entry)
             self._copies.leave(queue, entry)
             return True
         if len(alternate.bindings) > FEW:
-            if queue.number not in self._under_way:
-                self._under_way.add(queue.number)
+            if self._is_first(queue):
                 long = Displaced(self, self._copies, self._letting, queue)
                 self._copies.entering.put_off(long)
             return False

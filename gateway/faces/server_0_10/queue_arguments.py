@@ -45,7 +45,7 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.last_value_queue_no_browse": Argument.LAST_VALUE,
     "qpid.browse-only": Argument.BROWSE_ONLY,
 }
-FAIRSHARE_OF: Final = ("qpid.fairshare-", "x-qpid-fairshare-")  # and a level
+FAIRSHARE_OF: Final = ("qpid.fairshare", "x-qpid-fairshare")  # and, behind -, a level
 LAST_VALUE_KEY: Final = "qpid.LVQ_key"
 POLICIES: Final[dict[str, Policy]] = {
     "reject": Policy.REJECT,
@@ -160,11 +160,13 @@ class Asked:
     def read(self, arguments: list[tuple[str, Tagged]], settings: QueueSettings) -> Refusal | None:
         """Put them into `settings`, whose discipline is made; a refusal: 542, and why."""
         discipline = Discipline()
-        for name, tagged in arguments:
+        for name, tagged in sorted(arguments, key=_name):  # as qpidd: of two spellings the last
             argument = NAMES.get(name)
             if argument is None or (self._remote and argument not in EVERYWHERE):
-                if self._remote or not self._is_of_level(name, tagged):
+                if self._remote or not name.startswith(FAIRSHARE_OF):
                     self.ignored.append(name)
+                elif not self._take_level(name, tagged):
+                    return invalid(f"{name} bounds no level")
                 continue
             refusal = self._take(name, argument, tagged, settings, discipline)
             if refusal is not None:
@@ -186,11 +188,13 @@ class Asked:
         elif argument == Argument.BROWSE_ONLY:
             discipline.browse_only = is_set(tagged)
         elif argument == Argument.LAST_VALUE:
-            self._last_value = self._last_value or is_set(tagged)
+            self._last_value = True  # whatever it is set to
         elif argument == Argument.LAST_VALUE_KEY:
             self._key = str(tagged.value) if tagged.value is not None else ""
         elif argument == Argument.POLICY:
-            policy = POLICIES.get(str(tagged.value))
+            if not isinstance(tagged.value, str):
+                return invalid(f"{name} is no text")
+            policy = POLICIES.get(tagged.value)
             if policy is None:
                 self.ignored.append(f"{name}={tagged.value}")
             else:
@@ -217,14 +221,15 @@ class Asked:
             settings.auto_delete = settings.auto_delete or value > 0
             settings.auto_delete_timeout_ms = value * 1000
 
-    def _is_of_level(self, name: str, tagged: Tagged) -> bool:
-        """A bound of one level."""
-        for prefix in FAIRSHARE_OF:
-            level = name[len(prefix) :]
-            if name.startswith(prefix) and level.isascii() and level.isdigit() and len(level) < 4:
-                self._fair[int(level)] = min(max(number(tagged), 0), NUMBER_MAX)
-                return True
-        return False
+    def _take_level(self, name: str, tagged: Tagged) -> bool:
+        """The bound of one level; `False`: it is none."""
+        prefix, _, level = name.rpartition("-")
+        bound = number(tagged)
+        known = level.isascii() and level.isdigit() and len(level) < 4
+        if prefix not in FAIRSHARE_OF or not known or bound < 0:
+            return False
+        self._fair[int(level)] = min(bound, NUMBER_MAX)
+        return True
 
     def _finish(self, discipline: Discipline) -> Refusal | None:
         """What goes together, and what does not."""
@@ -241,6 +246,10 @@ class Asked:
                 return invalid("last values do not go with priorities")
             discipline.last_value_key = self._key or LAST_VALUE_KEY
         return None
+
+
+def _name(argument: tuple[str, Tagged]) -> str:
+    return argument[0]
 
 
 def invalid(why: str) -> Refusal:

@@ -5,7 +5,7 @@ from support.bridge_world import World
 
 from gateway.bridge.queues.bands import Bands
 from gateway.bridge.queues.discipline import Discipline
-from gateway.message import NO_PRIORITY, RELEASED
+from gateway.message import NO_PRIORITY, RELEASED, Encoding
 
 
 def publish(world: World, *priorities: int) -> None:
@@ -40,8 +40,15 @@ def test_with_fewer_than_ten_levels_those_in_the_middle_are_their_own(
     found = [bands.level_of(world.message(priority=priority)) for priority in range(10)]
     assert found == expected
     assert bands.level_of(world.message(priority=255)) == levels - 1
-    normal = world.message(priority=NO_PRIORITY)
-    assert bands.level_of(normal) == bands.level_of(world.message(priority=4))
+
+
+def test_without_a_priority_one_of_0_10_has_the_lowest_and_one_of_1_0_the_normal_one():
+    world, bands = World(), Bands(10, ())
+    message = world.message(priority=NO_PRIORITY)
+    message.encoding = Encoding.AMQP_0_10
+    assert bands.level_of(message) == 0
+    message.encoding = Encoding.AMQP_1_0
+    assert bands.level_of(message) == 4
 
 
 def test_the_highest_goes_first_and_of_one_level_what_came_first():

@@ -48,12 +48,23 @@ class Model:
         if policy == Policy.RING_STRICT and over and self.items[0].held:
             return False
         if self.discipline.last_value_key:
-            same = [item for item in self.items if item.key == key]
-            self.items = [item for item in self.items if item.held or item not in same[-1:]]
-        self.items.append(Item(body, self.level_of(priority), key))
+            self.items = [item for item in self.items if item.held or item.key != key]
+        newest = Item(body, self.level_of(priority), key)
+        self.items.append(newest)
         while policy != Policy.REJECT and self.is_over():
-            self.items.remove(min(self.free(), key=lambda item: item.level))
+            first = min(self.free(), key=lambda item: item.level)
+            if first is newest:
+                first = min(self.items, key=lambda item: item.level)
+            self.items.remove(first)
         return True
+
+    def give_back(self, item: Item) -> None:
+        if item not in self.items:
+            return  # it was taken back
+        item.held = False
+        newer = self.items[self.items.index(item) + 1 :]
+        if self.discipline.last_value_key and any(each.key == item.key for each in newer):
+            self.items.remove(item)
 
     def level_of(self, priority: int) -> int:
         """By the text of 1.0 3.2.1: the top and the bottom level have what is beyond."""
@@ -134,8 +145,8 @@ def test_it_is_as_its_users_think_of_it(
                 assert delivery.message.payload == item.body
                 held.append((delivery, item))
         elif step == "restart":
-            for _, item in held:
-                item.held = False
+            for item in [item for _, item in held]:
+                model.give_back(item)
             held.clear()
             world.crash()
         elif held:
@@ -143,8 +154,9 @@ def test_it_is_as_its_users_think_of_it(
             outcome = ACCEPTED if step == "accept" else RELEASED
             world.host.settlement.settle(delivery, outcome)
             world.turn()
-            item.held = False
-            if step == "accept":
+            if step == "release":
+                model.give_back(item)
+            elif item in model.items:
                 model.items.remove(item)
         assert world.depth() == len(model.items)
     world.check()

@@ -4,7 +4,7 @@ from support.bridge_world import Consumer, World
 
 from gateway.audit.schema import Kind as Step
 from gateway.bridge.queues.discipline import Discipline, Policy
-from gateway.message import ACCEPTED, RELEASED, Kind
+from gateway.message import RELEASED, Kind
 from gateway.wire.tagged import Tagged
 
 LAST = Discipline(last_value_key="k")
@@ -33,7 +33,7 @@ def test_the_older_of_a_key_goes_and_the_new_one_is_last():
     assert world.check().kinds[Step.REPLACED] == 1
 
 
-def test_what_somebody_has_stays_and_is_there_beside_the_new_one_when_it_is_given_back():
+def test_what_somebody_has_stays_until_it_is_given_back_and_there_is_a_newer_one():
     world = World()
     world.queue(discipline=LAST)
     publish(world, b"a1", "a")
@@ -43,14 +43,33 @@ def test_what_somebody_has_stays_and_is_there_beside_the_new_one_when_it_is_give
     subscription.stop()
     publish(world, b"a2", "a")
     world.host.settlement.settle(consumer.take()[0], RELEASED)
-    assert browsed(world) == [b"a1", b"a2"]
-    publish(world, b"a3", "a")
-    assert browsed(world) == [b"a1", b"a3"]
+    assert browsed(world) == [b"a2"]
+    assert world.check().kinds[Step.REPLACED] == 1
     subscription.grant(1)
     world.turn()
-    world.host.settlement.settle(consumer.take()[0], ACCEPTED)
-    assert browsed(world) == [b"a3"]
+    [held] = consumer.take()
+    publish(world, b"a3", "a")
+    taker, _ = world.subscribe(credit=1, settled=True)
+    world.turn()
+    assert taker.bodies() == [b"a3"]
+    world.host.settlement.settle(held, RELEASED)
+    assert browsed(world) == [b"a2"]  # there is no newer one any more
     world.check()
+
+
+def test_what_was_out_with_somebody_when_the_process_ended_is_not_there_beside_a_newer_one():
+    world = World()
+    world.queue(durable=True, discipline=LAST)
+    publish(world, b"a1", "a", durable=True)
+    world.subscribe(credit=1)
+    world.turn()
+    publish(world, b"a2", "a", durable=True)
+    world.turn()
+    world.crash()
+    assert browsed(world) == [b"a2"]
+    world.check()
+    world.crash()
+    assert browsed(world) == [b"a2"]
 
 
 def test_a_browser_sees_the_new_one_though_it_has_seen_the_old_one():
@@ -67,9 +86,10 @@ def test_a_browser_sees_the_new_one_though_it_has_seen_the_old_one():
 def test_keys_are_compared_as_text_and_those_without_share_one():
     world = World()
     world.queue(discipline=LAST)
-    for body, key in ((b"1", 7), (b"2", "7"), (b"3", None), (b"4", ""), (b"5", "07")):
-        publish(world, body, key)
-    assert browsed(world) == [b"2", b"4", b"5"]
+    keys = (7, "7", True, "1", b"7", None, 7.0, "", [], "07")
+    for number, key in enumerate(keys):
+        publish(world, b"%d" % number, key)
+    assert browsed(world) == [b"3", b"4", b"8", b"9"]
 
 
 def test_after_a_restart_it_is_known_which_are_the_last():

@@ -65,15 +65,57 @@ def test_what_somebody_has_stays_and_the_next_one_goes():
     world.check()
 
 
-def test_a_newcomer_goes_itself_where_somebody_has_all_others():
+def test_where_somebody_has_all_others_the_oldest_is_taken_back():
     world = World()
-    world.queue(max_count=1, discipline=RING)
-    world.send(b"1")
+    world.queue("kept")
+    alternate = with_alternate(world, "q", "kept")
+    world.queue("q", max_count=2, alternate_exchange=alternate, discipline=RING)
+    world.send(b"1", b"2")
+    consumer, _ = world.subscribe(credit=2)
+    world.turn()
+    world.send(b"3")
+    assert browsed(world) == [b"3"]
+    first, second = consumer.take()
+    assert not world.host.settlement.settle(first, ACCEPTED)
+    assert world.host.settlement.settle(second, ACCEPTED)
+    assert browsed(world, "kept") == [b"1"]
+    world.check()
+
+
+def test_of_priorities_what_somebody_has_goes_before_a_higher_newcomer_and_a_lower_one_goes():
+    world = World()
+    world.queue(max_count=1, discipline=Discipline(policy=Policy.RING, levels=10))
+
+    def publish(priority: int) -> None:
+        message = world.message(b"%d" % priority, key="q", priority=priority)
+        world.host.publishing.publish(message, None, 0)
+
+    publish(5)
     world.subscribe(credit=1)
     world.turn()
-    world.send(b"2")
+    publish(4)
     assert world.depth() == 1
-    assert world.check().kinds[Kind.EVICTED] == 1
+    assert browsed(world) == []
+    publish(5)
+    assert browsed(world) == [b"5"]
+    world.check()
+
+
+def test_a_queue_that_destructs_itself_takes_all_to_its_alternate_and_ends_its_subscriptions():
+    world = World()
+    world.queue("kept")
+    alternate = with_alternate(world, "q", "kept")
+    itself = Discipline(policy=Policy.SELF_DESTRUCT)
+    world.queue("q", max_count=2, alternate_exchange=alternate, discipline=itself)
+    consumer, _ = world.subscribe(credit=1)
+    world.send(b"1", b"2")
+    world.turn()
+    world.send(b"3")
+    world.turn()
+    assert world.host.topology.find_queue("q") is None
+    assert consumer.cancelled == [Condition.RESOURCE_DELETED]
+    assert browsed(world, "kept") == [b"1", b"2", b"3"]
+    world.check()
 
 
 def test_a_strict_ring_refuses_while_somebody_has_the_oldest():

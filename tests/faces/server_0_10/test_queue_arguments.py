@@ -60,7 +60,8 @@ def test_without_arguments_a_queue_is_plain():
         ({"x-qpid-fairshare-0": 1, "x-qpid-priorities": 2}, Discipline(levels=2, fair=(1, 0))),
         ({"qpid.last_value_queue_key": "symbol"}, Discipline(last_value_key="symbol")),
         ({"qpid.last_value_queue": 1}, Discipline(last_value_key="qpid.LVQ_key")),
-        ({"qpid.last_value_queue": "0"}, PLAIN),
+        ({"qpid.last_value_queue": "0"}, Discipline(last_value_key="qpid.LVQ_key")),
+        ({"x-qpid-priorities": 10, "qpid.priorities": 1}, Discipline(levels=10)),
         ({"qpid.last_value_queue_no_browse": True}, Discipline(last_value_key="qpid.LVQ_key")),
         (
             {"qpid.last_value_queue": 1, "qpid.last_value_queue_key": "symbol"},
@@ -84,6 +85,16 @@ def test_a_number_that_is_none_is_refused_by_its_name(name: str, value: object):
     assert why(**{name: value}) == f"{name} is no number of 0 or more"
 
 
+@pytest.mark.parametrize("name", ["qpid.fairshare-", "qpid.fairshare-x", "x-qpid-fairshares"])
+def test_a_bound_of_no_level_is_refused(name: str):
+    assert why(**{"qpid.priorities": 2, name: 1}) == f"{name} bounds no level"
+    assert why(**{"qpid.priorities": 2, "qpid.fairshare-1": "many"}).endswith("bounds no level")
+
+
+def test_a_policy_is_text():
+    assert why(**{"qpid.policy_type": 1}) == "qpid.policy_type is no text"
+
+
 def test_what_does_not_go_together_is_refused():
     key = {"qpid.last_value_queue_key": "k"}
     assert why(**{"qpid.fairshare": 5}) == "fairshare goes with priorities"
@@ -95,14 +106,14 @@ def test_what_does_not_go_together_is_refused():
 def test_what_is_not_known_is_told_and_a_policy_with_its_value():
     found, _, ignored = read(**{"qpid.policy_type": "flow_to_disk", "x-own": 1, "qpid.filter": "a"})
     assert found == PLAIN
-    assert ignored == ["qpid.policy_type=flow_to_disk", "x-own", "qpid.filter"]
+    assert ignored == ["qpid.filter", "qpid.policy_type=flow_to_disk", "x-own"]
 
 
 def test_a_remote_queue_has_its_limits_and_is_otherwise_its_brokers():
     arguments = {"qpid.policy_type": "ring", "qpid.max_count": 5, "qpid.fairshare-1": 2}
     found, settings, ignored = read(remote=True, **arguments)
     assert (found, settings.max_count) == (PLAIN, 5)
-    assert ignored == ["qpid.policy_type", "qpid.fairshare-1"]
+    assert ignored == ["qpid.fairshare-1", "qpid.policy_type"]
 
 
 def test_the_table_for_people_says_done_of_what_is_read_and_of_nothing_else():
