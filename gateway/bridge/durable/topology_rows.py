@@ -12,7 +12,14 @@ from enum import IntEnum
 from typing import Final, final
 from uuid import UUID
 
-from gateway.bridge.queues.discipline import LEVELS_MAX, PLAIN, Discipline, Policy
+from gateway.bridge.queues.discipline import (
+    LEVELS_MAX,
+    NO_FLOW,
+    PLAIN,
+    Discipline,
+    FlowLimits,
+    Policy,
+)
 from gateway.bridge.seams import QueueSettings, Subscriber
 from gateway.errors import DecodeError
 from gateway.message import Kind
@@ -221,6 +228,12 @@ def _discipline(out: Writer, discipline: Discipline) -> None:
         out.u32(bound)
     _text(out, discipline.last_value_key)
     out.u8(1 if discipline.browse_only else 0)
+    flow = discipline.flow
+    if flow != NO_FLOW:
+        out.i64(flow.stop_count)
+        out.i64(flow.stop_size)
+        out.i64(flow.resume_count)
+        out.i64(flow.resume_size)
 
 
 def _read_discipline(data: Reader) -> Discipline:
@@ -234,6 +247,16 @@ def _read_discipline(data: Reader) -> Discipline:
         fair=fair,
         last_value_key=_read_text(data),
         browse_only=data.u8() == 1,
+        flow=_read_flow(data) if data.remaining() else NO_FLOW,  # nor when publishers waited
+    )
+
+
+def _read_flow(data: Reader) -> FlowLimits:
+    return FlowLimits(
+        stop_count=data.i64(),
+        stop_size=data.i64(),
+        resume_count=data.i64(),
+        resume_size=data.i64(),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import Final, final
 
-from gateway.bridge.queues.discipline import LEVELS_MAX, Discipline, Policy
+from gateway.bridge.queues.discipline import LEVELS_MAX, Discipline, FlowLimits, Policy
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
@@ -28,6 +28,10 @@ class Argument(IntEnum):
     LAST_VALUE_KEY = 7
     LAST_VALUE = 8  # of a header whose name is fixed
     BROWSE_ONLY = 9
+    FLOW_STOP_COUNT = 10
+    FLOW_STOP_SIZE = 11
+    FLOW_RESUME_COUNT = 12
+    FLOW_RESUME_SIZE = 13
 
 
 NAMES: Final[dict[str, Argument]] = {
@@ -44,6 +48,10 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.last_value_queue": Argument.LAST_VALUE,
     "qpid.last_value_queue_no_browse": Argument.LAST_VALUE,
     "qpid.browse-only": Argument.BROWSE_ONLY,
+    "qpid.flow_stop_count": Argument.FLOW_STOP_COUNT,
+    "qpid.flow_stop_size": Argument.FLOW_STOP_SIZE,
+    "qpid.flow_resume_count": Argument.FLOW_RESUME_COUNT,
+    "qpid.flow_resume_size": Argument.FLOW_RESUME_SIZE,
 }
 FAIRSHARE_OF: Final = ("qpid.fairshare", "x-qpid-fairshare")  # and, behind -, a level
 LAST_VALUE_KEY: Final = "qpid.LVQ_key"
@@ -53,6 +61,13 @@ POLICIES: Final[dict[str, Policy]] = {
     "ring_strict": Policy.RING_STRICT,
     "self-destruct": Policy.SELF_DESTRUCT,
 }
+RINGS: Final = (Policy.RING, Policy.RING_STRICT)
+FLOW: Final = (
+    *(Argument.FLOW_STOP_COUNT, Argument.FLOW_STOP_SIZE),
+    *(Argument.FLOW_RESUME_COUNT, Argument.FLOW_RESUME_SIZE),
+)
+STOP_PERCENT: Final = 80  # as a qpidd has it where nothing is configured: of a limit, rounded
+RESUME_PERCENT: Final = 70
 NUMBER_MAX: Final = 0xFFFFFFFF  # of a level's bound
 # Which of them a remote queue has: its own broker sees to the rest.
 EVERYWHERE: Final = (
@@ -97,8 +112,10 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
     ),
     "qpid.browse-only": (Fate.DONE, "whoever subscribes browses"),
     "qpid.flow_stop_count, qpid.flow_stop_size, qpid.flow_resume_count, qpid.flow_resume_size": (
-        Fate.COUNTED,
-        "publishers are held back by what the gateway holds in all, of each user and host",
+        Fate.DONE,
+        "above stop, messages are not confirmed before the queue is below resume or they have left "
+        "it; 80 % and 70 % of the limits of the same declare where not said, 0 is never; not of "
+        "rings; above their limit, or resume above stop: refused, 542",
     ),
     "qpid.group_header_key, qpid.shared_msg_group, qpid.group_timestamp": (
         Fate.COUNTED,
@@ -115,7 +132,10 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         "the same",
     ),
     "x-qpid-minimum-alert-repeat-gap, x-qpid-maximum-queue-depth": (Fate.COUNTED, "the same"),
-    "x-qpid-capacity, x-qpid-flow-resume-capacity": (Fate.COUNTED, "as flow_stop and flow_resume"),
+    "x-qpid-capacity, x-qpid-flow-resume-capacity": (
+        Fate.COUNTED,
+        "`qpid.flow_stop_size` and `qpid.flow_resume_size` do that",
+    ),
     "qpid.lifetime-policy, qpid.lifetime_policy, qpid.exclusivity_policy": (
         Fate.COUNTED,
         "`auto_delete` and `exclusive` of the command say it",
@@ -146,13 +166,14 @@ class Asked:
         ignored: those without effect; a policy with its value.
     """
 
-    __slots__ = ("_fair", "_fair_all", "_key", "_last_value", "_remote", "ignored")
+    __slots__ = ("_fair", "_fair_all", "_flow", "_key", "_last_value", "_remote", "ignored")
 
     def __init__(self, *, remote: bool) -> None:
         """Read for a queue of the gateway's own, or one that lives at an upstream (`remote`)."""
         self._remote = remote
         self._fair: dict[int, int] = {}
         self._fair_all = 0
+        self._flow: dict[Argument, int] = {}
         self._key = ""
         self._last_value = False
         self.ignored: list[str] = []
@@ -171,7 +192,7 @@ class Asked:
             refusal = self._take(name, argument, tagged, settings, discipline)
             if refusal is not None:
                 return refusal
-        refusal = self._finish(discipline)
+        refusal = self._finish(discipline) or self._finish_flow(settings, discipline)
         settings.discipline = discipline
         return refusal
 
@@ -217,6 +238,8 @@ class Asked:
             discipline.levels = min(value, LEVELS_MAX) if value > 1 else 0
         elif argument == Argument.FAIRSHARE:
             self._fair_all = min(value, NUMBER_MAX)
+        elif argument in FLOW:
+            self._flow[argument] = value
         else:
             settings.auto_delete = settings.auto_delete or value > 0
             settings.auto_delete_timeout_ms = value * 1000
@@ -246,6 +269,39 @@ class Asked:
                 return invalid("last values do not go with priorities")
             discipline.last_value_key = self._key or LAST_VALUE_KEY
         return None
+
+    def _finish_flow(self, settings: QueueSettings, discipline: Discipline) -> Refusal | None:
+        """When publishers wait: as was said, or by the limits. A ring has room for all of them."""
+        if self._remote or discipline.policy in RINGS:
+            return None
+        by_count = self._flow_by(
+            settings.max_count, Argument.FLOW_STOP_COUNT, Argument.FLOW_RESUME_COUNT
+        )
+        by_size = self._flow_by(
+            settings.max_size, Argument.FLOW_STOP_SIZE, Argument.FLOW_RESUME_SIZE
+        )
+        for what, (stop, resume), most in (
+            ("count", by_count, settings.max_count),
+            ("size", by_size, settings.max_size),
+        ):
+            if resume > stop:
+                return invalid(f"qpid.flow_resume_{what} {resume} is above flow_stop_{what} {stop}")
+            if stop > most > 0:
+                return invalid(f"qpid.flow_stop_{what} {stop} is above max_{what} {most}")
+        discipline.flow = FlowLimits(
+            stop_count=by_count[0],
+            resume_count=by_count[1],
+            stop_size=by_size[0],
+            resume_size=by_size[1],
+        )
+        return None
+
+    def _flow_by(self, most: int, stop_by: Argument, resume_by: Argument) -> tuple[int, int]:
+        """Stop and resume by messages, or octets; nobody resumes what does not stop."""
+        stop = self._flow.get(stop_by, (most * STOP_PERCENT + 50) // 100)
+        if stop == 0:
+            return 0, 0
+        return stop, self._flow.get(resume_by, most * RESUME_PERCENT // 100) or stop
 
 
 def _name(argument: tuple[str, Tagged]) -> str:
