@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import Final, final
 
-from gateway.bridge.queues.discipline import LEVELS_MAX, Discipline, Policy
+from gateway.bridge.queues.discipline import LEVELS_MAX, NO_GROUP, Discipline, Policy
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
@@ -28,6 +28,9 @@ class Argument(IntEnum):
     LAST_VALUE_KEY = 7
     LAST_VALUE = 8  # of a header whose name is fixed
     BROWSE_ONLY = 9
+    GROUP_KEY = 10
+    SHARED_GROUPS = 11
+    NO_GROUP = 12
 
 
 NAMES: Final[dict[str, Argument]] = {
@@ -44,6 +47,9 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.last_value_queue": Argument.LAST_VALUE,
     "qpid.last_value_queue_no_browse": Argument.LAST_VALUE,
     "qpid.browse-only": Argument.BROWSE_ONLY,
+    "qpid.group_header_key": Argument.GROUP_KEY,
+    "qpid.shared_msg_group": Argument.SHARED_GROUPS,
+    "qpid.default-message-group": Argument.NO_GROUP,
 }
 FAIRSHARE_OF: Final = ("qpid.fairshare", "x-qpid-fairshare")  # and, behind -, a level
 LAST_VALUE_KEY: Final = "qpid.LVQ_key"
@@ -100,11 +106,14 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         Fate.COUNTED,
         "publishers are held back by what the gateway holds in all, of each user and host",
     ),
-    "qpid.group_header_key, qpid.shared_msg_group, qpid.group_timestamp": (
-        Fate.COUNTED,
-        "each message goes to whoever has credit",
+    "qpid.group_header_key, qpid.shared_msg_group": (
+        Fate.DONE,
+        "the header by whose value messages are in groups; all of a group go to one subscription "
+        "until nothing of it is acquired; without shared groups, with priorities and with last "
+        "values refused, 542",
     ),
-    "qpid.default-message-group": (Fate.COUNTED, "see groups"),
+    "qpid.default-message-group": (Fate.DONE, "the group of messages that name none"),
+    "qpid.group_timestamp": (Fate.COUNTED, "nobody asks for it but QMF"),
     "qpid.queue_msg_sequence": (Fate.COUNTED, "no message is numbered"),
     "qpid.alert_count, qpid.alert_size, qpid.alert_repeat_gap": (
         Fate.COUNTED,
@@ -146,7 +155,7 @@ class Asked:
         ignored: those without effect; a policy with its value.
     """
 
-    __slots__ = ("_fair", "_fair_all", "_key", "_last_value", "_remote", "ignored")
+    __slots__ = ("_fair", "_fair_all", "_key", "_last_value", "_remote", "_shared", "ignored")
 
     def __init__(self, *, remote: bool) -> None:
         """Read for a queue of the gateway's own, or one that lives at an upstream (`remote`)."""
@@ -155,6 +164,7 @@ class Asked:
         self._fair_all = 0
         self._key = ""
         self._last_value = False
+        self._shared = False
         self.ignored: list[str] = []
 
     def read(self, arguments: list[tuple[str, Tagged]], settings: QueueSettings) -> Refusal | None:
@@ -189,6 +199,12 @@ class Asked:
             discipline.browse_only = is_set(tagged)
         elif argument == Argument.LAST_VALUE:
             self._last_value = True  # whatever it is set to
+        elif argument == Argument.SHARED_GROUPS:
+            self._shared = is_set(tagged)
+        elif argument == Argument.GROUP_KEY:
+            discipline.group_key = str(tagged.value) if tagged.value is not None else ""
+        elif argument == Argument.NO_GROUP:
+            discipline.no_group = str(tagged.value) if tagged.value is not None else NO_GROUP
         elif argument == Argument.LAST_VALUE_KEY:
             self._key = str(tagged.value) if tagged.value is not None else ""
         elif argument == Argument.POLICY:
@@ -245,6 +261,11 @@ class Asked:
             if levels:
                 return invalid("last values do not go with priorities")
             discipline.last_value_key = self._key or LAST_VALUE_KEY
+        if discipline.group_key:
+            if levels or discipline.last_value_key:
+                return invalid("groups do not go with priorities or last values")
+            if not self._shared:
+                return invalid("groups are shared ones only: qpid.shared_msg_group")
         return None
 
 
