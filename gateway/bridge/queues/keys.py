@@ -14,8 +14,8 @@ def key_of(message: Message, header: str) -> str:
     """
     found = message.header(header)
     value = None if found is None else found.value
+    if isinstance(value, UUID):
+        value = value.bytes
     if isinstance(value, bytes):
         return value.decode("latin-1")
-    if isinstance(value, bool) or not isinstance(value, (str, int, UUID)):
-        return ""
-    return str(value)
+    return "" if isinstance(value, bool) or not isinstance(value, (str, int)) else str(value)
