@@ -25,12 +25,14 @@ from gateway.audit.schema import FIELDS, NAME_FIELDS, RECORD_OCTETS
 
 ALL: Final = -1  # as the ordinal of what is folded over several segments
 PLACE: Final = ("ordinal", "part")
+CARRIED_SCHEMA: Final = pa.schema(
+    [PARTS_SCHEMA.field(name) for name in (*RECORDS_SCHEMA.names, *PLACE)]
+)
 
 
 def carried(records: DataFrame) -> DataFrame:
     """Records as they are left for the next run: all of a message in one partition, in order."""
-    names = (*RECORDS_SCHEMA.names, *PLACE)
-    return _without_bends(records).select(*names).sortWithinPartitions("sequence")
+    return _without_bends(records).select(*CARRIED_SCHEMA.names).sortWithinPartitions("sequence")
 
 
 def _without_bends(records: DataFrame) -> DataFrame:
@@ -57,7 +59,7 @@ def _without_bends(records: DataFrame) -> DataFrame:
 
 def carried_batches(path: Location, late_ms: int, *, fold: bool = True) -> Iterator[pa.RecordBatch]:
     """Rows of parts from one file of what `carried` has left; its folder has a number for name."""
-    kept = pa.schema([PARTS_SCHEMA.field(name) for name in (*RECORDS_SCHEMA.names, *PLACE)])
+    kept = CARRIED_SCHEMA
     table = parquet.read_table(location.opened(path), columns=kept.names).cast(kept)
     yield from folded_again(table, part_of(path.parent.name), late_ms, fold=fold)
 

@@ -110,20 +110,13 @@ class Folder:
         path = self.path / STATE_FILE
         self._named, self._tables = frozenset(), {}
         try:
-            told = json_value(self._kept.read())
+            state, tables = parsed(self._kept.read())
         except FileNotFoundError:
             return State()
         except OSError as error:
             raise StateError(f"cannot read {path}: {error.strerror}") from None
-        except ValueError:
-            raise StateError(f"{path} is no state: {REBUILD}") from None
-        form = told.get("form") if isinstance(told, dict) else None
-        if form != FORM:
-            raise StateError(f"{path} is of version {form}, not of {FORM}: {REBUILD}")
-        try:
-            state, tables = _state(told), _tables(told)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise StateError(f"{path} is no state: {REBUILD}") from None
+        except StateError as error:
+            raise StateError(f"{path} {error}: {REBUILD}") from None
         self._named, self._tables = _named(state), tables
         self._check_tables()
         return state
@@ -155,17 +148,8 @@ class Folder:
         tables = {name: self._tables.get(name) or self._kept.tables(name) for name in self._named}
         self._tables = tables
         self._check_tables()
-        told = {
-            "form": FORM,
-            "log": state.log,
-            "late_ms": state.late_ms,
-            "segments": [list(each) for each in state.segments],
-            "said": [list(each) for each in state.said],
-            "records": state.records,
-            "tables": tables,
-        }
         try:
-            self._kept.put(json.dumps(told))
+            self._kept.put(in_text(state, tables))
         except InUseError as error:
             raise StateError(f"{self.path} {error}") from None
         self._begun = set()
@@ -175,6 +159,35 @@ class Folder:
         """Nothing was reconciled yet."""
         self._kept.clear()
         self._named, self._tables = frozenset(), {}
+
+
+def in_text(state: State, tables: Tables) -> str:
+    """What stands in `state.json`."""
+    told = {
+        "form": FORM,
+        "log": state.log,
+        "late_ms": state.late_ms,
+        "segments": [list(each) for each in state.segments],
+        "said": [list(each) for each in state.said],
+        "records": state.records,
+        "tables": tables,
+    }
+    return json.dumps(told)
+
+
+def parsed(octets: bytes) -> tuple[State, Tables]:
+    """What a file of that content says. Raises StateError, in words that follow its name."""
+    try:
+        told = json_value(octets)
+    except ValueError:
+        raise StateError("is no state") from None
+    form = told.get("form") if isinstance(told, dict) else None
+    if form != FORM:
+        raise StateError(f"is of version {form}, not of {FORM}")
+    try:
+        return _state(told), _tables(told)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise StateError("is no state") from None
 
 
 def _tables(told: dict[str, Any]) -> Tables:  # Any: of JSON
