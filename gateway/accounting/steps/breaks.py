@@ -31,7 +31,7 @@ MEANINGS: Final = {
     BreakClass.DUPLICATE: "a copy left, or entered, more often than it may",
     BreakClass.MUTATED: "a body is not the one that was received, without translation",
     BreakClass.ORPHAN_SETTLEMENT: "a step of a copy that was not in the place for it",
-    BreakClass.STUCK: "a delivery that never ended, or a copy that is in a queue for too long",
+    BreakClass.STUCK: "a delivery or transaction never ended, or a copy is in a queue for too long",
     BreakClass.UNDECLARED_LOSS: "a value did not cross in translation, and no loss says so",
     BreakClass.OUT_OF_ORDER: "a copy was sent behind one that had come into the queue after it",
     BreakClass.LATE: "a copy was settled later than it may, where a bound is given",
