@@ -23,7 +23,7 @@ from gateway.accounting.segments.columns import RECORDS_SCHEMA
 from gateway.accounting.segments.folding import OF_NO_MESSAGE
 from gateway.accounting.segments.parts import PARTS_SCHEMA
 from gateway.accounting.segments.source import FORMAT, Wanted
-from gateway.accounting.state.carried import ALL, carried, part_of
+from gateway.accounting.state.carried import ALL, VERIFIED, WRITTEN, carried, part_of
 from gateway.accounting.state.condensed import summed_up, without_repeated
 from gateway.accounting.state.folder import (
     REBUILD,
@@ -150,7 +150,8 @@ class Reading:
     def _left(self, *folders: str) -> DataFrame:
         assert self._folder is not None
         paths = [str(self._folder.path / name) for name in folders]
-        return self.spark.read.schema(from_arrow_schema(PARTS_SCHEMA)).parquet(*paths)
+        reader = self.spark.read.options(**VERIFIED).schema(from_arrow_schema(PARTS_SCHEMA))
+        return reader.parquet(*paths)
 
     def segments(self, parts: DataFrame) -> DataFrame:
         """One row about each segment; those of which anchors ask for hashes are read again."""
@@ -256,7 +257,7 @@ class Reading:
             return
         said, kept = folder.fresh(state)
         closed = without_repeated(records.where(F.col("ordinal") < newest), differences)
-        carried(closed).write.parquet(str(folder.path / kept))
+        carried(closed).write.options(**WRITTEN).parquet(str(folder.path / kept))
         together = len(state.said) >= SAID_MAX
         first = ALL if together else len(state.segments)
         mine = F.col("ordinal").between(first, newest - 1)
@@ -268,7 +269,7 @@ class Reading:
             lists = lists.drop("sums").unionByName(summed, allowMissingColumns=True)
         for frame in self._taken_back():
             lists = lists.unionByName(frame, allowMissingColumns=True)
-        lists.coalesce(4).write.parquet(str(folder.path / said))
+        lists.coalesce(4).write.options(**WRITTEN).parquet(str(folder.path / said))
         covered, last_ms = self._covered(parts, newest)
         before = () if together else state.said
         segments = (*state.segments, *covered)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from gateway.accounting.locations.location import Location
-from gateway.accounting.state.keeping import STATE_FILE, Elsewhere, Here, InUseError
+from gateway.accounting.state.keeping import STATE_FILE, Elsewhere, Here, InUseError, Table
 from gateway.audit.let_go import LetGo
 from gateway.audit.schema import SCHEMA_VERSION, segment_numbers
 from gateway.files.json_text import json_value
@@ -28,7 +28,7 @@ from gateway.files.json_text import json_value
 FORM: Final = f"2.{SCHEMA_VERSION}"
 REBUILD: Final = "begin anew with --rebuild"
 
-Tables = dict[str, dict[str, int]]
+Tables = dict[str, dict[str, Table]]
 
 
 class StateError(Exception):
@@ -131,8 +131,10 @@ class Folder:
                 raise StateError(f"cannot read {where}: {error.strerror}") from None
             if not there:
                 raise StateError(f"{where} is missing, which the state names: {REBUILD}")
-            if there != self._tables.get(name, there):
-                raise StateError(f"{where} is not as the state has it, some is missing: {REBUILD}")
+            if not _same(there, self._tables.get(name, there)):
+                raise StateError(
+                    f"{where} is not as the state has it, changed or some is missing: {REBUILD}"
+                )
 
     def fresh(self, state: State) -> tuple[str, str]:
         """The names of two folders that are not there yet, behind those that the state names."""
@@ -191,11 +193,23 @@ def parsed(octets: bytes) -> tuple[State, Tables]:
 
 
 def _tables(told: dict[str, Any]) -> Tables:  # Any: of JSON
-    """Of each folder the files with their octets; an earlier version does not say."""
+    """Of each folder its files; earlier versions say their octets alone, or nothing."""
     return {
-        str(name): {str(file): int(octets) for file, octets in files.items()}
+        str(name): {
+            str(file): Table(said, "") if isinstance(said, int) else Table(int(said[0]), said[1])
+            for file, said in files.items()
+        }
         for name, files in told.get("tables", {}).items()
     }
+
+
+def _same(there: dict[str, Table], said: dict[str, Table]) -> bool:
+    """Whether these are the files that the state says, as far as it does."""
+    as_far = {
+        name: table if said.get(name, table).footer else Table(table.octets, "")
+        for name, table in there.items()
+    }
+    return as_far == said
 
 
 def _named(state: State) -> set[str]:

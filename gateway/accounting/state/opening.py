@@ -25,7 +25,7 @@ from gateway.accounting.segments.columns import CHECKPOINTS, Columns
 from gateway.accounting.segments.drawing import MOVES
 from gateway.accounting.segments.folding import OF_NO_MESSAGE
 from gateway.accounting.segments.parts import PARTS_SCHEMA
-from gateway.accounting.state.carried import ALL, CARRIED_SCHEMA
+from gateway.accounting.state.carried import ALL, CARRIED_SCHEMA, checked
 from gateway.accounting.state.folder import Folder, Said, State, StateError, in_text, parsed
 from gateway.accounting.state.keeping import STATE_MAX
 from gateway.accounting.steps.breaks import COLUMNS
@@ -83,8 +83,9 @@ def left_in(folder: Folder, cut: Cut, scratch: Path) -> dict[str, NewTable]:
 
 
 def _batches(file: Location) -> Iterator[pa.Table]:
-    for batch in parquet.ParquetFile(location.opened(file)).iter_batches():
-        yield pa.Table.from_batches([batch])
+    with checked(file) as table:
+        for batch in table.iter_batches():
+            yield pa.Table.from_batches([batch])
 
 
 def _goes_on(files: Iterable[Location], cut: Cut) -> Columns:
@@ -152,7 +153,7 @@ def _depth(cut: Cut) -> Row:
 
 def _written(path: Path, schema: pa.Schema, batches: Iterable[pa.Table]) -> NewTable:
     rows = 0
-    with parquet.ParquetWriter(path, schema) as writer:
+    with parquet.ParquetWriter(path, schema, write_page_checksum=True) as writer:
         for batch in batches:
             writer.write_table(batch)
             rows += len(batch)
