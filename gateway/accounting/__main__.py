@@ -235,7 +235,8 @@ def _with_spark(options: argparse.Namespace, own: Path, octets: int) -> int:
             result = _result(options, spark, run, state, until)
         by_whom = conclude(options, run, result)
         if options.plan is not None:
-            return _close(options.plan, result, run.path, own, by_whom)
+            assert state is not None
+            return _close(options.plan, result, run.path, own, by_whom, state)
     return exit_code(result, require_final=options.require_final)
 
 
@@ -303,9 +304,17 @@ def _result(
     options: argparse.Namespace, spark: SparkSession, run: Run, state: Folder | None, until: str
 ) -> Result:
     from gateway.accounting.reconcile import reconcile
+    from gateway.accounting.state.opening import opened
 
     bounds, known = bounds_of(options), options.provenance
-    return reconcile(spark, options.log, run.work, known, bounds, state=state, until=until)
+    books = options.books if options.job == "reconcile" else None
+    with opened(options.log, books, known, state, run.work) as opening:
+        return reconcile(
+            *(spark, options.log, run.work, known, bounds),
+            state=state,
+            until=until,
+            opening=opening,
+        )
 
 
 def _begun(out: Location) -> Run:
@@ -315,10 +324,12 @@ def _begun(out: Location) -> Run:
         raise NotRunError(f"{error.filename or out}: {error.strerror}") from None
 
 
-def _close(plan: Plan, result: Result, out: Location, own: Path, by_whom: Ran) -> int:
+def _close(
+    plan: Plan, result: Result, out: Location, own: Path, by_whom: Ran, state: Folder
+) -> int:
     from gateway.accounting import closing
 
-    book = closing.closed(plan, result, out, own, by_whom)
+    book = closing.closed(plan, result, out, own, by_whom, state)
     print(closing.in_words(book))
     return BALANCED if book.balanced else NOT_BALANCED
 

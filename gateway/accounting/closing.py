@@ -11,6 +11,7 @@ written the tables that the book's are made of.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
@@ -23,8 +24,10 @@ from gateway import __version__
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.reconcile import OPEN, Result
-from gateway.accounting.state.folder import State
-from gateway.accounting.steps.breaks import BreakClass
+from gateway.accounting.state.folder import Folder, State
+from gateway.accounting.state.opening import Cut, left_in
+from gateway.accounting.steps.breaks import IDENTITY, BreakClass
+from gateway.accounting.steps.identities import QUEUE
 from gateway.accounting.telling.ran import Ran
 from gateway.audit import shelf
 from gateway.audit.books import (
@@ -39,7 +42,6 @@ from gateway.audit.books import (
     book_path,
     table_path,
 )
-from gateway.audit.let_go import departed_by
 from gateway.audit.printable import printable
 from gateway.audit.provenance import Provenance
 from gateway.audit.schema import segment_numbers
@@ -55,11 +57,6 @@ BALANCES: Final = {
     "outlet": ("outlets", "link", "unsettled"),
     "route": ("routes", "route", "pending"),
 }
-# Of a break, beside the record that shows it.
-IDENTITY: Final = (
-    *("class", "proven", "node", "message", "position", "link", "incarnation"),
-    *("segment", "block", "offset"),
-)
 GONE: Final = ("gone_with_process", "gone_at_stop", "in_doubt")  # in the depth by the terms
 NOT_TOLD: Final = ("balanced", "checkpoints", "last_stated")  # by checkpoints, not at the cut
 
@@ -106,7 +103,7 @@ def planned(log: Location, books: Path, provenance: Provenance, key: Path | None
     row.look()
     if row.problem:
         raise BookError(row.problem)
-    provenance.by_books = departed_by(row.books())
+    provenance.take(row.books())
     before, name = row.last, location.log_id(log)
     first = 0 if before is None else before.last_segment + 1
     if not name:
@@ -168,8 +165,12 @@ def check_state(plan: Plan, state: State, where: Location) -> None:
         )
 
 
-def closed(plan: Plan, result: Result, out: Location, scratch: Path, ran: Ran) -> Book:
+def closed(
+    plan: Plan, result: Result, out: Location, scratch: Path, ran: Ran, state: Folder
+) -> Book:
     """Write the book by what was found of the log up to the last segment of the plan, into `out`.
+
+    `state`: what that run has left, which is in the book, too, as far as it goes to its end.
 
     Raises:
         BookError: it could not be written.
@@ -191,6 +192,7 @@ def closed(plan: Plan, result: Result, out: Location, scratch: Path, ran: Ran) -
         CLOSING: _lines(scratch / "closing.jsonl", _balances(result, out)),
         OPEN_ITEMS: _lines(scratch / "open_items.jsonl", _rows(out / OPEN)),
         BREAKS: breaks,
+        **_state(plan, result, out, scratch, state),
     }
     if plan.before is None:
         tables[OPENING] = _lines(scratch / "opening.jsonl", ())
@@ -270,7 +272,7 @@ def _identity(row: Row) -> bytes:
 
     Of one that shows in another record each time, as of a message that is stuck still, the message.
     """
-    named = [row[name] for name in IDENTITY]
+    named = [row[name] for name in (*IDENTITY, "proven")]
     moves = row["class"] == BreakClass.STUCK and row["message"] is not None
     said = json.dumps([*named, None if moves else row["sequence"]])
     return blake2b(said.encode(), digest_size=16).digest()
@@ -292,8 +294,7 @@ def _balances(result: Result, out: Location) -> Iterator[Row]:
     Of the run that is past its recovery, and of one that is not yet; an outlet that has nothing
     is not told of.
     """
-    opened = [each["incarnation"] for each in result.incarnations if each["opened_sequence"]]
-    since = max(opened, default=0)
+    since = _since(result)
     for what, (table, key, rest) in BALANCES.items():
         for row in _rows(out / table):
             if row["incarnation"] < since:
@@ -305,6 +306,25 @@ def _balances(result: Result, out: Location) -> Iterator[Row]:
                 terms["node"] = row["of_node"]
             terms[rest] -= sum(row.get(name) or 0 for name in GONE)
             yield {"what": what, "name": row[key], **terms}
+
+
+def _since(result: Result) -> int:
+    """The run that is past its recovery."""
+    opened = [each["incarnation"] for each in result.incarnations if each["opened_sequence"]]
+    return max(opened, default=0)
+
+
+def _state(
+    plan: Plan, result: Result, out: Location, scratch: Path, state: Folder
+) -> dict[str, shelf.NewTable]:
+    """By what a reconciliation goes on from here; none where the run has left no state of it."""
+    if state.read().last != plan.until:
+        return {}
+    facts, depth = result.log_facts, result.sums[QUEUE.name][QUEUE.rest] or 0
+    ends = (facts["last_run"] or 0, depth, facts["last_time_ms"] or 0)
+    rows = itertools.chain(_rows(out / OPEN), _rows(out / "breaks"))
+    messages = (row["message"] for row in rows if row["message"] is not None)
+    return left_in(state, Cut(_since(result), messages, *ends), scratch)
 
 
 def _rows(path: Location) -> Iterator[Row]:

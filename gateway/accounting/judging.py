@@ -85,7 +85,7 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
         order.out_of_order(seen.records),
         checked.undeclared(seen.records),
         *_message_breaks(seen, failing=failing),
-        transactions.half_done(seen.records),
+        transactions.transaction_breaks(seen.records, seen.runs),
     ]
     if seen.several:  # else nothing was to be there after a restart
         found.append(copies.lost_at_restart(open_copies, missed))

@@ -8,7 +8,7 @@ are closed. The newest segment may still grow: it is read each time, or left out
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +23,7 @@ from gateway.accounting.segments.columns import RECORDS_SCHEMA
 from gateway.accounting.segments.folding import OF_NO_MESSAGE
 from gateway.accounting.segments.parts import PARTS_SCHEMA
 from gateway.accounting.segments.source import FORMAT, Wanted
-from gateway.accounting.state.carried import ALL, carried, part_of
+from gateway.accounting.state.carried import ALL, VERIFIED, WRITTEN, carried, part_of
 from gateway.accounting.state.condensed import summed_up, without_repeated
 from gateway.accounting.state.folder import (
     REBUILD,
@@ -34,9 +34,10 @@ from gateway.accounting.state.folder import (
     StateError,
     differences,
 )
+from gateway.accounting.state.opening import Beginning, Opening, why_none
 from gateway.accounting.steps import strays
 from gateway.accounting.steps.ages import DAY_MS, Bounds
-from gateway.accounting.steps.breaks import BreakClass, as_breaks
+from gateway.accounting.steps.breaks import COLUMNS, BreakClass, as_breaks, with_known
 from gateway.accounting.steps.kept import kept
 from gateway.accounting.steps.ledger import kind_is
 from gateway.audit.let_go import LetGo
@@ -64,6 +65,7 @@ class Reading:
         bounds: what takes too long.
         provenance: what is known of it that is not in it.
         until: the name of its last segment that is read, all of them being closed; "": of it all.
+        opening: what a closed book has of what is in front of it; `None`: nothing is needed.
     """
 
     def __init__(
@@ -75,9 +77,13 @@ class Reading:
         *,
         fold: bool = True,
         folder: Folder | None = None,
+        opening: Opening | None = None,
         until: str = "",
     ) -> None:
         """`fold`: whether messages that are complete in a part are left to its sums.
+
+        `folder`: the state, which is left for the next run, too. `opening`: what this one begins
+        with.
 
         Raises:
             StateError: the state in `folder` cannot be gone on from.
@@ -86,7 +92,11 @@ class Reading:
         self.spark, self.log = spark, log
         self.provenance, self.bounds = provenance, bounds
         self._fold = fold
+        self._keeps = folder is not None
+        if folder is None and opening is not None:
+            folder = opening.folder
         self._folder = folder
+        self.opening = opening
         self.until = until
         paths = location.segments(log)
         self._paths = [path for path in paths if not until or path.name <= until]
@@ -104,11 +114,11 @@ class Reading:
                 f"the state in {where} is of another log, with id {state.log or 'unknown'}; that "
                 f"of {self.log} is {self._id or 'unknown'}"
             )
+        late = f"--late-after {state.late_ms / 1000:g}"
+        if state.late_ms != self.bounds.late_ms and self.opening is not None:
+            raise StateError(f"book {self.opening.book.number} was closed with {late}: use that")
         if state.late_ms != self.bounds.late_ms:
-            raise StateError(
-                f"the state in {where} was made with --late-after {state.late_ms / 1000:g}: use "
-                f"that, or {REBUILD}"
-            )
+            raise StateError(f"the state in {where} was made with {late}: use that, or {REBUILD}")
 
     def parts(self) -> DataFrame:
         """The log: sums of everything, and the records that are in doubt; each octet read once."""
@@ -140,7 +150,8 @@ class Reading:
     def _left(self, *folders: str) -> DataFrame:
         assert self._folder is not None
         paths = [str(self._folder.path / name) for name in folders]
-        return self.spark.read.schema(from_arrow_schema(PARTS_SCHEMA)).parquet(*paths)
+        reader = self.spark.read.options(**VERIFIED).schema(from_arrow_schema(PARTS_SCHEMA))
+        return reader.parquet(*paths)
 
     def segments(self, parts: DataFrame) -> DataFrame:
         """One row about each segment; those of which anchors ask for hashes are read again."""
@@ -208,6 +219,30 @@ class Reading:
         frame = self.spark.createDataFrame(found, "segment string, problem string")
         return [as_breaks(frame.coalesce(1), BreakClass.LOG_GAP, F.col("problem"))]
 
+    def with_known(self, breaks: DataFrame) -> DataFrame:
+        """Breaks, and those that the book knew with which this run begins.
+
+        By what is left of its records some of these are found again, and some are not.
+        """
+        if self.opening is None or not self.opening.known:
+            return breaks
+        schema = ", ".join(f"`{name}` {type_}" for name, type_ in COLUMNS.items())
+        rows = [tuple(row[name] for name in COLUMNS) for row in self.opening.known]
+        known = self.spark.createDataFrame(rows, schema).coalesce(1)
+        return with_known(breaks, known)
+
+    def beginning(self, facts: Mapping[str, Any]) -> Beginning:
+        """With what it begins; `facts` of the log, as far as it or what is known of it goes."""
+        first = facts["first_sequence"] or 1
+        if self.opening is not None:
+            return Beginning(self.opening.book)
+        if first == 1:
+            return Beginning()
+        if self._state.segments:
+            return Beginning(record=first, why="so does the state")
+        number = segment_numbers(self._paths[0].name)[0]
+        return Beginning(record=first, why=why_none(self.provenance.books, number))
+
     def carry(self, parts: DataFrame, records: DataFrame, differences: DataFrame) -> None:
         """Leave for the next run what this one has read of closed segments. Raises OSError.
 
@@ -216,11 +251,13 @@ class Reading:
         state, folder = self._state, self._folder
         there = len(state.segments) + sum(path.name > state.last for path in self._paths)
         newest = there if self.until else there - 1
-        if folder is None or newest <= len(state.segments) or self._strays is None:
+        if folder is None or not self._keeps or self._strays is None:
+            return
+        if newest <= len(state.segments):
             return
         said, kept = folder.fresh(state)
         closed = without_repeated(records.where(F.col("ordinal") < newest), differences)
-        carried(closed).write.parquet(str(folder.path / kept))
+        carried(closed).write.options(**WRITTEN).parquet(str(folder.path / kept))
         together = len(state.said) >= SAID_MAX
         first = ALL if together else len(state.segments)
         mine = F.col("ordinal").between(first, newest - 1)
@@ -232,7 +269,7 @@ class Reading:
             lists = lists.drop("sums").unionByName(summed, allowMissingColumns=True)
         for frame in self._taken_back():
             lists = lists.unionByName(frame, allowMissingColumns=True)
-        lists.coalesce(4).write.parquet(str(folder.path / said))
+        lists.coalesce(4).write.options(**WRITTEN).parquet(str(folder.path / said))
         covered, last_ms = self._covered(parts, newest)
         before = () if together else state.said
         segments = (*state.segments, *covered)

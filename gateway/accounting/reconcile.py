@@ -20,6 +20,7 @@ from gateway.accounting.reading import Reading
 from gateway.accounting.rows import Row, rows_of
 from gateway.accounting.segments import chain, let_go, sealed
 from gateway.accounting.state.folder import Folder
+from gateway.accounting.state.opening import Beginning, Opening
 from gateway.accounting.steps import ages, checked, confirmed, copies, ledger, messages, outlets
 from gateway.accounting.steps.balance import (
     balances,
@@ -55,11 +56,12 @@ class Result:
     """What a reconciliation found; the tables are cut at `SHOWN` rows.
 
     Attributes:
+        beginning: with what it begins.
         incarnations: the latest, in their order.
         breaks: those that are proven first, of them those of the log itself.
         classes: proven breaks by class, counted in copies.
         unproven: the others, which may be there for want of records that cannot be read.
-        sums: by identity, its terms over everything.
+        sums: by identity, its terms over everything; what is left is `None` where it is not known.
         log_facts: how much log there is, from when to when, and how it ends.
         checked: how many translations the gateway has held against what came.
         told: of how many messages publishers were told what.
@@ -73,6 +75,7 @@ class Result:
     """
 
     log: str
+    beginning: Beginning
     breaks: list[Row]
     classes: dict[str, int]
     unproven: dict[str, int]
@@ -123,6 +126,7 @@ def reconcile(
     fold: bool = True,
     state: Folder | None = None,
     until: str = "",
+    opening: Opening | None = None,
 ) -> Result:
     """Read, account, write, and say what was found.
 
@@ -130,12 +134,19 @@ def reconcile(
     whether messages that are complete within a part of the log are left to its sums. `state`: what
     earlier runs have left, from which this one goes on; it leaves the same to the next. `until`:
     the last segment that is read, a closed one; what is open behind it is written, too (`OPEN`).
+    `opening`: what a closed book has of segments that were let go.
 
     Raises:
         StateError: there is something else in `state`.
     """
     provenance = provenance or Provenance()
-    reading = Reading(spark, log, provenance, bounds, fold=fold, folder=state, until=until)
+    reading = Reading(
+        *(spark, log, provenance, bounds),
+        fold=fold,
+        folder=state,
+        opening=opening,
+        until=until,
+    )
     seen = _evidence(reading, out)
     breaks = _breaks(reading, seen, out)
     result = _result(reading, seen, breaks, out)
@@ -175,7 +186,8 @@ def _breaks(reading: Reading, seen: Evidence, out: Location) -> DataFrame:
         *reading.breaks(gone),
         *judging.breaks_in(seen, reading.bounds),
     )
-    return _written(with_proof(gathered(found), chain.doubt(seen.paired)), out / "breaks")
+    proven = with_proof(gathered(found), chain.doubt(seen.paired))
+    return _written(reading.with_known(proven), out / "breaks")
 
 
 def _result(reading: Reading, seen: Evidence, breaks: DataFrame, out: Location) -> Result:
@@ -198,8 +210,13 @@ def _result(reading: Reading, seen: Evidence, breaks: DataFrame, out: Location) 
         }
     )
     counted, listed, losses = found["classes"], found["breaks"], found["losses"]
+    found["over_runs"] = _over_runs(results["queues"], ends) if seen.several else []
+    beginning = reading.beginning(facts)
+    if beginning.record:
+        _without_rest(found, ends[0])
     return Result(
         log=str(reading.log),
+        beginning=beginning,
         breaks=listed,
         classes={row["class"]: row["count"] for row in counted if row["proven"]},
         unproven={row["class"]: row["count"] for row in counted if not row["proven"]},
@@ -217,7 +234,7 @@ def _result(reading: Reading, seen: Evidence, breaks: DataFrame, out: Location) 
         stories=stories.stories(records, listed, str(reading.log)),
         figures=found["figures"],
         losses_by_client=_rows(figures.losses_by_client(records, summed)) if losses else [],
-        over_runs=_over_runs(results["queues"], ends) if seen.several else [],
+        over_runs=found["over_runs"],
         break_rows=sum(row["rows"] for row in counted),
     )
 
@@ -257,6 +274,16 @@ def _most(results: DataFrame, identity: Identity) -> DataFrame:
     """What disagrees, and then where most happened."""
     most = F.desc(F.expr(" + ".join(identity.term_names[: identity.incoming])))
     return results.orderBy("balanced", most, "incarnation", identity.key).limit(SHOWN)
+
+
+def _without_rest(found: dict[str, list[Row]], run: int) -> None:
+    """What is left is not known of what that run had before the log begins."""
+    for of in IDENTITIES:
+        rows = [row for row in found[of.name] if row["incarnation"] == run]
+        for row in (*rows, *found[_sums(of)]):
+            row[of.rest] = None
+    for row in found["over_runs"]:
+        row[QUEUE.rest] = None
 
 
 def _in_order(found: dict[str, list[Row]], identity: Identity) -> list[Row]:

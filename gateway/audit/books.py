@@ -41,6 +41,8 @@ CLOSING: Final = "closing"  # and when it ends
 OPEN_ITEMS: Final = "open_items"  # what is in flight then, by its numbers
 TABLES: Final = (OPENING, CLOSING, OPEN_ITEMS)
 BREAKS: Final = "breaks"  # all that are known when it ends; older books do not say
+# By which a reconciliation goes on from there, beside other tables of its own; older books have not
+STATE: Final = "state"
 
 _NAME: Final = re.compile(r"([0-9]{10,18})\.book")
 _FILE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gateway.audit.books import Book, BookError, signature_in_words
-from gateway.audit.let_go import departed_by
 from gateway.audit.provenance import Anchor, Provenance, Trust, anchors_in
 from gateway.audit.shelf import Shelf
 from gateway.files.whole import ANCHORS_MAX, CERTIFICATES_MAX, read_whole
@@ -53,7 +52,7 @@ def take_books(provenance: Provenance, directory: Path, log: str) -> list[str]:
         wrong.append(f"there are no closed books in {directory}")
     if good and log and good[0].log != log:
         return [*wrong, f"the books are of another log, with id {good[0].log}"]
-    provenance.by_books = departed_by(good)
+    provenance.take(good)
     provenance.books_in_words = _in_words(good, checked=provenance.trust is not None)
     return wrong
 

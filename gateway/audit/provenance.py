@@ -8,11 +8,12 @@ in `reader`: signatures are checked by whoever is given.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, final
 
+from gateway.audit.books import Book
 from gateway.audit.ends import Difference
-from gateway.audit.let_go import Departure
+from gateway.audit.let_go import Departure, departed_by
 from gateway.audit.schema import SEALED_SINCE
 from gateway.audit.seals import Head, head_in, key_id
 
@@ -107,7 +108,8 @@ class Provenance:
     """What is known of one log, as its segments are noted; then what follows from it.
 
     Attributes:
-        by_books: what closed books that are given say may have gone.
+        books: closed books of it that are given, and are good.
+        by_books: what these say may have gone.
         books_in_words: what is known of their signatures, for people.
         let_go: what says that segments of it were let go; `None`: none were.
     """
@@ -115,11 +117,17 @@ class Provenance:
     def __init__(self, trust: Trust | None = None, anchors: Sequence[Anchor] = ()) -> None:
         self.trust = trust
         self.anchors = anchors
+        self.books: Sequence[Book] = ()
         self.by_books: Sequence[Departure] = ()
         self.books_in_words: Sequence[str] = ()
         self.let_go: Departure | None = None
         self._segments: list[Sealed] = []
         self._right: dict[Head, bool] = {}
+
+    def take(self, books: Iterable[Book]) -> None:
+        """Closed books, one behind the other."""
+        self.books = list(books)
+        self.by_books = departed_by(self.books)
 
     def offsets(self, number: int) -> list[int]:
         """Of which places in a segment the hash is wanted."""

@@ -306,7 +306,7 @@ ALIASES: Final[dict[Kind, dict[str, str]]] = {
     Kind.ROUTE_CHECKPOINT: {"message": "routed", "copies": "pending"},
 }
 
-UNSAID: Final = frozenset({"previous"})  # of these, 0 says nothing
+UNSAID: Final = frozenset({"previous", "lane"})  # of these, 0 says nothing
 
 
 def crc_input(length: int, kind: int, flags: int) -> bytes:

@@ -77,6 +77,13 @@ class Story:
         if self._open or not self._begun:
             yield from self._tell_gaps()
 
+    @property
+    def begins(self) -> str:
+        """Of a log that does not begin with its first record, that; as far as it was read."""
+        if self._first <= 1:
+            return ""
+        return f"the log begins with record {self._first}: what was before is not in it"
+
     def _look_for_gap(self, record: Record) -> None:
         sequence = record.get("sequence", 0)
         self._first = self._first or sequence
@@ -93,9 +100,8 @@ class Story:
         if message not in self._begun and record["kind"] not in BEGINS:
             if self.holes and not self._begun:
                 self._untold += [_gap(record["time_ms"], *hole) for hole in self.holes]
-            elif self._first > 1 and not self.holes:
-                text = f"the log begins with record {self._first}: what was before is not in it"
-                yield Line(record["time_ms"], f"{_time(record['time_ms'])}  {text}")
+            elif self.begins and not self.holes:
+                yield Line(record["time_ms"], f"{_time(record['time_ms'])}  {self.begins}")
         self._begun.add(message)
         yield from self._tell_gaps()
 

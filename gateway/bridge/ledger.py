@@ -259,7 +259,7 @@ class Ledger:
             size=size,
             flags=flags,
             transaction=self.transaction,
-            lane=queue.lane_of(message),
+            lane=queue.lane_of(entry),
         )
 
     def sent(
@@ -289,7 +289,7 @@ class Ledger:
             size=size,
             delivery_count=entry.delivery_count,
             flags=flags,
-            lane=queue.lane_of(message),
+            lane=queue.lane_of(entry),
         )
 
     def settled(

@@ -107,6 +107,8 @@ class Settlement:
             ledger.settled(delivery, queue.node, outcome.kind, False, reason)
             self._return(queue, entry, outcome, subscription)
         subscription.unsettled -= 1
+        if queue.groups is not None and not queue.deleted:
+            self._topology.lines[queue.number].on_entered()  # a group may be free
         self._forget_if_over(subscription)
         return in_time
 
@@ -214,8 +216,9 @@ class Settlement:
             ledger.counts.unacquirable += 1
             return False
         entry = queue.places.get(delivery.position)
-        if entry is None or entry.holder != AVAILABLE or queue.deleted:
+        if queue.deleted or not _is_free(queue, entry, delivery.subscription):
             return False
+        assert entry is not None
         ledger.audit.settled(
             ledger.now_ms,
             delivery.message.id,
@@ -244,7 +247,10 @@ class Settlement:
             ledger.counts.unacquirable += 1
             return False
         entry = queue.places.get(position)
-        if entry is None or entry.holder != AVAILABLE or entry.message.id != message:
+        if not _is_free(queue, entry, link):
+            return False
+        assert entry is not None
+        if entry.message.id != message:
             return False
         delivery = Delivery(entry.message, queue.number, position, link, entry.delivery_count, True)
         delivery.settled = True
@@ -409,6 +415,8 @@ class Settlement:
     def move_late(self, queue: Queue, entry: Entry, reason: Reason) -> Rerouting | None:
         """See `Moves`."""
         rerouting = None
+        if queue.groups is not None and not queue.deleted:
+            self._topology.lines[queue.number].on_entered()
         self._dead_letters.leave(queue)
         self._topology.count_alternate(queue.settings.alternate_exchange, -1)
         if queue.places.get(entry.position) is not entry:
@@ -427,6 +435,13 @@ class Settlement:
             self._rerouting = rerouting
         else:
             rerouting.go_on(NO_END)
+
+
+def _is_free(queue: Queue, entry: Entry | None, link: int) -> bool:
+    """Whether a subscription may have that copy."""
+    if entry is None or entry.holder != AVAILABLE:
+        return False
+    return queue.groups is None or queue.groups.allows(entry, link)
 
 
 def _has(entry: Entry | None, delivery: Delivery) -> bool:

@@ -174,7 +174,7 @@ def trace(
         found = True
         click.echo(line)
     if not found:
-        raise GatewayError(f"no message {question}{_holes(stories)}")
+        raise GatewayError(f"no message {question}{_elsewhere(logs, stories)}")
     missing = any(reading.broken for reading in readings) or any(each.gaps for each in stories)
     click.get_current_context().exit(1 if missing else 0)
 
@@ -203,11 +203,13 @@ def _asked(
     return Question(message_id, numbers, node, since, until), logs
 
 
-def _holes(stories: list[Story]) -> str:
+def _elsewhere(logs: list[pathlib.Path], stories: list[Story]) -> str:
     """In which records it may have been, where there is nothing of it."""
     holes = [hole for story in stories for hole in story.holes]
-    if not holes:
-        return ""
     told = ", ".join(missing_in_words(*hole) for hole in holes[:HOLES_TOLD])
     more = f", and {len(holes) - HOLES_TOLD} more gaps" if len(holes) > HOLES_TOLD else ""
-    return f"; but of the log {told}{more}"
+    reasons = [f"of the log {told}{more}"] if holes else []
+    for log, story in zip(logs, stories, strict=True):
+        label = f"{log}: " if len(logs) > 1 else ""
+        reasons += [f"{label}{story.begins}"] if story.begins else []
+    return f"; but {', and '.join(reasons)}" if reasons else ""

@@ -59,6 +59,7 @@ ARGUMENTS: Final[dict[str, Feature]] = {
     "x-qpid-priorities": Feature.PRIORITY_QUEUE,
     "qpid.group_header_key": Feature.MESSAGE_GROUP,
     "qpid.msg_sequence": Feature.MESSAGE_SEQUENCE,
+    "qpid.queue_msg_sequence": Feature.MESSAGE_SEQUENCE,
     "qpid.ive": Feature.INITIAL_VALUE,
     "qpid.exclusive-binding": Feature.EXCLUSIVE_BINDING,
     "no-local": Feature.NO_LOCAL,

@@ -20,10 +20,14 @@ from support.keys import Key
 from gateway.accounting import __main__ as program
 from gateway.accounting import session
 from gateway.accounting.closing import check_state, closed, in_words, planned
-from gateway.accounting.reconcile import reconcile
+from gateway.accounting.reconcile import Result, reconcile
 from gateway.accounting.state.folder import Covered, Folder, State
+from gateway.accounting.state.opening import OPENING as OPENED
+from gateway.accounting.state.opening import Beginning, opened
 from gateway.accounting.steps.breaks import COLUMNS
+from gateway.accounting.steps.identities import IDENTITIES
 from gateway.accounting.telling import ran
+from gateway.accounting.telling.report import html_page, summary
 from gateway.audit.books import (
     BREAKS,
     CLOSING,
@@ -34,6 +38,7 @@ from gateway.audit.books import (
     book_paths,
     table_path,
 )
+from gateway.audit.elsewhere import take_books
 from gateway.audit.ends import LogEnd, beginning, last_sequence_of, log_id_in
 from gateway.audit.provenance import Provenance
 from gateway.audit.reader import segment_paths
@@ -155,6 +160,8 @@ def story(spark, tmp_path_factory) -> SimpleNamespace:
     closing.gateway.start()
     closing.grow()
     told.went = [closing.let_go()]
+    out = closing.waiting.pop(0)  # over the cut
+    closing.gateway.deliver("orders", out)
     with pytest.MonkeyPatch.context() as killed:
 
         def dies(*_arguments: object) -> None:
@@ -168,10 +175,43 @@ def story(spark, tmp_path_factory) -> SimpleNamespace:
     told.codes.append(closing.close(f"--key={private}"))
     told.newest = segment_numbers(segment_paths(closing.log)[-1].name)[0]
     told.went.append(closing.let_go())
+    told.public = closing.directory / "books.pem"
+    told.public.write_bytes(key.public)
+    told.trusted = closing.close(f"--trust={told.public}", f"--key={private}")
+    closing.gateway.accept("orders", out)
+    closing.grow()
     told.in_the_end = reconcile(
         spark, closing.log, closing.directory / "whole", state=Folder(closing.state)
     )
+    told.held = sum(map(len, closing.gateway.held.values()))
+    told.by_books = by_books(spark, closing)
+    arguments = [f"--books={closing.books}", f"--out={closing.out}"]
+    told.code = program.main(["reconcile", str(closing.log), *arguments])
+    told.by_itself = reconcile(spark, closing.log, closing.directory / "by-itself")
     return told
+
+
+def by_books(spark, closing: Closing) -> Result:
+    """What a run says that has no state, but the books."""
+    known, out = Provenance(), closing.directory / "by-books"
+    assert take_books(known, closing.books, log_id_in(closing.log)) == []
+    with opened(closing.log, closing.books, known, None, out) as opening:
+        result = reconcile(spark, closing.log, out, known, opening=opening)
+    assert not (out / OPENED).exists()
+    return result
+
+
+def said(result: Result) -> dict:
+    keys = ("class", "message", "node", "sequence", "since", "count", "detail", "proven")
+    return {
+        "breaks": sorted(str([row[key] for key in keys]) for row in result.breaks),
+        "sums": result.sums,
+        "runs": result.incarnations,
+        "queues": result.queues,
+        "outlets": result.outlets,
+        "routes": result.routes,
+        "records": result.log_facts["records"],
+    }
 
 
 def test_a_book_covers_all_that_is_closed_as_it_is(story):
@@ -201,6 +241,59 @@ def test_the_log_may_go_behind_the_books_and_is_balanced_without(story):
     assert story.in_the_end.balanced
 
 
+def test_without_a_state_what_follows_opens_with_what_the_last_book_closed_with(story):
+    assert (story.by_books.balanced, story.code) == (True, 0)
+    assert said(story.by_books) == said(story.in_the_end)
+    assert story.by_books.sums["queues"]["depth"] == story.held
+    (line,) = [each for each in told_lines(story.by_books) if each.startswith("begins")]
+    last = story.closing.shelf.last
+    assert line == (
+        f"begins   with what book 2 closed with, of segments {last.first_segment} to "
+        f"{last.last_segment} and all before them, records to {last.last_sequence}"
+    )
+
+
+def test_without_books_it_says_what_it_begins_with_and_counts_nothing_that_nobody_can_know(story):
+    result = story.by_itself
+    assert (result.balanced, result.classes) == (False, {})
+    assert result.unproven
+    first = result.log_facts["first_sequence"]
+    assert result.beginning == Beginning(None, first, "no closed books are given")
+    assert [result.sums[of.name][of.rest] for of in IDENTITIES] == [None, None, None]
+    lines = told_lines(result)
+    assert lines[0] == f"not proven so far: {story.closing.log}"
+    assert f"begins   with record {first}; what was open then is not known: no closed books" in (
+        "\n".join(lines)
+    )
+    assert "-" not in "".join(each for each in lines if each.startswith(("queues", "outlets")))
+    assert "Nothing was found that is wrong. What does not add up cannot be" in html_page(result)
+
+
+def test_what_books_know_is_wrong_is_told_behind_them_once(spark, closing):
+    closing.grow()
+    known = closing.lose()
+    closing.grow()
+    closing.gateway.stop()
+    closing.gateway.start()
+    closing.grow()
+    assert closing.close() == 1
+    last = closing.shelf.last.last_segment
+    new = closing.lose()
+    closing.grow()
+    with_state = reconcile(
+        spark, closing.log, closing.directory / "whole", state=Folder(closing.state)
+    )
+    for path in segment_paths(closing.log)[:last]:
+        path.unlink()
+    result = by_books(spark, closing)
+    assert {known, new} == {row["message"] for row in result.breaks}
+    assert said(result) == said(with_state)
+
+
+def told_lines(result: Result) -> list[str]:
+    return [line.strip() for line in summary(result, "report.html").splitlines()]
+
+
 def test_what_a_kill_leaves_between_state_and_book_is_gone_on_from(story):
     assert (story.killed, story.after_kill) == (3, 1)
     assert story.in_state == story.newest - 1
@@ -210,11 +303,9 @@ def test_a_book_is_signed_by_the_key_that_is_given(story, capsys):
     shelf = Shelf(story.closing.books, story.key.trusted())
     shelf.look()
     assert (shelf.problem, shelf.last.number) == ("", 2)
-    public = story.closing.directory / "books.pem"
-    public.write_bytes(story.key.public)
-    assert story.closing.close(f"--trust={public}") == 3
+    assert story.closing.close(f"--trust={story.public}") == 3
     assert "the book would be not signed, which --trust does not take" in capsys.readouterr().err
-    assert story.closing.close(f"--trust={public}", f"--key={story.private}") == 0
+    assert story.trusted == 0
 
 
 def test_a_book_closes_with_what_every_queue_outlet_and_route_has(story):
@@ -309,6 +400,16 @@ def test_a_state_that_has_other_segments_or_goes_further_is_refused(closing):
         check_state(plan, further, Path("state"))
 
 
+class Empty:
+    """A state's directory in which nothing is yet."""
+
+    def read(self) -> State:
+        return State()
+
+
+NO_STATE = Empty()
+
+
 def broken(name: str, sequence: int, **said: object) -> dict:
     return (
         dict.fromkeys(COLUMNS)
@@ -344,7 +445,7 @@ def test_what_cannot_be_proven_and_half_a_block_at_the_end_are_no_balance(closin
     closing.grow()
     plan = planned(closing.log, closing.books, Provenance(), None)
     found = found_in(closing, broken("LOST", 3, count=2, proven=False), half="block 5")
-    book = closed(plan, found, closing.out, tmp_path, ran.here(1, 2, ""))
+    book = closed(plan, found, closing.out, tmp_path, ran.here(1, 2, ""), NO_STATE)
     assert not book.balanced
     assert book.classes == {"LOST, cannot be proven": 2, "LOG_GAP": 1}
     covered = len(segment_paths(closing.log)) - 1
@@ -363,7 +464,7 @@ def test_what_a_book_before_has_is_no_more_in_the_verdict(closing, tmp_path):
     ):
         plan = planned(closing.log, closing.books, Provenance(), None)
         found = found_in(closing, *breaks)
-        book = closed(plan, found, closing.out, tmp_path, ran.here(1, 2, ""))
+        book = closed(plan, found, closing.out, tmp_path, ran.here(1, 2, ""), NO_STATE)
         told.append((dict(book.classes), in_words(book).split(", ")[2]))
         closing.grow()
     assert told == [
@@ -377,12 +478,12 @@ def test_what_a_book_before_has_is_no_more_in_the_verdict(closing, tmp_path):
 def test_a_table_of_breaks_that_cannot_be_read_is_told(closing, tmp_path, text):
     closing.grow()
     plan = planned(closing.log, closing.books, Provenance(), None)
-    closed(plan, found_in(closing), closing.out, tmp_path, ran.here(1, 2, ""))
+    closed(plan, found_in(closing), closing.out, tmp_path, ran.here(1, 2, ""), NO_STATE)
     closing.grow()
     plan = planned(closing.log, closing.books, Provenance(), None)
     (book_path(closing.books, 1) / "breaks.jsonl").write_text(text)
     with pytest.raises(BookError, match="book 1: cannot read its table breaks"):
-        closed(plan, found_in(closing), closing.out, tmp_path, ran.here(1, 2, ""))
+        closed(plan, found_in(closing), closing.out, tmp_path, ran.here(1, 2, ""), NO_STATE)
 
 
 @pytest.mark.parametrize(

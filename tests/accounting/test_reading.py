@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 from support.audit_logs import ScriptedGateway
 
 from gateway.accounting import reading
 from gateway.accounting.reconcile import reconcile
-from gateway.accounting.state.folder import Folder, StateError
+from gateway.accounting.state.folder import REBUILD, Folder, StateError
 from gateway.accounting.steps.ages import Bounds
+from gateway.accounting.telling.failing import Place, reason
 from gateway.audit.reader import segment_paths
 
 
@@ -151,6 +153,35 @@ def test_a_state_of_another_log_or_another_bound_is_refused(spark, stages, tmp_p
     with pytest.raises(StateError, match="--late-after 0"):
         bounds = Bounds(late_ms=1)
         reconcile(spark, stages["log"], tmp_path / "out", bounds=bounds, state=Folder(state))
+
+
+def flipped(table: Path, column: str) -> None:
+    """One bit of the last page of a column; what Hadoop has beside it on this machine is gone."""
+    octets, group = bytearray(table.read_bytes()), parquet.ParquetFile(table).metadata.row_group(0)
+    (of,) = [
+        group.column(each)
+        for each in range(group.num_columns)
+        if group.column(each).path_in_schema == column
+    ]
+    begin = of.dictionary_page_offset or of.data_page_offset
+    octets[begin + of.total_compressed_size - 1] ^= 4
+    table.write_bytes(octets)
+    table.with_name(f".{table.name}.crc").unlink()
+
+
+@pytest.mark.parametrize("which", ["records", "said"])
+def test_a_flipped_bit_in_a_state_is_told_and_is_no_other_truth(spark, stages, tmp_path, which):
+    directory = Path(shutil.copytree(stages["scratch"] / "state", tmp_path / "state"))
+    state = Folder(directory).read()
+    folder = state.records if which == "records" else state.said[0].folder
+    column = "message" if which == "records" else "sums.list.element.count"
+    tables = sorted((directory / folder).glob("*.parquet"))
+    table = next(each for each in tables if parquet.ParquetFile(each).metadata.num_rows)
+    flipped(table, column)
+    with pytest.raises(Exception) as raised:  # Spark's, of whatever class
+        reconcile(spark, stages["log"], tmp_path / "out", state=Folder(directory))
+    told = reason(raised.value, [Place("--state", directory, anew=REBUILD)])
+    assert told == f"cannot read {table}, which is damaged: {REBUILD}"
 
 
 def test_what_a_run_left_that_broke_off_is_no_matter(stages, tmp_path):

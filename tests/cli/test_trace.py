@@ -1,5 +1,6 @@
 """Where one message went, from the records of an audit log."""
 
+import shutil
 from pathlib import Path
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from support.verbs import amqp_gateway
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0.primitives.encoding import to_bytes
 from gateway.audit.digests import digest
+from gateway.audit.ends import last_sequence_of
 from gateway.audit.reader import segment_paths
 from gateway.audit.story import Record
 from gateway.cli.trace import digests_of, messages_at
@@ -102,6 +104,27 @@ def test_what_is_missing_where_the_story_goes_on_is_told_and_makes_it_exit_1(
     none = amqp_gateway("audit", "trace", "--message", "999", str(tmp_path / "log"))
     assert none.exit_code == 1
     assert "no message has the number 999; but of the log records " in none.stderr
+
+
+def test_where_nothing_is_found_it_is_told_where_the_log_begins(tmp_path: Path) -> None:
+    gateway = ScriptedGateway(tmp_path / "log", segment_octets=1000)
+    for _ in range(30):
+        gateway.consume("orders", gateway.publish("orders"))
+        gateway.turn()
+    gateway.stop()
+    log = gateway.close()
+    whole = Path(shutil.copytree(log, tmp_path / "whole"))
+    asked = ("audit", "trace", "--message", "999")
+    assert amqp_gateway(*asked, str(log)).stderr.endswith("no message has the number 999\n")
+    for path in segment_paths(log)[:2]:
+        path.unlink()
+    first = last_sequence_of(segment_paths(whole)[:2]) + 1
+    begins = f"the log begins with record {first}: what was before is not in it"
+    done = amqp_gateway(*asked, str(log))
+    assert done.exit_code == 1
+    assert done.stderr.endswith(f"no message has the number 999; but {begins}\n")
+    done = amqp_gateway(*asked, str(whole), str(log))
+    assert done.stderr.endswith(f"no message has the number 999; but {log}: {begins}\n")
 
 
 def test_a_correlation_id_is_that_of_the_request(tmp_path: Path) -> None:

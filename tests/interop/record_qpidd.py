@@ -93,10 +93,13 @@ class Hearing(Talk):
         octets = self._connection.data_to_send()
         if octets:
             self._socket.sendall(octets)
-        while not enough() and select.select([self._socket], [], [], quiet_s)[0]:
-            self._move()
-            if self.outcome.startswith("close"):
+        while not self._closed() and not enough():
+            if not select.select([self._socket], [], [], quiet_s)[0]:
                 return
+            self._move()
+
+    def _closed(self) -> bool:
+        return self.outcome.startswith("close")
 
     def takes(self) -> str:
         """What has come since it was last asked."""

@@ -341,6 +341,14 @@ def late(log: Life, queue: str, first: int) -> Found:
     return Found(first)
 
 
+@plant("STUCK", "a transaction that was done, and never ended")
+def unended(log: Life, queue: str, first: int) -> Found:
+    for message in (first, first + 1):
+        log.receive(queue, message, transaction=first)
+        log.copy(queue, message, transaction=first)
+    return Found(first, 2)
+
+
 @plant("UNDECLARED_LOSS", "two values did not cross, and no loss says so")
 def not_crossed(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.accounting.reconcile import Result
+from gateway.accounting.state.opening import Beginning
 from gateway.accounting.steps.balance import LAPSED
 from gateway.accounting.steps.identities import IDENTITIES, OUTLET, QUEUE, Identity
 from gateway.accounting.telling.figures import COLUMNS
@@ -40,6 +41,7 @@ def found(**changed: object) -> Result:
     sums = {of.name: dict.fromkeys(of.term_names, 0) | {"rows": 1} for of in IDENTITIES}
     values: dict[str, Any] = {
         "log": "/log",
+        "beginning": Beginning(),
         "breaks": [],
         "classes": {},
         "unproven": {},

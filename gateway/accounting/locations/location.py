@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -143,15 +144,37 @@ def log_id(log: Location) -> str:
     return ""
 
 
+def copy(source: Path, path: Location) -> None:
+    """A file of this machine to where none is yet. Raises OSError."""
+    if isinstance(path, Path):
+        shutil.copyfile(source, path)
+    else:
+        with source.open("rb") as file:
+            path.fill(iter(lambda: file.read(whole.PIECE), b""))
+
+
+def remove(directory: Location) -> None:
+    """With all that is in it; not there: nothing. Raises OSError."""
+    if isinstance(directory, Path):
+        with suppress(FileNotFoundError):
+            shutil.rmtree(directory)
+    else:
+        directory.remove()
+
+
 @contextmanager
-def books_here(books: Location) -> Iterator[Path]:
-    """Closed books as directories of this machine: copies, of those that are elsewhere. OSError."""
+def books_here(books: Location, number: int = 0) -> Iterator[Path]:
+    """Closed books as directories of this machine: copies, of those that are elsewhere. OSError.
+
+    `number`: of the one that is needed; 0: all are.
+    """
     if isinstance(books, Path):
         yield books
         return
     with TemporaryDirectory(prefix="books-") as scratch:
         for each in books.listed():
-            if book_number(each.name) and each.octets == FOLDER:
+            which = book_number(each.name) if each.octets == FOLDER else 0
+            if which and number in (0, which):
                 _fetch(books / each.name, Path(scratch, each.name))
         yield Path(scratch)
 

@@ -10,7 +10,7 @@ import errno
 import mimetypes
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, final
 
@@ -207,6 +207,12 @@ class Remote:
             if self._store.scheme == "hdfs" and self._info().is_file:
                 filesystem.delete_file(self._path)  # it moves nothing onto what is there
             filesystem.move(beside, self._path)
+
+    def fill(self, pieces: Iterable[bytes]) -> None:
+        """Put these in a file that is not there yet. Raises OSError."""
+        with self._telling(), self._store.filesystem().open_output_stream(self._path) as file:
+            for piece in pieces:
+                file.write(piece)
 
     def _put(self, path: str, text: str) -> None:
         kind = mimetypes.guess_type(self.name)[0] or "application/octet-stream"

@@ -6,7 +6,9 @@ same rules, over the records that no part has folded, when they are read again.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
@@ -23,14 +25,20 @@ from gateway.accounting.segments.folding import folded, nothing
 from gateway.accounting.segments.parts import PARTS_SCHEMA, row_about, words_of
 from gateway.audit.schema import FIELDS, NAME_FIELDS, RECORD_OCTETS
 
+DAMAGED: Final = "is damaged"
+# A flipped bit would be another record. Written by Spark as usual, but looked at by nobody.
+WRITTEN: Final = {"parquet.page.write-checksum.enabled": "true"}
+VERIFIED: Final = {"parquet.page.verify-checksum.enabled": "true"}
 ALL: Final = -1  # as the ordinal of what is folded over several segments
 PLACE: Final = ("ordinal", "part")
+CARRIED_SCHEMA: Final = pa.schema(
+    [PARTS_SCHEMA.field(name) for name in (*RECORDS_SCHEMA.names, *PLACE)]
+)
 
 
 def carried(records: DataFrame) -> DataFrame:
     """Records as they are left for the next run: all of a message in one partition, in order."""
-    names = (*RECORDS_SCHEMA.names, *PLACE)
-    return _without_bends(records).select(*names).sortWithinPartitions("sequence")
+    return _without_bends(records).select(*CARRIED_SCHEMA.names).sortWithinPartitions("sequence")
 
 
 def _without_bends(records: DataFrame) -> DataFrame:
@@ -57,9 +65,21 @@ def _without_bends(records: DataFrame) -> DataFrame:
 
 def carried_batches(path: Location, late_ms: int, *, fold: bool = True) -> Iterator[pa.RecordBatch]:
     """Rows of parts from one file of what `carried` has left; its folder has a number for name."""
-    kept = pa.schema([PARTS_SCHEMA.field(name) for name in (*RECORDS_SCHEMA.names, *PLACE)])
-    table = parquet.read_table(location.opened(path), columns=kept.names).cast(kept)
+    names = CARRIED_SCHEMA.names
+    with checked(path) as file:
+        table = file.read(columns=names).select(names).cast(CARRIED_SCHEMA)
     yield from folded_again(table, part_of(path.parent.name), late_ms, fold=fold)
+
+
+@contextmanager
+def checked(path: Location) -> Iterator[parquet.ParquetFile]:
+    """A table of a state, whose pages are held against their checksums. Raises OSError."""
+    try:
+        yield parquet.ParquetFile(location.opened(path), page_checksum_verification=True)
+    except (OSError, pa.ArrowException) as error:
+        if getattr(error, "filename", None):  # it cannot be opened at all
+            raise
+        raise OSError(errno.EIO, DAMAGED, str(path)) from None
 
 
 def part_of(folder: str) -> int:

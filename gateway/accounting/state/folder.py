@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from gateway.accounting.locations.location import Location
-from gateway.accounting.state.keeping import STATE_FILE, Elsewhere, Here, InUseError
+from gateway.accounting.state.keeping import STATE_FILE, Elsewhere, Here, InUseError, Table
 from gateway.audit.let_go import LetGo
 from gateway.audit.schema import SCHEMA_VERSION, segment_numbers
 from gateway.files.json_text import json_value
@@ -28,7 +28,7 @@ from gateway.files.json_text import json_value
 FORM: Final = f"2.{SCHEMA_VERSION}"
 REBUILD: Final = "begin anew with --rebuild"
 
-Tables = dict[str, dict[str, int]]
+Tables = dict[str, dict[str, Table]]
 
 
 class StateError(Exception):
@@ -110,20 +110,13 @@ class Folder:
         path = self.path / STATE_FILE
         self._named, self._tables = frozenset(), {}
         try:
-            told = json_value(self._kept.read())
+            state, tables = parsed(self._kept.read())
         except FileNotFoundError:
             return State()
         except OSError as error:
             raise StateError(f"cannot read {path}: {error.strerror}") from None
-        except ValueError:
-            raise StateError(f"{path} is no state: {REBUILD}") from None
-        form = told.get("form") if isinstance(told, dict) else None
-        if form != FORM:
-            raise StateError(f"{path} is of version {form}, not of {FORM}: {REBUILD}")
-        try:
-            state, tables = _state(told), _tables(told)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise StateError(f"{path} is no state: {REBUILD}") from None
+        except StateError as error:
+            raise StateError(f"{path} {error}: {REBUILD}") from None
         self._named, self._tables = _named(state), tables
         self._check_tables()
         return state
@@ -138,8 +131,10 @@ class Folder:
                 raise StateError(f"cannot read {where}: {error.strerror}") from None
             if not there:
                 raise StateError(f"{where} is missing, which the state names: {REBUILD}")
-            if there != self._tables.get(name, there):
-                raise StateError(f"{where} is not as the state has it, some is missing: {REBUILD}")
+            if not _same(there, self._tables.get(name, there)):
+                raise StateError(
+                    f"{where} is not as the state has it, changed or some is missing: {REBUILD}"
+                )
 
     def fresh(self, state: State) -> tuple[str, str]:
         """The names of two folders that are not there yet, behind those that the state names."""
@@ -155,17 +150,8 @@ class Folder:
         tables = {name: self._tables.get(name) or self._kept.tables(name) for name in self._named}
         self._tables = tables
         self._check_tables()
-        told = {
-            "form": FORM,
-            "log": state.log,
-            "late_ms": state.late_ms,
-            "segments": [list(each) for each in state.segments],
-            "said": [list(each) for each in state.said],
-            "records": state.records,
-            "tables": tables,
-        }
         try:
-            self._kept.put(json.dumps(told))
+            self._kept.put(in_text(state, tables))
         except InUseError as error:
             raise StateError(f"{self.path} {error}") from None
         self._begun = set()
@@ -177,12 +163,53 @@ class Folder:
         self._named, self._tables = frozenset(), {}
 
 
+def in_text(state: State, tables: Tables) -> str:
+    """What stands in `state.json`."""
+    told = {
+        "form": FORM,
+        "log": state.log,
+        "late_ms": state.late_ms,
+        "segments": [list(each) for each in state.segments],
+        "said": [list(each) for each in state.said],
+        "records": state.records,
+        "tables": tables,
+    }
+    return json.dumps(told)
+
+
+def parsed(octets: bytes) -> tuple[State, Tables]:
+    """What a file of that content says. Raises StateError, in words that follow its name."""
+    try:
+        told = json_value(octets)
+    except ValueError:
+        raise StateError("is no state") from None
+    form = told.get("form") if isinstance(told, dict) else None
+    if form != FORM:
+        raise StateError(f"is of version {form}, not of {FORM}")
+    try:
+        return _state(told), _tables(told)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise StateError("is no state") from None
+
+
 def _tables(told: dict[str, Any]) -> Tables:  # Any: of JSON
-    """Of each folder the files with their octets; an earlier version does not say."""
+    """Of each folder its files; earlier versions say their octets alone, or nothing."""
     return {
-        str(name): {str(file): int(octets) for file, octets in files.items()}
+        str(name): {
+            str(file): Table(said, "") if isinstance(said, int) else Table(int(said[0]), said[1])
+            for file, said in files.items()
+        }
         for name, files in told.get("tables", {}).items()
     }
+
+
+def _same(there: dict[str, Table], said: dict[str, Table]) -> bool:
+    """Whether these are the files that the state says, as far as it does."""
+    as_far = {
+        name: table if said.get(name, table).footer else Table(table.octets, "")
+        for name, table in there.items()
+    }
+    return as_far == said
 
 
 def _named(state: State) -> set[str]:

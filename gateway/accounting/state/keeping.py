@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
+from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from gateway.accounting.locations.remote import FOLDER, Remote
 from gateway.files.whole import read_regular
@@ -28,7 +29,22 @@ LOCK_FILE: Final = "lock"
 TABLES: Final = "*.parquet"
 STATE_MAX: Final = 256 * 1024 * 1024
 OLD_S: Final = 7 * 24 * 3600  # nobody is writing that any more
+FOOTER_MAX: Final = 64 * 1024 * 1024
+_END: Final = 8
 APART: Final = 1 << 30
+
+
+class Table(NamedTuple):
+    """One file of Parquet.
+
+    Attributes:
+        octets: how many it has.
+        footer: the SHA-256 of what stands behind its pages, which have their own checksums: where
+            each column is, and what it is called; "": an earlier version did not say.
+    """
+
+    octets: int
+    footer: str
 
 
 class InUseError(Exception):
@@ -62,9 +78,14 @@ class Here:
         """What `state.json` says. Raises OSError."""
         return read_regular(self._path / STATE_FILE, STATE_MAX)
 
-    def tables(self, name: str) -> dict[str, int]:
-        """The files of Parquet in a folder, with their octets; none if it is not there."""
-        return {path.name: path.stat().st_size for path in (self._path / name).glob(TABLES)}
+    def tables(self, name: str) -> dict[str, Table]:
+        """The files of Parquet in a folder; none if it is not there. Raises OSError."""
+        found: dict[str, Table] = {}
+        for path in (self._path / name).glob(TABLES):
+            with path.open("rb") as file:
+                octets = os.fstat(file.fileno()).st_size
+                found[path.name] = Table(octets, _footer(file, octets))
+        return found
 
     def fresh(self, named: AbstractSet[str]) -> int:
         """A number that is no folder's, nor is the next one; `named`: those of the state.
@@ -144,10 +165,14 @@ class Elsewhere:
         self._found = self._file.read(STATE_MAX)
         return self._found
 
-    def tables(self, name: str) -> dict[str, int]:
-        """The files of Parquet in a folder, with their octets; none if it is not there. OSError."""
-        there = (self._directory / name).listed()
-        return {each.name: each.octets for each in there if fnmatch(each.name, TABLES)}
+    def tables(self, name: str) -> dict[str, Table]:
+        """The files of Parquet in a folder; none if it is not there. Raises OSError."""
+        found: dict[str, Table] = {}
+        for each in (self._directory / name).listed():
+            if fnmatch(each.name, TABLES):
+                with (self._directory / name / each.name).opened() as file:
+                    found[each.name] = Table(each.octets, _footer(file, each.octets))
+        return found
 
     def fresh(self, named: AbstractSet[str]) -> int:
         """A number that is no folder's, nor is the next one, nor that of a run beside this one."""
@@ -189,3 +214,12 @@ class Elsewhere:
 def _is_old(folder: Remote) -> bool:
     newest = max([each.modified_s for each in folder.listed()], default=0.0)
     return 0 < newest < time.time() - OLD_S
+
+
+def _footer(file: Any, octets: int) -> str:  # Any: pyarrow's file, or one of this machine
+    """The digest of a table's footer; the last octets but four say how long that is."""
+    file.seek(max(octets - _END, 0))
+    end = file.read(_END)
+    length = min(int.from_bytes(end[:4], "little") + _END, octets, FOOTER_MAX)
+    file.seek(octets - length)
+    return sha256(file.read(length)).hexdigest()

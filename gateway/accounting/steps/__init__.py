@@ -7,7 +7,7 @@ causes                  what of that single copies explain, which are told of
 copies, messages        single copies and messages: which was lost, left twice or changed
 checked                 translations by which more is lost than was said
 confirmed               what publishers were told, and is not so
-outlets, transactions   deliveries that never ended; transactions that were half done
+outlets, transactions   deliveries and transactions that never ended, or were half done
 strays                  what only seemed to be complete in its part of the log
 order, ages             what overtook another; what was late, or is there for too long
 breaks                  what is wrong, in one form; what of it is proven

@@ -31,7 +31,7 @@ MEANINGS: Final = {
     BreakClass.DUPLICATE: "a copy left, or entered, more often than it may",
     BreakClass.MUTATED: "a body is not the one that was received, without translation",
     BreakClass.ORPHAN_SETTLEMENT: "a step of a copy that was not in the place for it",
-    BreakClass.STUCK: "a delivery that never ended, or a copy that is in a queue for too long",
+    BreakClass.STUCK: "a delivery or transaction never ended, or a copy is in a queue for too long",
     BreakClass.UNDECLARED_LOSS: "a value did not cross in translation, and no loss says so",
     BreakClass.OUT_OF_ORDER: "a copy was sent behind one that had come into the queue after it",
     BreakClass.LATE: "a copy was settled later than it may, where a bound is given",
@@ -54,6 +54,11 @@ COLUMNS: Final = {
     "block": "bigint",
     "offset": "bigint",
 }
+# What makes it the same break, beside the record that shows it.
+IDENTITY: Final = (
+    *("class", "node", "message", "position", "link", "incarnation"),
+    *("segment", "block", "offset"),
+)
 DEFAULTS: Final = {"count": "1", "certain": "true", "proven": "true"}
 
 
@@ -102,3 +107,12 @@ def with_proof(breaks: DataFrame, doubt: DataFrame) -> DataFrame:
     )
     judged = breaks.crossJoin(F.broadcast(doubt))
     return judged.withColumn("proven", F.col("since").isNull() | ~overlaps).drop("doubt")
+
+
+def with_known(breaks: DataFrame, known: DataFrame) -> DataFrame:
+    """Breaks, and those of `known` that are not among them; what is stuck may be seen again."""
+    moves = F.expr(f"class = '{BreakClass.STUCK}' and message is not null")
+    shown = F.when(~moves, F.col("sequence")).alias("shown")
+    same = F.to_json(F.struct(*IDENTITY, shown)).alias("same")
+    rest = known.withColumn("same", same).join(breaks.select(same), "same", "left_anti")
+    return breaks.unionByName(rest.drop("same"))

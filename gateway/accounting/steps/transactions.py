@@ -1,10 +1,12 @@
-"""Transactions that ended one way and were done another: half of them, or all.
+"""Transactions that ended one way and were done another, half of them or all; or that never ended.
 
 What was held for one, and neither entered nor was rolled back, is pending in its route, and lost
 there. Copies for an upstream enter the queue in front of that before the end, and leave as it says.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -13,41 +15,72 @@ from gateway.accounting.steps.breaks import BreakClass, as_breaks
 from gateway.accounting.steps.ledger import flag, kind_is, outcome_is
 from gateway.audit.schema import Flag, Kind, Outcome
 
+# A transaction ends in the turn that does the last of it. So many records behind that it has not,
+# although its run goes on, or was killed.
+END_MAX: Final = 100_000
 
-def half_done(records: DataFrame) -> DataFrame:
+
+def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
     """Committed ones of which copies were rolled back, and rolled back ones of which some entered.
 
     What ended in doubt may be either. The records contradict each other, whatever else may be
-    missing; the first that does is named.
+    missing; the first that does is named. And those that were done, or undone, and have no end: it
+    may have been under way when a run (`runs`, by `ledger.incarnations`) was killed.
     """
+    step = F.struct("message", "node", "position", "sequence")
     ended, settled = kind_is(Kind.TRANSACTION), kind_is(Kind.SETTLED)
     undone = kind_is(Kind.ROLLED_BACK) | (settled & outcome_is(Outcome.ROLLED_BACK))
     entered = kind_is(Kind.ENTERED) & ~flag(Flag.TRANSIT) & ~flag(Flag.REROUTED)
     done = entered | (settled & outcome_is(Outcome.ACCEPTED))
-    committed = F.bool_or(ended & outcome_is(Outcome.COMMITTED))
-    rolled_back = F.bool_or(ended & outcome_is(Outcome.ROLLED_BACK))
-    step = F.struct("message", "node", "position", "sequence")
+    committed, rolled_back = (
+        F.bool_or(ended & outcome_is(outcome))
+        for outcome in (Outcome.COMMITTED, Outcome.ROLLED_BACK)
+    )
+    wrong = {
+        "undone": (committed, undone),
+        "done": (rolled_back, done),
+        "unended": (~F.bool_or(ended), done | undone),
+    }
     judged = (
         records.where("transaction <> 0")
         .groupBy("incarnation", "transaction")
         .agg(
-            F.when(committed, F.count_if(undone)).alias("undone"),
-            F.when(rolled_back, F.count_if(done)).alias("done"),
-            F.min_by(step, F.when(undone, F.col("sequence"))).alias("first_undone"),
-            F.min_by(step, F.when(done, F.col("sequence"))).alias("first_done"),
+            *(
+                F.when(where, F.count_if(those)).alias(name)
+                for name, (where, those) in wrong.items()
+            ),
+            *(
+                F.min_by(step, F.when(those, F.col("sequence"))).alias(f"first_{name}")
+                for name, (_where, those) in wrong.items()
+            ),
+            F.max(F.when(done | undone, F.col("sequence"))).alias("last_step"),
         )
-        .where("undone > 0 or done > 0")
+        .where("undone > 0 or done > 0 or unended > 0")
     )
-    lost = F.col("undone") > 0
-    found = judged.select(
-        *("incarnation", "transaction", "undone", "done"),
-        F.when(lost, F.col("undone")).otherwise(F.col("done")).alias("count"),
-        F.when(lost, F.col("first_undone")).otherwise(F.col("first_done")).alias("first"),
-    ).select("*", "first.*")
-    named = F.when(F.col("undone") > 0, str(BreakClass.LOST)).otherwise(str(BreakClass.DUPLICATE))
-    what = (
-        ("transaction %d is committed, and %d of its steps are rolled back", "undone"),
-        ("transaction %d is rolled back, and %d of its steps are done", "done"),
+    ends = runs.select("incarnation", F.col("last_sequence").alias("end"), "stopped")
+    over = judged.join(F.broadcast(ends), "incarnation").where(
+        f"unended is null or stopped or end - last_step > {END_MAX}"
     )
-    told = [F.format_string(text, "transaction", name) for text, name in what]
-    return as_breaks(found, named, F.when(F.col("undone") > 0, told[0]).otherwise(told[1]))
+    return _told(over)
+
+
+def _told(judged: DataFrame) -> DataFrame:
+    """One break for each of these."""
+    told = (
+        ("undone", BreakClass.LOST, "is committed, and %d of its steps are rolled back"),
+        ("done", BreakClass.DUPLICATE, "is rolled back, and %d of its steps are done"),
+        ("unended", BreakClass.STUCK, "never ended, and %d of its steps are done or rolled back"),
+    )
+    first, named, detail = F.lit(None), F.lit(None), F.lit(None)
+    for name, break_class, text in told:
+        here, words = F.col(name) > 0, f"transaction %d {text}"
+        first = F.when(here, F.col(f"first_{name}")).otherwise(first)
+        named = F.when(here, str(break_class)).otherwise(named)
+        detail = F.when(here, F.format_string(words, "transaction", name)).otherwise(detail)
+    found = judged.withColumns(
+        {"first": first, "count": F.expr("greatest(undone, done, unended)"), "named": named}
+    )
+    shown = F.expr("if(unended > 0, end, first.sequence)")
+    since = F.expr("if(unended > 0, last_step, null)")
+    places = {name: F.col(f"first.{name}") for name in ("message", "node", "position")}
+    return as_breaks(found, F.col("named"), detail, sequence=shown, since=since, **places)

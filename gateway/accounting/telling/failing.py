@@ -22,10 +22,12 @@ _OF_JAVA: Final = re.compile(rf"(/[^\n]*) \((?:{_FULL.pattern}|{_READ_ONLY})\)")
 
 # What Java says is wrong, and behind that why; the last one says it best.
 _CAUSES: Final = re.compile("^(?:Caused by)?: (.+)$", re.MULTILINE)
-# A table that Spark wrote and cannot read again.
+# A table that Spark wrote and cannot read again, or a worker.
 _DAMAGED: Final = re.compile(
     r"Checksum error: file:(/[^\n]*) at \d+ exp|"
-    r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file file:/*(/[^\n]*?\.parquet)"
+    r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file file:/*(/[^\n]*?\.parquet)|"
+    r"^\w+: \[Errno \d+\] is damaged: '(.*)'\s*$",
+    re.MULTILINE,
 )
 _REMOVED: Final = "FILE_NOT_EXIST"  # of these, what is not there
 
@@ -55,15 +57,16 @@ def reason(error: BaseException, places: Sequence[Place] = ()) -> str:
         return _without_room(_place_of(error, said, places), full[0])
     if _READ_ONLY in said:
         return _not_writable(_place_of(error, said, places), _READ_ONLY)
+    damaged = _DAMAGED.search(said)
     if isinstance(error, OSError):
         if error.filename and error.strerror:
             return f"{error.filename}: {error.strerror}"
-    elif found := _OF_A_FILE.search(said):
+    elif not damaged and (found := _OF_A_FILE.search(said)):
         why, path = found.groups()
         return f"cannot read {path}: {why}"
-    if found := _DAMAGED.search(said):
-        path = found[1] or found[2]
-        if _REMOVED in found[0]:
+    if damaged:
+        path = next(filter(None, damaged.groups()))
+        if _REMOVED in damaged[0]:
             return f"cannot read {path}, which was removed meanwhile"
         return f"cannot read {path}, which is damaged" + _anew(Path(path), places)
     lines = _CAUSES.findall(said)[-1:] or str(error).strip().splitlines()

@@ -32,8 +32,8 @@ LISTED: Final = 20  # breaks on the terminal
 
 
 def verdict(result: Result) -> str:
-    """``balanced`` or ``not balanced``, and whether that may still change."""
-    word = "balanced" if result.balanced else "not balanced"
+    """``balanced`` or not, or nobody can say; and whether that may still change."""
+    word = "balanced" if result.balanced else "not balanced" if result.classes else "not proven"
     return word if result.final else f"{word} so far"
 
 
@@ -46,6 +46,8 @@ def summary(result: Result, page: str) -> str:
         f"{verdict(result)}: {result.log}",
         f"  log      {records} records, {size}, {since} to {until} UTC",
     ]
+    if begins := _begins(result):
+        lines.append(f"  begins   {begins}")
     lines += [
         f"  {of.name:<8} {_terms_in_words(result.sums[of.name], of)}"
         for of in (ROUTE, QUEUE, OUTLET)
@@ -63,6 +65,19 @@ def summary(result: Result, page: str) -> str:
     lines += [f"  stories  {line}" for line in _commands(result)]
     lines.append(f"  report   {page}")
     return "\n".join([printable(line) for line in lines])
+
+
+def _begins(result: Result) -> str:
+    """With what, where that is not the beginning of the log."""
+    book, record, why = result.beginning
+    if book is not None:
+        return (
+            f"with what book {book.number} closed with, of segments {book.first_segment} to "
+            f"{book.last_segment} and all before them, records to {number(book.last_sequence)}"
+        )
+    if record:
+        return f"with record {number(record)}; what was open then is not known: {why}"
+    return ""
 
 
 def _checked(checked: Row) -> str:
@@ -109,6 +124,8 @@ def _terms_in_words(sums: Row, identity: Identity) -> str:
     parts = [
         f"{number(sums[name])} {heading(name)}" for name in term_names(identity) if sums.get(name)
     ]
+    if sums.get(identity.rest, 0) is None:
+        parts.append(f"not known what is {heading(identity.rest)}")
     return ", ".join(parts) or "nothing"
 
 
@@ -208,19 +225,25 @@ def _covers(result: Result) -> str:
 
 
 def _sentence(result: Result) -> str:
+    begins = f" It begins {told}." if (told := _begins(result)) else ""
+    if not result.balanced and not result.classes:
+        return (
+            "Nothing was found that is wrong. What does not add up cannot be proven, since not all "
+            f"records can be read: {unproven_in_words(result)}.{begins}"
+        )
     if not result.balanced:
         found = sum(result.classes.values())
         unproven = ""
         if result.unproven:
             unproven = (
                 " What else does not add up cannot be proven, since not all records can be read: "
-                f"{unproven_in_words(result)}."
+                f"{unproven_in_words(result)}.{begins}"
             )
         if found == 1:
             return f"One break was found, listed below with its message or its place.{unproven}"
         listed = "breaks were found, listed below with their messages or places"
         return f"{number(found)} {listed}.{unproven}"
-    rest = _gone(result.sums[QUEUE.name])
+    rest = begins + _gone(result.sums[QUEUE.name])
     rest += "".join(f" {each}" for each in result.provenance.caveats())
     if result.final:
         return f"Every copy of every message is accounted for, and the log is whole.{rest}"

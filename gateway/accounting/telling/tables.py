@@ -59,8 +59,9 @@ def term_names(identity: Identity) -> list[str]:
 def break_text(row: Row) -> str:
     """What is wrong, and where."""
     where = []
-    if row["segment"] is not None:
-        where.append(f"{row['segment']} block {row['block']} offset {row['offset']}")
+    if row["segment"] is not None:  # and of what anchors say of it, no place in it
+        at = "" if row["block"] is None else f" block {row['block']} offset {row['offset']}"
+        where.append(f"{row['segment']}{at}")
     if row["message"] is not None:
         where.append(f"message {row['message']}")
     if row["node"] is not None:
@@ -159,7 +160,12 @@ def _identity_row(row: Row, identity: Identity, shown: list[str], several: bool)
     if not row["balanced"]:
         mark = '<span class="bad">disagree</span>'
     told = cells([label, *([row["incarnation"]] if several else [])]) + f"<td>{mark}</td>"
-    return told + cells([number(row.get(column) or 0) for column in shown], "n")
+    return told + cells([_told(row, column) for column in shown], "n")
+
+
+def _told(row: Row, column: str) -> str:
+    """A term; what is left may not be known."""
+    return "-" if column in row and row[column] is None else number(row.get(column) or 0)
 
 
 def ledger(result: Result) -> str:
@@ -169,10 +175,7 @@ def ledger(result: Result) -> str:
         return ""
     shown = [name for name in term_names(QUEUE) if any(row.get(name) for row in rows)]
     head = heads([KEYS[QUEUE]], map(heading, shown))
-    told = [
-        cells([row["node"]]) + cells([number(row[name] or 0) for name in shown], "n")
-        for row in rows
-    ]
+    told = [cells([row["node"]]) + cells([_told(row, name) for name in shown], "n") for row in rows]
     of = result.over_runs[0]["of"]
     shown_as = table("Queues over all runs", head, told)
     what = "<h2>Queues over all runs</h2><p>What a run recovered is the same copy still.</p>"

@@ -65,6 +65,11 @@ def as_json(told: Told, verdict: str) -> dict[str, Any]:
         "duration_s": round(told.duration_s, 3),
         "ran": None if told.ran is None else asdict(told.ran),
         "log": {"path": result.log, **facts, "half_block": result.half},
+        "beginning": {
+            "book": None if result.beginning.book is None else result.beginning.book.number,
+            "record": result.beginning.record or None,
+            "why": result.beginning.why,
+        },
         "seals": _seals(result.provenance),
         "classes": result.classes,
         "unproven": result.unproven,

@@ -227,6 +227,8 @@ def _discipline(out: Writer, discipline: Discipline) -> None:
     for bound in discipline.fair:
         out.u32(bound)
     _text(out, discipline.last_value_key)
+    _text(out, discipline.group_key)
+    _text(out, discipline.no_group)
     out.u8(1 if discipline.browse_only else 0)
     flow = discipline.flow
     if flow != NO_FLOW:
@@ -246,6 +248,8 @@ def _read_discipline(data: Reader) -> Discipline:
         levels=levels,
         fair=fair,
         last_value_key=_read_text(data),
+        group_key=_read_text(data),
+        no_group=_read_text(data),
         browse_only=data.u8() == 1,
         flow=_read_flow(data) if data.remaining() else NO_FLOW,  # nor when publishers waited
     )

@@ -8,6 +8,7 @@ from typing import Final, final
 
 LEVELS_MAX: Final = 10
 FLOW_MAX: Final = (1 << 62) - 1
+NO_GROUP: Final = "qpid.no-group"
 
 
 class Policy(IntEnum):
@@ -62,6 +63,8 @@ class Discipline:
         fair: by level, the lowest first: so many in a row, then a lower one has its turn; 0 is "no
             bound". Empty: the highest goes first, always.
         last_value_key: the header by whose value a copy takes the place of an older one; "": none.
+        group_key: the header by whose value copies are in groups, each of which one subscription
+            has at a time; "": none. `no_group`: the group of those that have no such header.
         browse_only: whoever subscribes browses.
         flow: when its publishers wait; that changes nothing of what becomes of its copies.
     """
@@ -70,6 +73,8 @@ class Discipline:
     levels: int
     fair: tuple[int, ...]
     last_value_key: str
+    group_key: str
+    no_group: str
     browse_only: bool
     flow: FlowLimits
 
@@ -80,6 +85,8 @@ class Discipline:
         levels: int = 0,
         fair: tuple[int, ...] = (),
         last_value_key: str = "",
+        group_key: str = "",
+        no_group: str = NO_GROUP,
         browse_only: bool = False,
         flow: FlowLimits = NO_FLOW,
     ) -> None:
@@ -87,6 +94,8 @@ class Discipline:
         self.levels = levels
         self.fair = fair
         self.last_value_key = last_value_key
+        self.group_key = group_key
+        self.no_group = no_group
         self.browse_only = browse_only
         self.flow = flow
 
@@ -101,6 +110,8 @@ class Discipline:
             words.append(f"fairshare={'/'.join([str(each) for each in self.fair])}")
         if self.last_value_key:
             words.append(f"last-value={self.last_value_key}")
+        if self.group_key:
+            words.append(f"groups={self.group_key}")
         if self.browse_only:
             words.append("browse-only")
         return " ".join(words)

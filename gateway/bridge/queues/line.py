@@ -12,7 +12,8 @@ from collections import deque
 from typing import Final, Protocol, final
 
 from gateway.bridge.queues.dispatch import Dispatcher
-from gateway.bridge.queues.looking import go_on, look, look_back, over
+from gateway.bridge.queues.groups import NOBODY, Groups
+from gateway.bridge.queues.looking import go_on, look, look_again, look_back, over
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
@@ -174,6 +175,8 @@ class Line:
             subscription.active = True
             ring = self._lookers if self._looks(subscription) else self._takers
             ring.append(subscription)
+        if self.queue.groups is not None:
+            self.queue.groups.ready[subscription.number] = None
         self._dispatcher.schedule(self)
 
     def on_entered(self) -> None:
@@ -202,11 +205,14 @@ class Line:
         No, where to ask all their filters would be too much work.
         """
         end = WORK.units + VERB
+        groups = self.queue.groups
+        owner = NOBODY if groups is None else groups.owner_of(message)
         for ring in (self._takers, self._lookers):
             for subscription in ring:
                 if (
                     subscription.acquire
                     and self._able(subscription)
+                    and owner in (NOBODY, subscription.number)
                     and (subscription.filter is None or subscription.filter.accepts(message))
                 ):
                     return True
@@ -218,8 +224,11 @@ class Line:
     def run(self) -> bool:
         """Send what can be sent within the budget; whether there is more to do at once."""
         dispatcher = self._dispatcher
+        groups = self.queue.groups
         if self._may_send():
             takers = lookers = True
+            if groups is not None:
+                self._look_again(groups)
             while (takers or lookers) and dispatcher.budget > 0:
                 if self._choosy != self.queue.choosy:
                     self._regroup()
@@ -228,7 +237,7 @@ class Line:
                     takers = self._serve_taker()
                 if lookers:
                     lookers = self._serve_looker()
-            if dispatcher.budget <= 0:
+            if dispatcher.budget <= 0 or (groups is not None and groups.freed is not None):
                 return True
         return len(self._draining) > 0 and self._finish_drains()
 
@@ -262,11 +271,45 @@ class Line:
                 for walk in subscription.walks:
                     walk.begin_again()
 
+    def _look_again(self, groups: Groups) -> None:
+        """Whoever looks has passed copies of groups that others had, and that are free by now."""
+        freed = groups.take_freed()
+        if freed is not None and (self._choosers or self._choosy):
+            for subscription in self.subscriptions.values():
+                look_again(subscription, freed)
+
+    def _serve_owner(self, groups: Groups) -> bool:
+        """Send a copy to a taker that has its group, and credit for it; whether one was."""
+        dispatcher = self._dispatcher
+        while groups.ready and dispatcher.budget > 0:
+            number = next(iter(groups.ready))
+            del groups.ready[number]  # until it has more, or wakes
+            subscription = self.subscriptions.get(number)
+            if subscription is None or self._looks(subscription) or not self._able(subscription):
+                continue
+            entry = groups.peek_owned(number)
+            if entry is None:
+                continue
+            free = groups.peek_free()
+            if free is not None and free.position < entry.position:
+                entry = free
+            groups.ready[number] = None
+            if over(dispatcher, entry):
+                dispatcher.budget -= 1
+                dispatcher.copies.expire(self.queue, entry)
+            elif not subscription.allowance.covers(len(entry.message.payload)):
+                del groups.ready[number]
+            elif self._send(subscription, entry):
+                return True
+        return False
+
     def _serve_taker(self) -> bool:
         """Send the next copy to the next taker that has credit for it; whether one was."""
         takers = self._takers
         if not takers:
             return False
+        if self.queue.groups is not None and self._serve_owner(self.queue.groups):
+            return True
         entry = self._next_taken()
         if entry is None:
             return False

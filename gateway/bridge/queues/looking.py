@@ -43,7 +43,7 @@ def _look_through(
             entry = places.next_at(walk.cursor)
             if entry is None:
                 return None
-        suits = entry is not None and _suits(subscription, entry)
+        suits = entry is not None and _suits(queue, subscription, entry)
         if subscription.filter is not None:
             dispatcher.spend(LOOK)
         if entry is not None and suits:
@@ -60,8 +60,21 @@ def _look_through(
     return None
 
 
-def _suits(subscription: Subscription, entry: Entry) -> bool:
+def look_again(subscription: Subscription, position: int) -> None:
+    """From there on copies may be had whose groups others had."""
+    for walk in subscription.walks:
+        walk.cursor = min(walk.cursor, position)
+
+
+def _suits(queue: Queue, subscription: Subscription, entry: Entry) -> bool:
     if entry.holder != AVAILABLE:
+        return False
+    groups = queue.groups
+    if (
+        groups is not None
+        and subscription.acquire
+        and not groups.allows(entry, subscription.number)
+    ):
         return False
     if (
         subscription.acquire

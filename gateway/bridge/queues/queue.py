@@ -16,6 +16,7 @@ from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.bands import Band, Bands
 from gateway.bridge.queues.discipline import NO_FLOW, Policy
 from gateway.bridge.queues.flow import FlowControl
+from gateway.bridge.queues.groups import Groups
 from gateway.bridge.queues.last_values import LastValues
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
 from gateway.bridge.quotas import Stock
@@ -94,6 +95,7 @@ class Queue:
         promised, promised_octets: room that is kept for copies that are still coming.
         band: all copies in their order, of a queue without priorities; `bands`: else, by level.
         last_values: of a queue that keeps those: which copies they are.
+        groups: of a queue that has those.
         rings: what enters it when it is full pushes others out, unless it is remote.
         destructs: it is deleted when more is in it than may be, unless it is remote.
         displaces: it rings, destructs, or keeps last values.
@@ -116,6 +118,7 @@ class Queue:
         "entered",
         "expiring",
         "flow",
+        "groups",
         "host",
         "inbound",
         "last_values",
@@ -180,6 +183,9 @@ class Queue:
         self.last_values: LastValues | None = None
         if discipline.last_value_key:
             self.last_values = LastValues(discipline.last_value_key)
+        self.groups: Groups | None = None
+        if discipline.group_key:
+            self.groups = Groups(discipline.group_key, discipline.no_group, self.places)
         self.destructs = discipline.policy == Policy.SELF_DESTRUCT
         self.displaces = self.rings or self.destructs or self.last_values is not None
         self.flow: FlowControl | None = None
@@ -228,9 +234,11 @@ class Queue:
         """Whether its name and bindings survive a restart: it is durable, or a rule makes it."""
         return self.settings.durable or (self.transit and not self.inbound)
 
-    def lane_of(self, message: Message) -> int:
-        """In which lane a copy of `message` keeps its place: copies of one pass none of it."""
-        return 0 if self.bands is None else self.bands.level_of(message)
+    def lane_of(self, entry: Entry) -> int:
+        """In which lane a copy keeps its place: copies of one pass none of it."""
+        if self.groups is not None:
+            return self.groups.lane_of(entry)
+        return 0 if self.bands is None else self.bands.level_of(entry.message)
 
     def bound_to(self) -> list[tuple[str, str]]:
         """Exchange and key of each binding."""
@@ -305,6 +313,8 @@ class Queue:
         self.places.append(entry)
         if self.bands is not None:
             self.bands.put(entry)
+        if self.groups is not None:
+            self.groups.put(entry)
         self.octets += len(message.payload)
         if self.flow is not None:
             self.flow.came(self.places.count, self.octets)
@@ -319,6 +329,8 @@ class Queue:
             self.bands.remove(entry)
         if self.last_values is not None:
             self.last_values.remove(entry)
+        if self.groups is not None:
+            self.groups.remove(entry)
         message = entry.message
         self.octets -= len(message.payload)
         if self.flow is not None:
@@ -336,7 +348,12 @@ class Queue:
             self._trim_expiring()
 
     def peek(self) -> Entry | None:
-        """The copy that is next of those that nobody holds; of a choosy queue not for everybody."""
+        """The copy that is next of those that nobody holds; of a choosy queue not for everybody.
+
+        Of one with groups those whose group nobody has.
+        """
+        if self.groups is not None:
+            return self.groups.peek_free()
         return self.band.peek() if self.bands is None else self.bands.peek()
 
     def first_to_go(self) -> Entry | None:
@@ -360,6 +377,8 @@ class Queue:
             self.band.hold(entry)
         else:
             self.bands.hold(entry)
+        if self.groups is not None:
+            self.groups.hold(entry, holder)
 
     def give_back(self, entry: Entry) -> None:
         """An acquired copy is available again, at its old place."""
@@ -367,6 +386,8 @@ class Queue:
         self.unsettled -= 1
         band = self.band if self.bands is None else self.bands.band_of(entry)
         band.give_back(entry)
+        if self.groups is not None:
+            self.groups.give_back(entry)
         if entry.message.expires_ms != NEVER:
             # It may have been passed over while it was held.
             heappush(self.expiring, (entry.message.expires_ms, entry.position))

@@ -317,7 +317,9 @@ class Declarations:
     def _apply(self, name: str, arguments: FieldTable, settings: QueueSettings) -> Refusal | None:
         """Read them; under `strict` all of them must be understood."""
         asked = Asked(remote=not self._is_local(name))
-        refusal = asked.read(arguments, settings)
+        refusal = asked.read(arguments)
+        if refusal is None and self.host.topology.find_queue(name) is None:
+            refusal = asked.apply(settings)
         if refusal is None and asked.ignored:
             if self.strict:
                 return unknown_argument(asked.ignored[0])

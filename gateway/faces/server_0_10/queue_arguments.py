@@ -9,7 +9,13 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import Final, final
 
-from gateway.bridge.queues.discipline import LEVELS_MAX, Discipline, FlowLimits, Policy
+from gateway.bridge.queues.discipline import (
+    LEVELS_MAX,
+    NO_GROUP,
+    Discipline,
+    FlowLimits,
+    Policy,
+)
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
@@ -28,10 +34,19 @@ class Argument(IntEnum):
     LAST_VALUE_KEY = 7
     LAST_VALUE = 8  # of a header whose name is fixed
     BROWSE_ONLY = 9
-    FLOW_STOP_COUNT = 10
-    FLOW_STOP_SIZE = 11
-    FLOW_RESUME_COUNT = 12
-    FLOW_RESUME_SIZE = 13
+    GROUP_KEY = 10
+    SHARED_GROUPS = 11
+    NO_GROUP = 12
+    FLOW_STOP_COUNT = 13
+    FLOW_STOP_SIZE = 14
+    FLOW_RESUME_COUNT = 15
+    FLOW_RESUME_SIZE = 16
+    # What has no effect, and must be well said all the same.
+    NUMBER = 17
+    TEXT = 18
+    GROUP_TIMESTAMP = 19
+    PAGING = 20
+    PAGES = 21
 
 
 NAMES: Final[dict[str, Argument]] = {
@@ -52,6 +67,20 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.flow_stop_size": Argument.FLOW_STOP_SIZE,
     "qpid.flow_resume_count": Argument.FLOW_RESUME_COUNT,
     "qpid.flow_resume_size": Argument.FLOW_RESUME_SIZE,
+    "qpid.group_header_key": Argument.GROUP_KEY,
+    "qpid.shared_msg_group": Argument.SHARED_GROUPS,
+    "qpid.default-message-group": Argument.NO_GROUP,
+    "qpid.group_timestamp": Argument.GROUP_TIMESTAMP,
+    "qpid.alert_count": Argument.NUMBER,
+    "qpid.alert_size": Argument.NUMBER,
+    "qpid.file_count": Argument.NUMBER,
+    "qpid.file_size": Argument.NUMBER,
+    "x-qpid-maximum-message-count": Argument.NUMBER,
+    "x-qpid-maximum-message-size": Argument.NUMBER,
+    "qpid.queue_msg_sequence": Argument.TEXT,
+    "qpid.paging": Argument.PAGING,
+    "qpid.max_pages_loaded": Argument.PAGES,
+    "qpid.page_factor": Argument.PAGES,
 }
 FAIRSHARE_OF: Final = ("qpid.fairshare", "x-qpid-fairshare")  # and, behind -, a level
 LAST_VALUE_KEY: Final = "qpid.LVQ_key"
@@ -61,14 +90,24 @@ POLICIES: Final[dict[str, Policy]] = {
     "ring_strict": Policy.RING_STRICT,
     "self-destruct": Policy.SELF_DESTRUCT,
 }
-RINGS: Final = (Policy.RING, Policy.RING_STRICT)
-FLOW: Final = (
-    *(Argument.FLOW_STOP_COUNT, Argument.FLOW_STOP_SIZE),
-    *(Argument.FLOW_RESUME_COUNT, Argument.FLOW_RESUME_SIZE),
+COUNT_MAX: Final = 0xFFFFFFFF
+SIZE_MAX: Final = 0xFFFFFFFF_FFFFFFFF
+SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False}
+SWITCHED: Final = (
+    *(Argument.NO_LOCAL, Argument.BROWSE_ONLY, Argument.SHARED_GROUPS),
+    *(Argument.GROUP_TIMESTAMP, Argument.PAGING),
 )
+WITHOUT_EFFECT: Final = (
+    *(Argument.NUMBER, Argument.TEXT, Argument.GROUP_TIMESTAMP, Argument.PAGING, Argument.PAGES),
+)
+TEXTS: Final = (
+    *(Argument.POLICY, Argument.LAST_VALUE_KEY, Argument.GROUP_KEY, Argument.NO_GROUP),
+    Argument.TEXT,
+)
+KEYS: Final = (Argument.LAST_VALUE_KEY, Argument.GROUP_KEY)
+RINGS: Final = (Policy.RING, Policy.RING_STRICT)
 STOP_PERCENT: Final = 80  # as a qpidd has it where nothing is configured: of a limit, rounded
 RESUME_PERCENT: Final = 70
-NUMBER_MAX: Final = 0xFFFFFFFF  # of a level's bound
 # Which of them a remote queue has: its own broker sees to the rest.
 EVERYWHERE: Final = (
     *(Argument.MAX_COUNT, Argument.MAX_SIZE, Argument.AUTO_DELETE_TIMEOUT, Argument.NO_LOCAL),
@@ -117,11 +156,14 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         "it; 80 % and 70 % of the limits of the same declare where not said, 0 is never; not of "
         "rings; above their limit, or resume above stop: refused, 542",
     ),
-    "qpid.group_header_key, qpid.shared_msg_group, qpid.group_timestamp": (
-        Fate.COUNTED,
-        "each message goes to whoever has credit",
+    "qpid.group_header_key, qpid.shared_msg_group": (
+        Fate.DONE,
+        "the header by whose value messages are in groups; all of a group go to one subscription "
+        "until nothing of it is acquired; without shared groups, with priorities and with last "
+        "values refused, 542",
     ),
-    "qpid.default-message-group": (Fate.COUNTED, "see groups"),
+    "qpid.default-message-group": (Fate.DONE, "the group of messages that name none"),
+    "qpid.group_timestamp": (Fate.COUNTED, "nobody asks for it but QMF"),
     "qpid.queue_msg_sequence": (Fate.COUNTED, "no message is numbered"),
     "qpid.alert_count, qpid.alert_size, qpid.alert_repeat_gap": (
         Fate.COUNTED,
@@ -166,21 +208,17 @@ class Asked:
         ignored: those without effect; a policy with its value.
     """
 
-    __slots__ = ("_fair", "_fair_all", "_flow", "_key", "_last_value", "_remote", "ignored")
+    __slots__ = ("_fair", "_remote", "_said", "ignored")
 
     def __init__(self, *, remote: bool) -> None:
         """Read for a queue of the gateway's own, or one that lives at an upstream (`remote`)."""
         self._remote = remote
         self._fair: dict[int, int] = {}
-        self._fair_all = 0
-        self._flow: dict[Argument, int] = {}
-        self._key = ""
-        self._last_value = False
+        self._said: dict[Argument, str | int | bool] = {}
         self.ignored: list[str] = []
 
-    def read(self, arguments: list[tuple[str, Tagged]], settings: QueueSettings) -> Refusal | None:
-        """Put them into `settings`, whose discipline is made; a refusal: 542, and why."""
-        discipline = Discipline()
+    def read(self, arguments: list[tuple[str, Tagged]]) -> Refusal | None:
+        """Each of them, if it is what it should be; a refusal: 542, and why."""
         for name, tagged in sorted(arguments, key=_name):  # as qpidd: of two spellings the last
             argument = NAMES.get(name)
             if argument is None or (self._remote and argument not in EVERYWHERE):
@@ -189,60 +227,51 @@ class Asked:
                 elif not self._take_level(name, tagged):
                     return invalid(f"{name} bounds no level")
                 continue
-            refusal = self._take(name, argument, tagged, settings, discipline)
+            refusal = self._take(name, argument, tagged)
             if refusal is not None:
                 return refusal
-        refusal = self._finish(discipline) or self._finish_flow(settings, discipline)
-        settings.discipline = discipline
-        return refusal
-
-    def _take(
-        self,
-        name: str,
-        argument: Argument,
-        tagged: Tagged,
-        settings: QueueSettings,
-        discipline: Discipline,
-    ) -> Refusal | None:
-        if argument == Argument.NO_LOCAL:
-            settings.no_local = is_set(tagged)
-        elif argument == Argument.BROWSE_ONLY:
-            discipline.browse_only = is_set(tagged)
-        elif argument == Argument.LAST_VALUE:
-            self._last_value = True  # whatever it is set to
-        elif argument == Argument.LAST_VALUE_KEY:
-            self._key = str(tagged.value) if tagged.value is not None else ""
-        elif argument == Argument.POLICY:
-            if not isinstance(tagged.value, str):
-                return invalid(f"{name} is no text")
-            policy = POLICIES.get(tagged.value)
-            if policy is None:
-                self.ignored.append(f"{name}={tagged.value}")
-            else:
-                discipline.policy = policy
-        else:
-            value = number(tagged)
-            if value < 0:
-                return invalid(f"{name} is no number of 0 or more")
-            self._take_number(argument, value, settings, discipline)
+            if argument in WITHOUT_EFFECT:
+                self.ignored.append(name)
         return None
 
-    def _take_number(
-        self, argument: Argument, value: int, settings: QueueSettings, discipline: Discipline
-    ) -> None:
-        if argument == Argument.MAX_COUNT:
-            settings.max_count = value
-        elif argument == Argument.MAX_SIZE:
-            settings.max_size = value
-        elif argument == Argument.PRIORITIES:
-            discipline.levels = min(value, LEVELS_MAX) if value > 1 else 0
-        elif argument == Argument.FAIRSHARE:
-            self._fair_all = min(value, NUMBER_MAX)
-        elif argument in FLOW:
-            self._flow[argument] = value
+    def apply(self, settings: QueueSettings) -> Refusal | None:
+        """Put them into `settings`, whose discipline is made, if they go together."""
+        self._limit(settings)
+        discipline = Discipline()
+        settings.discipline = discipline
+        return (
+            self._order(discipline)
+            or self._group(discipline)
+            or self._page(discipline)
+            or self._flow(settings, discipline)
+        )
+
+    def _take(self, name: str, argument: Argument, tagged: Tagged) -> Refusal | None:
+        """One of them, if it is what it should be."""
+        if argument in SWITCHED:
+            switch = switched(tagged)
+            if switch is None:
+                return invalid(f"{name} is neither true nor false")
+            self._said[argument] = switch
+        elif argument == Argument.LAST_VALUE:
+            self._said[argument] = True  # whatever it is set to
+        elif argument in TEXTS:
+            text = text_of(tagged)
+            if argument in KEYS and tagged.value is None:
+                text = ""
+            elif argument in KEYS and isinstance(tagged.value, int):
+                text = str(tagged.value)
+            if text is None:
+                return invalid(f"{name} is no text")
+            self._said[argument] = text
+            if argument == Argument.POLICY and text not in POLICIES:
+                self.ignored.append(f"{name}={text}")
         else:
-            settings.auto_delete = settings.auto_delete or value > 0
-            settings.auto_delete_timeout_ms = value * 1000
+            value = number(tagged)
+            if value < 0 or value > (SIZE_MAX if name.endswith("size") else COUNT_MAX):
+                return invalid(f"{name} is no number of 0 or more, or too large a one")
+            self._said[argument] = value
+        return None
 
     def _take_level(self, name: str, tagged: Tagged) -> bool:
         """The bound of one level; `False`: it is none."""
@@ -251,26 +280,74 @@ class Asked:
         known = level.isascii() and level.isdigit() and len(level) < 4
         if prefix not in FAIRSHARE_OF or not known or bound < 0:
             return False
-        self._fair[int(level)] = min(bound, NUMBER_MAX)
+        self._fair[int(level)] = min(bound, COUNT_MAX)
         return True
 
-    def _finish(self, discipline: Discipline) -> Refusal | None:
-        """What goes together, and what does not."""
-        levels = discipline.levels
-        if self._fair or self._fair_all:
+    def _number(self, argument: Argument) -> int:
+        value = self._said.get(argument, 0)
+        assert isinstance(value, int)
+        return value
+
+    def _text(self, argument: Argument, other: str = "") -> str:
+        return str(self._said.get(argument, other))
+
+    def _is_set(self, argument: Argument) -> bool:
+        return self._said.get(argument) is True
+
+    def _limit(self, settings: QueueSettings) -> None:
+        """What a queue may hold, and how long it lives."""
+        settings.max_count = self._number(Argument.MAX_COUNT)
+        settings.max_size = self._number(Argument.MAX_SIZE)
+        settings.no_local = self._is_set(Argument.NO_LOCAL)
+        timeout = self._number(Argument.AUTO_DELETE_TIMEOUT)
+        settings.auto_delete = settings.auto_delete or timeout > 0
+        settings.auto_delete_timeout_ms = timeout * 1000
+
+    def _order(self, discipline: Discipline) -> Refusal | None:
+        """Priorities and last values, and what is done at the limits."""
+        discipline.policy = POLICIES.get(self._text(Argument.POLICY), Policy.REJECT)
+        discipline.browse_only = self._is_set(Argument.BROWSE_ONLY)
+        asked = self._number(Argument.PRIORITIES)
+        levels = min(asked, LEVELS_MAX) if asked > 1 else 0
+        discipline.levels = levels
+        all_levels = self._number(Argument.FAIRSHARE)
+        if self._fair or all_levels:
             if not levels:
                 return invalid("fairshare goes with priorities")
             if max(self._fair, default=0) >= levels:
                 return invalid(f"fairshare of level {max(self._fair)}, of {levels}")
-            bounds = [self._fair.get(level, self._fair_all) for level in range(levels)]
+            bounds = [self._fair.get(level, all_levels) for level in range(levels)]
             discipline.fair = tuple(bounds)
-        if self._key or self._last_value:
+        key = self._text(Argument.LAST_VALUE_KEY)
+        if key or self._is_set(Argument.LAST_VALUE):
             if levels:
                 return invalid("last values do not go with priorities")
-            discipline.last_value_key = self._key or LAST_VALUE_KEY
+            discipline.last_value_key = key or LAST_VALUE_KEY
         return None
 
-    def _finish_flow(self, settings: QueueSettings, discipline: Discipline) -> Refusal | None:
+    def _group(self, discipline: Discipline) -> Refusal | None:
+        key = self._text(Argument.GROUP_KEY)
+        shared = self._is_set(Argument.SHARED_GROUPS)
+        if not key:
+            if shared or self._is_set(Argument.GROUP_TIMESTAMP):
+                return invalid("groups need qpid.group_header_key")
+            return None
+        if discipline.levels or discipline.last_value_key:
+            return invalid("groups do not go with priorities or last values")
+        if not shared:
+            return invalid("groups are shared ones only: qpid.shared_msg_group")
+        discipline.group_key = key
+        discipline.no_group = self._text(Argument.NO_GROUP, NO_GROUP)
+        return None
+
+    def _page(self, discipline: Discipline) -> Refusal | None:
+        if not self._is_set(Argument.PAGING):
+            return invalid("pages go with qpid.paging") if Argument.PAGES in self._said else None
+        if discipline.levels or discipline.last_value_key or discipline.group_key:
+            return invalid("paging does not go with priorities, last values or groups")
+        return None
+
+    def _flow(self, settings: QueueSettings, discipline: Discipline) -> Refusal | None:
         """When publishers wait: as was said, or by the limits. A ring has room for all of them."""
         if self._remote or discipline.policy in RINGS:
             return None
@@ -298,10 +375,13 @@ class Asked:
 
     def _flow_by(self, most: int, stop_by: Argument, resume_by: Argument) -> tuple[int, int]:
         """Stop and resume by messages, or octets; nobody resumes what does not stop."""
-        stop = self._flow.get(stop_by, (most * STOP_PERCENT + 50) // 100)
-        if stop == 0:
-            return 0, 0
-        return stop, self._flow.get(resume_by, most * RESUME_PERCENT // 100) or stop
+        stop = (most * STOP_PERCENT + 50) // 100
+        resume = most * RESUME_PERCENT // 100
+        if stop_by in self._said:
+            stop = self._number(stop_by)
+        if resume_by in self._said:
+            resume = self._number(resume_by)
+        return (stop, resume or stop) if stop else (0, 0)
 
 
 def _name(argument: tuple[str, Tagged]) -> str:
@@ -313,12 +393,20 @@ def invalid(why: str) -> Refusal:
     return Refusal(Condition.INVALID_ARGUMENT, why)
 
 
-def is_set(tagged: Tagged) -> bool:
-    """Whether a flag is: by any value that says so, as clients have it."""
+def switched(tagged: Tagged) -> bool | None:
+    """What a switch says, in any spelling of deployed clients; `None`: nothing that it could."""
     value = tagged.value
     if isinstance(value, str):
-        return value.lower() not in ("", "0", "false", "no")
-    return bool(value)
+        return SWITCHES.get(value.lower())
+    return bool(value) if isinstance(value, int) else None
+
+
+def text_of(tagged: Tagged) -> str | None:
+    """A text, or octets that are one."""
+    value = tagged.value
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    return value if isinstance(value, str) else None
 
 
 def number(tagged: Tagged) -> int:
@@ -328,6 +416,5 @@ def number(tagged: Tagged) -> int:
         return -1
     if isinstance(value, int):
         return value
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        return int(value)
-    return -1
+    text = text_of(tagged) or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 40 else -1

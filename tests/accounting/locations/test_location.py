@@ -137,5 +137,21 @@ def test_books_are_copied_from_elsewhere_and_nothing_else_is(tmp_path):
         assert [each.name for each in (copy / "0000000001.book").iterdir()] == ["book.json"]
         assert (copy / "0000000001.book" / "book.json").read_text() == "{}"
     assert not copy.exists()
+    with location.books_here(there, 3) as none:
+        assert list(none.iterdir()) == []
     with location.books_here(tmp_path) as here:
         assert here == tmp_path
+
+
+def test_a_file_is_copied_and_a_directory_removed(tmp_path):
+    source = tmp_path / "table"
+    source.write_bytes(b"rows" * 500_000)
+    there = bucket(tmp_path) / "b"
+    for directory in (tmp_path / "bucket" / "b", there):
+        location.make(tmp_path / "bucket" / "b")
+        location.copy(source, directory / "table")
+        assert location.read(directory / "table") == source.read_bytes()
+        for _ in range(2):
+            location.remove(directory)
+        with pytest.raises(FileNotFoundError):
+            location.size(directory / "table")

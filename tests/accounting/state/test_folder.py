@@ -3,9 +3,12 @@
 import json
 import shutil
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from gateway.accounting.state.folder import (
     FORM,
@@ -72,6 +75,7 @@ def test_what_is_no_state_of_this_version_is_refused_in_a_sentence(tmp_path, tex
     [
         lambda table: table.unlink(),
         lambda table: table.write_text("row"),
+        lambda table: table.write_text("rowS"),
         lambda table: table.with_name("other.parquet").touch(),
     ],
 )
@@ -95,7 +99,37 @@ def test_a_state_of_a_version_that_did_not_say_its_tables_is_gone_on_from(tmp_pa
     folder = Folder(tmp_path)
     assert folder.read() == STATE
     folder.write(STATE)
-    assert json.loads(file.read_text())["tables"] == {"00000001": {"part.parquet": 4}}
+    digest = sha256(b"rows").hexdigest()
+    assert json.loads(file.read_text())["tables"] == {"00000001": {"part.parquet": [4, digest]}}
+
+
+def test_a_state_of_a_version_that_said_no_more_than_octets_is_gone_on_from(tmp_path):
+    table = put(tmp_path)
+    Folder(tmp_path).write(STATE)
+    file = tmp_path / "state.json"
+    told = json.loads(file.read_text())
+    told["tables"] = {"00000001": {"part.parquet": 4}}
+    file.write_text(json.dumps(told))
+    assert Folder(tmp_path).read() == STATE
+    table.write_text("row")
+    with pytest.raises(StateError, match="is not as the state has it"):
+        Folder(tmp_path).read()
+
+
+def test_one_flipped_bit_of_what_a_table_says_of_itself_is_refused(tmp_path):
+    table = put(tmp_path)
+    parquet.write_table(pa.table({"message": [1, 2, 3]}), table, write_page_checksum=True)
+    Folder(tmp_path).write(STATE)
+    octets = table.read_bytes()
+    footer = 8 + int.from_bytes(octets[-8:-4], "little")
+    for place in range(len(octets) - footer, len(octets)):
+        changed = bytearray(octets)
+        changed[place] ^= 1 << place % 8
+        table.write_bytes(changed)
+        with pytest.raises(StateError, match="is not as the state has it, changed"):
+            Folder(tmp_path).read()
+    table.write_bytes(octets)
+    assert Folder(tmp_path).read() == STATE
 
 
 def test_what_goes_while_a_run_goes_on_from_it_is_told_and_nothing_is_left_by_that_run(tmp_path):

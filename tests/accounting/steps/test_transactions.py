@@ -1,17 +1,27 @@
 """Transactions, on frames: what of them may be done is what their end says."""
 
 import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 from support.audit_frames import found
 
-from gateway.accounting.steps.transactions import half_done
+from gateway.accounting.steps.transactions import END_MAX, transaction_breaks
 from gateway.audit.schema import Flag, Kind, Outcome
 
 OF = {"transaction": 3, "message": 5, "node": "q", "position": 1}
 ENTERED = OF | {"kind": Kind.ENTERED}
 ON_ITS_WAY = ENTERED | {"flags": Flag.TRANSIT}
+RECEIVED = OF | {"kind": Kind.RECEIVED, "position": 0}
 DROPPED = OF | {"kind": Kind.ROLLED_BACK}
 ACCEPTED = OF | {"kind": Kind.SETTLED, "outcome": Outcome.ACCEPTED, "flags": Flag.REMOVED}
 GIVEN_UP = ACCEPTED | {"outcome": Outcome.ROLLED_BACK}
+
+
+def breaks(frames, *lines: dict, stopped: bool = False, behind: int = 0) -> DataFrame:
+    """What is told of these; `behind` them the run has so many other records."""
+    records = frames.records(*lines)
+    runs = records.groupBy("incarnation").agg((F.max("sequence") + behind).alias("last_sequence"))
+    return transaction_breaks(records, runs.withColumn("stopped", F.lit(stopped)))
 
 
 def ended(outcome: Outcome) -> dict:
@@ -30,33 +40,59 @@ COMMITTED, ROLLED_BACK = ended(Outcome.COMMITTED), ended(Outcome.ROLLED_BACK)
         (ON_ITS_WAY, GIVEN_UP, ROLLED_BACK),
         (ENTERED, GIVEN_UP, ended(Outcome.IN_DOUBT)),
         (ENTERED, DROPPED),
+        (RECEIVED, ON_ITS_WAY),
         (ENTERED, COMMITTED, DROPPED | {"transaction": 4}, ROLLED_BACK | {"transaction": 4}),
         (ENTERED, COMMITTED, DROPPED | {"incarnation": 2}, ROLLED_BACK | {"incarnation": 2}),
         (ENTERED | {"flags": Flag.REROUTED}, ROLLED_BACK),
     ],
     ids=[
         *("committed", "rolled back", "committed there", "rolled back there", "in doubt"),
-        *("under way", "another", "of another run", "what was given back"),
+        *("under way", "held", "another", "of another run", "what was given back"),
     ],
 )
 def test_what_agrees_with_its_end_is_whole(frames, lines):
-    assert found(half_done(frames.records(*lines))) == []
+    assert found(breaks(frames, *lines)) == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (RECEIVED, ON_ITS_WAY, ENTERED | {"flags": Flag.REROUTED}),
+        (ENTERED, COMMITTED),
+        (GIVEN_UP, ended(Outcome.IN_DOUBT), GIVEN_UP),
+    ],
+    ids=["held", "committed", "in doubt"],
+)
+def test_what_was_only_held_or_has_ended_is_not_without_an_end(frames, lines):
+    assert found(breaks(frames, *lines, stopped=True, behind=END_MAX)) == []
+
+
+def test_what_was_done_or_undone_without_an_end_is_stuck_where_it_cannot_be_under_way(frames):
+    lines = (RECEIVED, ENTERED, ACCEPTED | {"message": 6}, DROPPED)
+    assert found(breaks(frames, *lines, behind=END_MAX)) == []
+    for told in ({"stopped": True}, {"behind": END_MAX + 1}):
+        (row,) = breaks(frames, *lines, **told).collect()
+        assert (row["class"], row["message"], row["node"], row["count"]) == ("STUCK", 5, "q", 3)
+        assert (row["since"], row["sequence"]) == (4, 4 + told.get("behind", 0))
+        assert row["detail"] == (
+            "transaction 3 never ended, and 3 of its steps are done or rolled back"
+        )
 
 
 def test_what_is_rolled_back_of_a_committed_one_is_lost(frames):
     for undone in (DROPPED, GIVEN_UP):
         lines = (ENTERED | {"message": 6}, undone, COMMITTED)
-        assert found(half_done(frames.records(*lines))) == [("LOST", 5, "q", 1)]
+        assert found(breaks(frames, *lines)) == [("LOST", 5, "q", 1)]
 
 
 def test_what_is_done_of_one_that_is_rolled_back_is_a_duplicate(frames):
     for done in (ENTERED, ACCEPTED):
         lines = (DROPPED | {"message": 6}, done, ROLLED_BACK)
-        assert found(half_done(frames.records(*lines))) == [("DUPLICATE", 5, "q", 1)]
+        assert found(breaks(frames, *lines)) == [("DUPLICATE", 5, "q", 1)]
 
 
 def test_of_one_transaction_there_is_one_break_which_names_the_first_of_its_copies(frames):
     lines = (DROPPED, DROPPED | {"message": 6}, COMMITTED)
-    (row,) = half_done(frames.records(*lines)).collect()
+    (row,) = breaks(frames, *lines).collect()
     assert (row["message"], row["count"], row["since"], row["sequence"]) == (5, 2, None, 1)
     assert row["detail"] == "transaction 3 is committed, and 2 of its steps are rolled back"

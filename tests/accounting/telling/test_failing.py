@@ -121,6 +121,8 @@ def test_a_place_that_is_full_or_read_only_is_told_by_the_option_that_names_it(e
         "org.apache.hadoop.fs.ChecksumException: Checksum error: file:/{} at 512 exp: 1 got: -2",
         "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while "
         "reading file file:///{}. SQLSTATE: KD001",
+        "pyspark.PythonException: Traceback (most recent call last):\n  in read\n"
+        "OSError: [Errno 5] is damaged: '/{}'\n",
     ],
 )
 def test_a_table_that_is_damaged_is_told_with_what_can_be_done_about_it(java):

@@ -12,6 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.accounting import __main__ as program
+from gateway.accounting.state.opening import Beginning
 from gateway.accounting.steps.breaks import BreakClass
 from gateway.accounting.telling import verdicts
 from gateway.accounting.telling.stories import Told
@@ -25,6 +26,7 @@ FACTS = {"records": 7, "octets": 900, "last_sequence": 7, "newest": "s", "unfini
 def found(**changed: object) -> verdicts.Told:
     values = {
         "log": "/log",
+        "beginning": Beginning(),
         "balanced": False,
         "final": True,
         "half": "",

@@ -5,7 +5,13 @@ import pytest
 from gateway.amqp_0_10._spec_constants import BOOLEAN, INT64, STR16, VOID
 from gateway.bridge.queues.discipline import NO_FLOW, PLAIN, Discipline, Policy
 from gateway.bridge.seams import QueueSettings
-from gateway.faces.server_0_10.queue_arguments import FATES, NAMES, Asked, Fate
+from gateway.faces.server_0_10.queue_arguments import (
+    FATES,
+    NAMES,
+    WITHOUT_EFFECT,
+    Asked,
+    Fate,
+)
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
 
@@ -22,7 +28,8 @@ def read(
     *, remote: bool = False, **arguments: object
 ) -> tuple[Discipline | Refusal, QueueSettings, list[str]]:
     settings, asked = QueueSettings(), Asked(remote=remote)
-    refusal = asked.read([(name, tagged(value)) for name, value in arguments.items()], settings)
+    refusal = asked.read([(name, tagged(value)) for name, value in arguments.items()])
+    refusal = refusal or asked.apply(settings)
     return refusal or settings.discipline, settings, asked.ignored
 
 
@@ -58,6 +65,9 @@ def test_without_arguments_a_queue_is_plain():
             Discipline(levels=3, fair=(5, 2, 5)),
         ),
         ({"x-qpid-fairshare-0": 1, "x-qpid-priorities": 2}, Discipline(levels=2, fair=(1, 0))),
+        ({"qpid.last_value_queue_key": 5}, Discipline(last_value_key="5")),
+        ({"qpid.last_value_queue_key": None}, PLAIN),
+        ({"qpid.group_header_key": "", "qpid.shared_msg_group": 0}, PLAIN),
         ({"qpid.last_value_queue_key": "symbol"}, Discipline(last_value_key="symbol")),
         ({"qpid.last_value_queue": 1}, Discipline(last_value_key="qpid.LVQ_key")),
         ({"qpid.last_value_queue": "0"}, Discipline(last_value_key="qpid.LVQ_key")),
@@ -67,7 +77,18 @@ def test_without_arguments_a_queue_is_plain():
             {"qpid.last_value_queue": 1, "qpid.last_value_queue_key": "symbol"},
             Discipline(last_value_key="symbol"),
         ),
-        ({"qpid.browse-only": "true"}, Discipline(browse_only=True)),
+        (
+            {"qpid.group_header_key": "g", "qpid.shared_msg_group": "1"},
+            Discipline(group_key="g"),
+        ),
+        (
+            {
+                "qpid.group_header_key": "g",
+                "qpid.shared_msg_group": 1,
+                "qpid.default-message-group": "none",
+            },
+            Discipline(group_key="g", no_group="none"),
+        ),
     ],
 )
 def test_each_spelling_makes_a_discipline(arguments: dict[str, object], expected: Discipline):
@@ -79,13 +100,13 @@ def test_limits_may_be_numbers_or_text():
     assert (settings.max_count, settings.max_size) == (5, 7)
 
 
-@pytest.mark.parametrize("value", [-1, "-1", "many", "", None, True, "1.5"])
+@pytest.mark.parametrize("value", [-1, "-1", "many", "", None, True, "1.5", 1 << 32])
 @pytest.mark.parametrize(
     "name",
     ["qpid.max_count", "qpid.priorities", "qpid.fairshare", "qpid.flow_stop_count"],
 )
 def test_a_number_that_is_none_is_refused_by_its_name(name: str, value: object):
-    assert why(**{name: value}) == f"{name} is no number of 0 or more"
+    assert why(**{name: value}) == f"{name} is no number of 0 or more, or too large a one"
 
 
 @pytest.mark.parametrize("name", ["qpid.fairshare-", "qpid.fairshare-x", "x-qpid-fairshares"])
@@ -142,8 +163,21 @@ def test_flow_control_that_cannot_be_is_refused():
     )
 
 
-def test_a_policy_is_text():
+def test_texts_and_switches_are_such():
     assert why(**{"qpid.policy_type": 1}) == "qpid.policy_type is no text"
+    assert why(**{"qpid.browse-only": "yes"}) == "qpid.browse-only is neither true nor false"
+    for said in (True, "True", "1", 5):
+        assert discipline(**{"qpid.browse-only": said}) == Discipline(browse_only=True)
+    for said in (False, "FALSE", "0", 0):
+        assert discipline(**{"qpid.browse-only": said}) == PLAIN
+
+
+def test_what_has_no_effect_must_be_well_said():
+    assert why(**{"qpid.alert_count": "x"}).startswith("qpid.alert_count is no number")
+    assert why(**{"qpid.queue_msg_sequence": 5}) == "qpid.queue_msg_sequence is no text"
+    assert read(**{"qpid.alert_count": 5, "qpid.paging": 1})[2] == [
+        *("qpid.alert_count", "qpid.paging"),
+    ]
 
 
 def test_what_does_not_go_together_is_refused():
@@ -152,6 +186,13 @@ def test_what_does_not_go_together_is_refused():
     assert why(**{"qpid.fairshare-1": 5}) == "fairshare goes with priorities"
     assert why(**{"qpid.priorities": 2, "qpid.fairshare-2": 5}) == "fairshare of level 2, of 2"
     assert why(**key, **{"qpid.priorities": 2}) == "last values do not go with priorities"
+    groups = {"qpid.group_header_key": "g", "qpid.shared_msg_group": 1}
+    for other in (key, {"qpid.priorities": 2}):
+        assert why(**groups, **other) == "groups do not go with priorities or last values"
+        assert why(**other, **{"qpid.paging": 1}).startswith("paging does not go with")
+    assert why(**{"qpid.group_header_key": "g"}).startswith("groups are shared ones only")
+    assert why(**{"qpid.shared_msg_group": 1}) == "groups need qpid.group_header_key"
+    assert why(**{"qpid.page_factor": 1}) == "pages go with qpid.paging"
 
 
 def test_what_is_not_known_is_told_and_a_policy_with_its_value():
@@ -169,4 +210,6 @@ def test_a_remote_queue_has_its_limits_and_is_otherwise_its_brokers():
 
 def test_the_table_for_people_says_done_of_what_is_read_and_of_nothing_else():
     done = [names.split(", ") for names, (fate, _) in FATES.items() if fate is Fate.DONE]
-    assert {name for names in done for name in names if not name.endswith("-N")} == set(NAMES)
+    assert {name for names in done for name in names if not name.endswith("-N")} == {
+        name for name, argument in NAMES.items() if argument not in WITHOUT_EFFECT
+    }

@@ -1,0 +1,227 @@
+"""Copies in groups: each group is one subscription's at a time.
+
+Whoever acquires a copy of a group has the group, until nothing of it is acquired any more. A group
+that is free stands in a heap by its first copy that nobody holds, one that is not in a heap of its
+owner's; what has changed since is passed over when it comes up, so that every step costs the
+logarithm of the groups at most.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heapify, heappop, heappush
+from typing import Final, final
+
+from gateway.audit.digests import digest
+from gateway.bridge.queues.keys import key_of
+from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.message import Message
+
+NOBODY: Final = 0
+LANES: Final = 0x7FFFFFFF
+SLACK: Final = 64
+
+
+@final
+class Group:
+    """One group.
+
+    Attributes:
+        owner: the subscription that has it, or `NOBODY`.
+        held: copies of it that are acquired; `count`: all of them.
+        lane: by which the audit log tells it from others.
+    """
+
+    __slots__ = ("_places", "_returned", "_waiting", "count", "held", "key", "lane", "owner")
+
+    def __init__(self, key: str, places: Places) -> None:
+        self.key = key
+        self.lane = digest(key.encode()) & LANES or 1
+        self.owner: int = NOBODY
+        self.held = 0
+        self.count = 0
+        self._places = places
+        self._waiting: deque[int] = deque()  # never acquired so far
+        self._returned: list[int] = []  # a heap of what was given back
+
+    def append(self, position: int) -> None:
+        """A copy behind all others."""
+        self._waiting.append(position)
+
+    def give_back(self, position: int) -> None:
+        """Nobody holds it any more."""
+        heappush(self._returned, position)
+
+    def first(self) -> Entry | None:
+        """The first copy that nobody holds."""
+        found = None
+        returned = self._returned
+        while returned and found is None:
+            found = self._at(returned[0])
+            if found is None:
+                heappop(returned)
+        waiting = self._waiting
+        while waiting:
+            entry = self._at(waiting[0])
+            if entry is not None:
+                return entry if found is None or entry.position < found.position else found
+            waiting.popleft()
+        return found
+
+    def _at(self, position: int) -> Entry | None:
+        entry = self._places.get(position)
+        return entry if entry is not None and entry.holder == AVAILABLE else None
+
+
+Heap = list[tuple[int, str]]  # of the first copy's position, and the key
+
+
+@final
+class Groups:
+    """Those of one queue.
+
+    Attributes:
+        ready: subscriptions that have a group of which there is something that nobody holds; and
+            perhaps some of which that was so.
+        freed: the least position of a copy whose group has become free since `take_freed`.
+    """
+
+    __slots__ = (
+        "_default",
+        "_free",
+        "_groups",
+        "_header",
+        "_of",
+        "_owned",
+        "_places",
+        "freed",
+        "ready",
+    )
+
+    def __init__(self, header: str, default: str, places: Places) -> None:
+        self._header = header
+        self._default = default
+        self._places = places
+        self._groups: dict[str, Group] = {}
+        self._of: dict[int, Group] = {}
+        self._free: Heap = []
+        self._owned: dict[int, Heap] = {}
+        self.ready: dict[int, None] = {}
+        self.freed: int | None = None
+
+    def key_of(self, message: Message) -> str:
+        """Which group it is of."""
+        return key_of(message, self._header) or self._default
+
+    def lane_of(self, entry: Entry) -> int:
+        """Which lane of the queue a copy is in."""
+        return self._of[entry.position].lane
+
+    def allows(self, entry: Entry, subscription: int) -> bool:
+        """Whether nobody else has its group."""
+        return self._of[entry.position].owner in (NOBODY, subscription)
+
+    def owner_of(self, message: Message) -> int:
+        """Who has the group that it would be of."""
+        group = self._groups.get(self.key_of(message))
+        return NOBODY if group is None else group.owner
+
+    def put(self, entry: Entry) -> None:
+        """A copy behind all others."""
+        key = self.key_of(entry.message)
+        group = self._groups.get(key)
+        if group is None:
+            group = Group(key, self._places)
+            self._groups[key] = group
+        self._of[entry.position] = group
+        group.count += 1
+        group.append(entry.position)
+        self._offer(group)
+
+    def hold(self, entry: Entry, subscription: int) -> None:
+        """A subscription has acquired it, and so has its group."""
+        group = self._of[entry.position]
+        group.held += 1
+        group.owner = subscription
+        self._offer(group)
+
+    def give_back(self, entry: Entry) -> None:
+        """Nobody holds it any more."""
+        group = self._of[entry.position]
+        group.give_back(entry.position)
+        self._let_go(group)
+
+    def remove(self, entry: Entry) -> None:
+        """A copy leaves, which may be held."""
+        group = self._of.pop(entry.position)
+        group.count -= 1
+        if group.count == 0:
+            del self._groups[group.key]
+        elif entry.holder != AVAILABLE:
+            self._let_go(group)
+        else:
+            self._offer(group)
+
+    def peek_free(self) -> Entry | None:
+        """The first copy of the groups that nobody has."""
+        return self._peek(self._free, NOBODY)
+
+    def peek_owned(self, subscription: int) -> Entry | None:
+        """The first copy, that nobody holds, of the groups that a subscription has."""
+        heap = self._owned.get(subscription)
+        if heap is None:
+            return None
+        entry = self._peek(heap, subscription)
+        if entry is None:
+            del self._owned[subscription]
+        return entry
+
+    def take_freed(self) -> int | None:
+        """From where copies may be had that others had the group of; once."""
+        freed = self.freed
+        self.freed = None
+        return freed
+
+    def _let_go(self, group: Group) -> None:
+        group.held -= 1
+        if group.held == 0:
+            group.owner = NOBODY
+            entry = group.first()
+            if entry is not None and (self.freed is None or entry.position < self.freed):
+                self.freed = entry.position
+        self._offer(group)
+
+    def _offer(self, group: Group) -> None:
+        """It has changed: where it stands, by its first copy that nobody holds."""
+        entry = group.first()
+        if entry is None:
+            return
+        if group.owner == NOBODY:
+            heap = self._free
+        else:
+            self.ready[group.owner] = None
+            heap = self._owned.setdefault(group.owner, [])
+        heappush(heap, (entry.position, group.key))
+        if len(heap) > 2 * len(self._groups) + SLACK:
+            self._clean(heap, group.owner)
+
+    def _peek(self, heap: Heap, owner: int) -> Entry | None:
+        while heap:
+            entry = self._valid(heap[0], owner)
+            if entry is not None:
+                return entry
+            heappop(heap)
+        return None
+
+    def _valid(self, item: tuple[int, str], owner: int) -> Entry | None:
+        """The copy by which a group stands there, if it still does."""
+        group = self._groups.get(item[1])
+        if group is None or group.owner != owner:
+            return None
+        entry = group.first()
+        return entry if entry is not None and entry.position == item[0] else None
+
+    def _clean(self, heap: Heap, owner: int) -> None:
+        kept = {item for item in heap if self._valid(item, owner) is not None}
+        heap[:] = list(kept)
+        heapify(heap)
