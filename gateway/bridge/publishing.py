@@ -75,10 +75,10 @@ class Publishing:
         at the end of a turn (without a publisher the answer is as if there were room); released,
         modified and rejected of an upstream are told as they are to who has `Flag.OUTCOMES`.
         `UNROUTABLE`: no queue took it, nor the exchange's alternate, which is tried once unless the
-        message has `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was enqueued;
-        not-found (no such exchange), resource-limit-exceeded (a queue is full, or the bindings look
-        at too much of it), invalid-argument (its key has too many words) or unauthorized-access (it
-        names the queue of a durable subscription). `link` is the
+        message has `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was
+        enqueued; not-found (no such exchange), resource-limit-exceeded (a queue is full, or the
+        bindings look at too much of it), invalid-argument (its key has too many words) or
+        unauthorized-access (it names the queue of a durable subscription). `link` is the
         publisher's number in the audit log (`Bridge.numbers.next_link`). `transaction` is given by
         `Transacting.publish` only.
         """
