@@ -129,11 +129,16 @@ def add_1_0(found: Headers, properties: Properties) -> None:
     if properties.user_id is not None:
         found["amqp.user_id"] = text_or_binary(properties.user_id)
     if properties.correlation_id is not None:
-        found[CORRELATION_ID] = _text_of_id(properties.correlation_id)
+        add_correlation_id(found, properties.correlation_id)
     if properties.message_id is not None:
         message_id = _text_of_id(properties.message_id)
         if isinstance(message_id.value, str):
             _add_message_id(found, message_id.value)
+
+
+def add_correlation_id(found: Headers, correlation_id: Tagged) -> None:
+    """The correlation-id, of a type of 1.0."""
+    found[CORRELATION_ID] = _text_of_id(correlation_id)
 
 
 def text_or_binary(octets: bytes) -> Tagged:

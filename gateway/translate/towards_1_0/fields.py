@@ -12,9 +12,9 @@ from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Properties
-from gateway.message import NO_PRIORITY
-from gateway.translate import ids, names
-from gateway.translate.addresses import address_of
+from gateway.message import NO_PRIORITY, Flag
+from gateway.translate import ids, names, routing_key
+from gateway.translate.addresses import address_of, jms_kind, reply_to_address
 from gateway.translate.application_headers import keep_header
 from gateway.translate.crossing import Crossing
 from gateway.translate.escrow import (
@@ -51,9 +51,9 @@ def properties_to_1_0(
         properties.user_id = mp.user_id
     else:
         crossing.lose(names.ROW_USER_ID)
-    reply_to_1_0(crossing, mp, properties)
+    reply_to_1_0(crossing, mp, properties, annotations)
     _times(crossing, dp, properties)
-    _destination(crossing, properties, headers, out)
+    _destination(crossing, properties, headers, out, annotations)
     _app_id(crossing, mp, headers, out)
     if headers or crossing.has_escrow:
         _group_id(crossing, properties, headers, out)
@@ -74,7 +74,18 @@ def _message_id(crossing: Crossing, mp: MessageProperties, properties: Propertie
         properties.message_id = entry.value if entry.present else None
     elif mp.message_id is not None:
         properties.message_id = Tagged(new.UUID, mp.message_id)
+        if mp.reply_to is not None and crossing.message.flags & Flag.TIMES_IN_MS:
+            _remember_request(crossing, mp.message_id)
     crossing.id_digest = digest_of(properties.message_id)
+
+
+def _remember_request(crossing: Crossing, uuid: bytes) -> None:
+    """Note how the Java client, which asks, spells its id: as a text that an answer has to have."""
+    spelt = Tagged(new.STRING, ids.PREFIX + ids.text_of_uuid(uuid))
+    context = crossing.context
+    context.replies.remember(
+        uuid, new.to_bytes(spelt), context.now_ms, durable=crossing.message.durable
+    )
 
 
 def _correlation_id(crossing: Crossing, mp: MessageProperties, properties: Properties) -> None:
@@ -154,7 +165,11 @@ def _time(
 
 
 def _destination(
-    crossing: Crossing, properties: Properties, headers: Headers, out: Headers
+    crossing: Crossing,
+    properties: Properties,
+    headers: Headers,
+    out: Headers,
+    annotations: Headers,
 ) -> None:
     message = crossing.message
     exchange = message.exchange
@@ -170,9 +185,33 @@ def _destination(
         entry = crossing.take_typed("properties.to", visible, names.ROW_TO, new.STRING)
     if entry is None:
         properties.to = address_of(exchange, key)
+        if crossing.context.jms:
+            _tell_jms(crossing, properties, exchange, key, annotations)
     elif entry.present:
         properties.to = cast(str, entry.value.value)
-    _subject(crossing, properties, exchange, key, headers, out)
+    source = _subject(crossing, properties, exchange, key, headers, out)
+    if source == names.SUBJECT and names.JMS_MSG_TYPE in annotations:
+        _note_no_type(crossing, properties.subject, headers)
+    if crossing.context.jms and exchange and key and properties.subject != key:
+        annotations[routing_key.ANNOTATION] = Tagged(new.STRING, key)
+
+
+def _note_no_type(crossing: Crossing, subject: str | None, headers: Headers) -> None:
+    """By an annotation that it did not come with, the subject would be taken for a JMSType."""
+    name = names.JMS_TYPE
+    if name not in headers and not crossing.has_escrow:
+        crossing.keep_quietly(f"app.{name}", digest_text(subject), None, names.ROW_SUBJECT)
+
+
+def _tell_jms(
+    crossing: Crossing, properties: Properties, exchange: str, key: str, annotations: Headers
+) -> None:
+    """Have the JMSDestination be the node with its key, which is an address here, and its kind."""
+    if exchange and key:
+        properties.to = reply_to_address(exchange, key)
+    kind = jms_kind(exchange)
+    if kind is not None:
+        annotations[names.JMS_DEST] = Tagged(new.BYTE, kind)
 
 
 def _subject(
@@ -182,7 +221,8 @@ def _subject(
     key: str,
     headers: Headers,
     out: Headers,
-) -> None:
+) -> str:
+    """Set the subject; which header it comes from, "" for another source or none."""
     explicit_text = None
     jms_type = None
     if headers:
@@ -196,15 +236,19 @@ def _subject(
         )
     if entry is not None:
         properties.subject = cast(str, entry.value.value) if entry.present else None
+        source = ""
     else:
+        if crossing.context.jms and f"app.{names.SUBJECT}" not in crossing.withdrawal.entries:
+            source, subject = names.derive_jms_subject(exchange, key, explicit_text, jms_type)
         properties.subject = subject
         if subject is not None:
             _note_source(crossing, source, subject, headers)
     if explicit_text is not None:
         if crossing.has_escrow:
             _give_back(crossing, names.SUBJECT, digest_text(explicit_text), headers, out)
-        if entry is None:
+        if source == names.SUBJECT:
             headers.pop(names.SUBJECT, None)
+    return source
 
 
 def _note_source(crossing: Crossing, source: str, subject: str, headers: Headers) -> None:
