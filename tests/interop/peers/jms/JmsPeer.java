@@ -27,8 +27,9 @@ import org.json.JSONObject;
  * command line, messages as JSON lines on standard input, everything it did and saw as JSON lines on
  * standard output.
  *
- * <p>Verbs: publish, consume, browse, request, respond, forward (consume and send on). A destination is an address ("ADDR:..."), a
- * binding URL ("BURL:..."), or a name for the session to make one of ("QUEUE:...", "TOPIC:..."). JmsMessages says what a message looks like in JSON.
+ * <p>Verbs: publish, consume, browse, request, select (request, and select the answers), respond, forward (consume and send on). A destination is an address ("ADDR:..."), a
+ * binding URL ("BURL:..."), a name for the session to make one of ("QUEUE:...", "TOPIC:..."), or a temporary one
+ * ("TEMPORARY-QUEUE", "TEMPORARY-TOPIC"). JmsMessages says what a message looks like in JSON.
  */
 public final class JmsPeer {
   private static final int PATIENCE_MS = 60_000;
@@ -88,6 +89,7 @@ public final class JmsPeer {
       case "consume" -> consume(destination);
       case "browse" -> browse(destination);
       case "request" -> request(destination);
+      case "select" -> select(destination, destination(required("replies")));
       case "respond" -> respond(destination);
       case "forward" -> forward(destination, destination(required("to")));
       default -> throw new IllegalArgumentException("unknown verb " + verb);
@@ -109,6 +111,10 @@ public final class JmsPeer {
       return session.createTopic(text.substring(6));
     } else if (text.startsWith("QUEUE:")) {
       return session.createQueue(text.substring(6));
+    } else if (text.equals("TEMPORARY-QUEUE")) {
+      return session.createTemporaryQueue();
+    } else if (text.equals("TEMPORARY-TOPIC")) {
+      return session.createTemporaryTopic();
     }
     return new AMQAnyDestination(text);
   }
@@ -203,6 +209,27 @@ public final class JmsPeer {
     }
   }
 
+  /** Ask by all messages, then select each answer, the last one first, in a queue that others use, too. */
+  private void select(Destination destination, Destination replies) throws Exception {
+    MessageProducer producer = session.createProducer(destination);
+    connection.start();
+    List<String> asked = new ArrayList<>();
+    for (JSONObject wanted : messagesFromStandardInput()) {
+      Message message = JmsMessages.create(session, wanted, this::destination);
+      message.setJMSReplyTo(replies);
+      send(producer, message, wanted);
+      asked.add(0, message.getJMSMessageID());
+      say(new JSONObject().put("event", "sent").put("message-id", message.getJMSMessageID()));
+    }
+    for (String id : asked) {
+      MessageConsumer consumer = session.createConsumer(replies, "JMSCorrelationID = '" + id + "'");
+      Message reply = consumer.receive(integer("timeout-ms", PATIENCE_MS));
+      say(reply == null ? new JSONObject().put("event", "timeout")
+          : JmsMessages.describe(reply).put("event", "received"));
+      consumer.close();
+    }
+  }
+
   private void respond(Destination destination) throws Exception {
     MessageConsumer consumer = session.createConsumer(destination);
     MessageProducer producer = session.createProducer(null);
@@ -253,7 +280,8 @@ public final class JmsPeer {
     String identity = anonymous ? ":" : required("user") + ":" + required("password");
     return "amqp://" + identity + "@" + option("client-id", "") + "/" + option("virtual-host", "")
         + "?brokerlist='tcp://127.0.0.1:" + required("port") + "?sasl_mechs='" + mechanism + "'&retries='0'"
-        + "&connectdelay='0'&heartbeat='" + option("heartbeat-s", "0") + "''&failover='nofailover'";
+        + "&connectdelay='0'&heartbeat='" + option("heartbeat-s", "0") + "''&failover='nofailover'"
+        + option("url-options", "");
   }
 
   private static Map<String, String> parse(String[] arguments) {
