@@ -103,12 +103,8 @@ def derive_subject(
     return JMS_TYPE, jms_type
 
 
-def derive_jms_subject(
-    exchange: str, key: str, subject: str | None, jms_type: str | None
-) -> tuple[str, str | None]:
+def derive_jms_subject(subject: str | None, jms_type: str | None) -> tuple[str, str | None]:
     """The same for a receiver to which the subject is the JMSType, which no key is."""
-    if jms_type is not None:
-        return (SUBJECT if subject == jms_type else JMS_TYPE), jms_type
-    if subject is not None and (not exchange or subject != key):
-        return SUBJECT, subject
-    return "", None
+    if jms_type is not None and subject != jms_type:
+        return JMS_TYPE, jms_type
+    return ("" if subject is None else SUBJECT), subject

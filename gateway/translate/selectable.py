@@ -98,6 +98,9 @@ def add_0_10(
 ) -> None:
     """The properties of a 0-10 message."""
     subject = headers.get(names.SUBJECT)
+    is_key = subject is not None and message.exchange and subject.value == message.routing_key
+    if is_key and names.JMS_TYPE not in headers:
+        del found[TYPE]  # clients of 0-10 say the key of a topic as its subject
     if subject is None and message.exchange and message.routing_key:
         subject = _text(message.routing_key)
     _add(found, "amqp.subject", subject or headers.get(names.JMS_TYPE))

@@ -90,8 +90,17 @@ def test_to_jms_the_subject_is_the_type_and_the_key_rides_beside_it() -> None:
 @pytest.mark.parametrize("headers", [[], [SUBJECT]])
 def test_a_key_is_no_type(headers: Any) -> None:
     message = old_message(exchange="amq.topic", dp=IN_TOPIC, headers=headers)
-    assert to_jms(message)["subject"] is None
+    seen = to_jms(message)
+    assert seen["subject"] is None
+    assert prop(seen, "qpid.subject") == ((new.STRING, "news.uk") if headers else None)
     assert in_1_0(message)["subject"] == "news.uk"
+
+
+def test_a_subject_that_has_been_in_1_0_is_no_key() -> None:
+    header, body, _ = sent_to_0_10(
+        new_message("amq.topic", "news.uk", subject="news.uk"), context()
+    )
+    assert to_jms(arrived_0_10(header, body, "amq.topic"))["subject"] == "news.uk"
 
 
 def test_another_subject_of_a_message_without_a_type_is_seen() -> None:

@@ -185,3 +185,14 @@ def test_the_type_of_a_jms_message_is_a_header_too() -> None:
     own = new_message(subject="order", annotations=told, application=[(s("x-jms-type"), s("own"))])
     assert READER.header(own, "x-jms-type") == Tagged(Kind.STRING, "own")
     assert READER.header(new_message(annotations=told), "x-jms-type") is None
+
+
+def test_the_key_of_a_topic_is_no_type() -> None:
+    dp = DeliveryProperties(routing_key="news")
+    in_topic = old_message(
+        exchange="x", dp=dp, headers=[("qpid.subject", Tagged(old.STR16, "news"))]
+    )
+    assert selectable(in_topic, "JMSType") is None
+    assert value(in_topic, "amqp.subject") == "news"
+    told = old_message(exchange="x", dp=dp, headers=[("qpid.subject", Tagged(old.STR16, "told"))])
+    assert value(told, "JMSType") == "told"

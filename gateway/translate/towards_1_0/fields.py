@@ -13,13 +13,11 @@ from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessagePropertie
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Properties
 from gateway.message import NO_PRIORITY, Flag
-from gateway.translate import ids, names, routing_key
-from gateway.translate.addresses import address_of, jms_kind, reply_to_address
-from gateway.translate.application_headers import keep_header
+from gateway.translate import ids, names
+from gateway.translate.application_headers import give_back, keep_header
 from gateway.translate.crossing import Crossing
 from gateway.translate.escrow import (
     NOTHING,
-    digest_node,
     digest_number,
     digest_octets,
     digest_text,
@@ -30,7 +28,7 @@ from gateway.translate.original_ids import digest_of
 from gateway.translate.reply_to import reply_to_1_0
 from gateway.translate.segment import HeaderSegment
 from gateway.translate.times import from_ms, to_ms
-from gateway.translate.values import encode_0_10
+from gateway.translate.towards_1_0.destination import destination_to_1_0
 from gateway.wire.tagged import Tagged
 
 Headers = dict[str, Tagged]
@@ -53,7 +51,7 @@ def properties_to_1_0(
         crossing.lose(names.ROW_USER_ID)
     reply_to_1_0(crossing, mp, properties, annotations)
     _times(crossing, dp, properties)
-    _destination(crossing, properties, headers, out, annotations)
+    destination_to_1_0(crossing, properties, headers, out, annotations)
     _app_id(crossing, mp, headers, out)
     if headers or crossing.has_escrow:
         _group_id(crossing, properties, headers, out)
@@ -164,118 +162,6 @@ def _time(
     return timestamp_ms
 
 
-def _destination(
-    crossing: Crossing,
-    properties: Properties,
-    headers: Headers,
-    out: Headers,
-    annotations: Headers,
-) -> None:
-    message = crossing.message
-    exchange = message.exchange
-    key = message.routing_key
-    entry = None
-    if crossing.has_escrow:
-        visible = digest_node(exchange, key)
-        whole = crossing.take_typed(
-            "routing-key", digest_text(key), names.ROW_ROUTING_KEY, new.STRING
-        )
-        if whole is not None and whole.present:
-            key = cast(str, whole.value.value)
-        entry = crossing.take_typed("properties.to", visible, names.ROW_TO, new.STRING)
-    if entry is None:
-        properties.to = address_of(exchange, key)
-        if crossing.context.jms:
-            _tell_jms(crossing, properties, exchange, key, annotations)
-    elif entry.present:
-        properties.to = cast(str, entry.value.value)
-    source = _subject(crossing, properties, exchange, key, headers, out)
-    if source == names.SUBJECT and names.JMS_MSG_TYPE in annotations:
-        _note_no_type(crossing, properties.subject, headers)
-    if crossing.context.jms and exchange and key and properties.subject != key:
-        annotations[routing_key.ANNOTATION] = Tagged(new.STRING, key)
-
-
-def _note_no_type(crossing: Crossing, subject: str | None, headers: Headers) -> None:
-    """By an annotation that it did not come with, the subject would be taken for a JMSType."""
-    name = names.JMS_TYPE
-    if name not in headers and not crossing.has_escrow:
-        crossing.keep_quietly(f"app.{name}", digest_text(subject), None, names.ROW_SUBJECT)
-
-
-def _tell_jms(
-    crossing: Crossing, properties: Properties, exchange: str, key: str, annotations: Headers
-) -> None:
-    """Have the JMSDestination be the node with its key, which is an address here, and its kind."""
-    if exchange and key:
-        properties.to = reply_to_address(exchange, key)
-    kind = jms_kind(exchange)
-    if kind is not None:
-        annotations[names.JMS_DEST] = Tagged(new.BYTE, kind)
-
-
-def _subject(
-    crossing: Crossing,
-    properties: Properties,
-    exchange: str,
-    key: str,
-    headers: Headers,
-    out: Headers,
-) -> str:
-    """Set the subject; which header it comes from, "" for another source or none."""
-    explicit_text = None
-    jms_type = None
-    if headers:
-        explicit_text = names.text_0_10(headers.get(names.SUBJECT))
-        jms_type = names.text_0_10(headers.get(names.JMS_TYPE))
-    source, subject = names.derive_subject(exchange, key, explicit_text, jms_type)
-    entry = None
-    if crossing.has_escrow:
-        entry = crossing.take_typed(
-            "properties.subject", digest_text(subject), names.ROW_SUBJECT, new.STRING
-        )
-    if entry is not None:
-        properties.subject = cast(str, entry.value.value) if entry.present else None
-        source = ""
-    else:
-        if crossing.context.jms and f"app.{names.SUBJECT}" not in crossing.withdrawal.entries:
-            source, subject = names.derive_jms_subject(exchange, key, explicit_text, jms_type)
-        properties.subject = subject
-        if subject is not None:
-            _note_source(crossing, source, subject, headers)
-    if explicit_text is not None:
-        if crossing.has_escrow:
-            _give_back(crossing, names.SUBJECT, digest_text(explicit_text), headers, out)
-        if source == names.SUBJECT:
-            headers.pop(names.SUBJECT, None)
-    return source
-
-
-def _note_source(crossing: Crossing, source: str, subject: str, headers: Headers) -> None:
-    """Keep where the subject came from, for a way back that makes the same header of it."""
-    visible = digest_text(subject)
-    if source == names.SUBJECT:
-        original = headers[names.SUBJECT]
-        if original.code != old.STR16 and original.code != old.STR8:
-            keep_header(crossing, names.SUBJECT, visible, original)
-        return
-    crossing.keep_quietly("subject-from", visible, Tagged(new.STRING, source), names.ROW_SUBJECT)
-    if source == names.JMS_TYPE:
-        original = encode_0_10(headers[names.JMS_TYPE])
-        crossing.keep(f"app.{names.JMS_TYPE}", visible, original, names.ROW_SUBJECT)
-        del headers[names.JMS_TYPE]
-
-
-def _give_back(crossing: Crossing, name: str, visible: int, headers: Headers, out: Headers) -> None:
-    """Restore the application property that a 1.0 message had under the name of a header."""
-    entry = crossing.take(f"app.{name}", visible, names.ROW_SUBJECT)
-    if entry is None:
-        return
-    headers.pop(name, None)
-    if entry.present:
-        out[name] = entry.value
-
-
 def _app_id(crossing: Crossing, mp: MessageProperties, headers: Headers, out: Headers) -> None:
     app_id = mp.app_id
     if app_id is None:
@@ -317,7 +203,7 @@ def _group_id(crossing: Crossing, properties: Properties, headers: Headers, out:
     if text is None or original is None:
         return
     if crossing.has_escrow:
-        _give_back(crossing, names.GROUP_ID, visible, headers, out)
+        give_back(crossing, names.GROUP_ID, visible, headers, out)
     headers.pop(names.GROUP_ID, None)
     if entry is None:
         properties.group_id = text
@@ -336,7 +222,7 @@ def _group_sequence(
     entry = None
     if crossing.has_escrow:
         entry = crossing.take("properties.group-sequence", visible, names.ROW_GROUP_SEQUENCE)
-        _give_back(crossing, names.GROUP_SEQUENCE, visible, headers, out)
+        give_back(crossing, names.GROUP_SEQUENCE, visible, headers, out)
     headers.pop(names.GROUP_SEQUENCE, None)
     if entry is None or entry.present:
         properties.group_sequence = number
@@ -362,7 +248,7 @@ def _delivery_time(
     entry = None
     if crossing.has_escrow:
         entry = crossing.take("annotations.x-opt-delivery-time", visible, names.ROW_DELIVERY_TIME)
-        _give_back(crossing, names.NOT_VALID_BEFORE, visible, headers, out)
+        give_back(crossing, names.NOT_VALID_BEFORE, visible, headers, out)
     headers.pop(names.NOT_VALID_BEFORE, None)
     if entry is None:
         annotations[names.DELIVERY_TIME] = Tagged(new.LONG, number)
