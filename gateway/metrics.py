@@ -161,6 +161,12 @@ METRICS: Final = (
         "Octets kept for connections: what is not whole, waits or is not read, what TLS needs; no"
         " queued messages.",
     ),
+    _gauge("gateway_reply_table_entries", "Requests whose own ids are known, for their answers."),
+    _gauge("gateway_reply_table_bytes", "Octets of these ids."),
+    _counter(
+        "gateway_reply_table_evicted_total",
+        "Requests that were forgotten: they had become too many, too large or too old.",
+    ),
     _counter(
         "gateway_kept_refused_total",
         "What would have been kept, but for `limits.connection_size`, `user_size`, `host_size`.",

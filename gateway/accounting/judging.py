@@ -27,9 +27,11 @@ from gateway.accounting.steps import (
     order,
     outlets,
     strays,
+    supposed,
     transactions,
 )
 from gateway.accounting.steps.balance import Balance
+from gateway.accounting.steps.breaks import together
 from gateway.accounting.steps.identities import FAILS, OUTLET, QUEUE, ROUTE
 from gateway.accounting.steps.kept import kept
 
@@ -74,7 +76,17 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     open_copies = copies.still_there(seen.states)
     steps = copies.copy_steps(seen.records.where(ledger.kind_is(*copies.KINDS)))
     steps = copies.with_previous(steps)
-    missed, why = _why(seen, steps, open_copies, gone) if failing else (None, [])
+    states = messages.message_states(seen.records.where(ledger.kind_is(*copies.KINDS)))
+    doubtful = states.where(messages.DOUBTFUL)
+    doubtful = kept(messages.with_steps(doubtful, copies.came_oddly(steps)))
+    short = doubtful.where(confirmed.SHORT)
+    missed: DataFrame | None = None
+    beyond: DataFrame | None = None
+    if failing:
+        why = _Reasons(seen, steps, open_copies, doubtful)
+        missed, beyond, of_failures = why.missed, why.beyond, why.breaks(gone)
+    else:
+        of_failures = [confirmed.lost(confirmed.with_told(short, seen.records), None)]
     clock = chain.clock_breaks(seen.paired, seen.stated)
     timed = ages.timed(seen.states, clock)
     end = (seen.facts["last_time_ms"] or 0, seen.facts["last_sequence"] or 0)
@@ -84,45 +96,70 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
         order.out_of_order(seen.records),
         checked.undeclared(seen.records),
-        *_message_breaks(seen, failing=failing),
+        *_message_breaks(seen, doubtful),
         transactions.transaction_breaks(seen.records, seen.runs),
     ]
     if seen.several:  # else nothing was to be there after a restart
-        found.append(copies.lost_at_restart(open_copies, missed))
+        found.append(copies.lost_at_restart(copies.without(open_copies, beyond), missed))
     if bounds.late_ms:
         found.append(ages.late(timed, bounds))
     if failing:
         words = strays.words(seen.parts)
         found.append(confirmed.never_received(too_many, seen.records, words, seen.runs))
-    return [*found, *why]
+    return [*found, *of_failures]
 
 
-def _why(
-    seen: Evidence, steps: DataFrame, open_copies: DataFrame, gone: DataFrame
-) -> tuple[DataFrame, list[DataFrame]]:
-    """Why identities fail: the copies that queues miss (`copies.candidates`), and the breaks.
+class _Reasons:
+    """Why identities fail.
 
-    `steps`: by `copies.with_previous`; `gone`: by `outlets.gone`.
+    Attributes:
+        missed: copies that queues miss, by `copies.candidates`.
+        beyond: durable ones that a restart misses, and that are told of as too many.
     """
-    known = kept(causes.effects(steps))
-    failed = _unexplained(seen, known)
-    queues = failed[QUEUE.name].where(FAILS)
-    missed = kept(copies.candidates(queues, open_copies))
-    return missed, [
-        copies.queue_breaks(queues, missed),
-        outlets.outlet_breaks(failed[OUTLET.name].where(FAILS)),
-        outlets.detached_breaks(gone, seen.records, known),
-        counters.counter_breaks(*failed.values()),
-    ]
+
+    def __init__(
+        self, seen: Evidence, steps: DataFrame, open_copies: DataFrame, doubtful: DataFrame
+    ) -> None:
+        """`steps`: by `copies.with_previous`; `doubtful`: states of messages."""
+        self._seen = seen
+        self._known = kept(causes.effects(steps, doubtful, seen.runs))
+        failed = {name: each.failed for name, each in seen.balance.items()}
+        self._outlets = kept(causes.of_outlets(failed[OUTLET.name], self._known))
+        self._routes = kept(causes.of_routes(failed[ROUTE.name], doubtful))
+        routes = self._routes.where(FAILS)
+        short = confirmed.with_told(doubtful.where(confirmed.SHORT), seen.records)
+        self._lost = [messages.route_breaks(routes, short), confirmed.lost(short, routes)]
+        beyond = supposed.entered_beyond(open_copies, doubtful.where(messages.TWICE), steps)
+        beyond = kept(beyond)
+        self.beyond = kept(supposed.lost_too(beyond, open_copies))
+        there = supposed.not_recovered(open_copies, seen.runs).unionByName(beyond)
+        named = together(*self._lost).select("message")
+        named = short.join(named, "message", "left_semi")
+        queues = kept(causes.of_queues(failed[QUEUE.name], self._known))
+        self._queues = kept(_without_supposed(queues, there, open_copies, named))
+        self.missed = kept(copies.candidates(self._queues.where(FAILS), open_copies))
+
+    def breaks(self, gone: DataFrame) -> list[DataFrame]:
+        """What that is; `gone`: by `outlets.gone`."""
+        return [
+            *self._lost,
+            copies.queue_breaks(self._queues.where(FAILS), self.missed),
+            outlets.outlet_breaks(self._outlets.where(FAILS)),
+            outlets.detached_breaks(gone, self._seen.records, self._known),
+            counters.counter_breaks(self._queues, self._outlets, self._routes),
+        ]
 
 
-def _unexplained(seen: Evidence, known: DataFrame) -> dict[str, DataFrame]:
-    """Where identities fail, without what copies explain; `known` by `causes.effects`."""
-    return {
-        QUEUE.name: kept(causes.of_queues(seen.balance[QUEUE.name].failed, known)),
-        OUTLET.name: kept(causes.of_outlets(seen.balance[OUTLET.name].failed, known)),
-        ROUTE.name: seen.balance[ROUTE.name].failed,
-    }
+def _without_supposed(
+    queues: DataFrame, there: DataFrame, open_copies: DataFrame, short: DataFrame
+) -> DataFrame:
+    """Where queues fail, without what copies may explain that are told of by name.
+
+    `there`: copies, as `supposed.accepted` takes them; `short`: messages.
+    """
+    explained = supposed.accepted(queues.where(FAILS), there, open_copies)
+    left = kept(supposed.without(queues, explained))
+    return supposed.without(left, supposed.unrecorded(left.where(FAILS), short))
 
 
 def _anything_fails(seen: Evidence, *others: DataFrame) -> bool:
@@ -135,23 +172,14 @@ def _anything_fails(seen: Evidence, *others: DataFrame) -> bool:
     return bool(gathered(failed).count())
 
 
-def _message_breaks(seen: Evidence, *, failing: bool) -> list[DataFrame]:
-    """What is wrong with messages."""
-    records = seen.records
-    states = messages.message_states(records.where(ledger.kind_is(*copies.KINDS)))
-    doubtful = kept(states.where(messages.DOUBTFUL))
-    short = confirmed.with_told(doubtful.where(confirmed.SHORT), records)
-    failures = seen.balance[ROUTE.name].failures if failing else None
-    found = [
+def _message_breaks(seen: Evidence, doubtful: DataFrame) -> list[DataFrame]:
+    """What is wrong with messages; `doubtful`: their states, where something may be."""
+    return [
         messages.mutated(doubtful),
         messages.routed_twice(doubtful),
         messages.led_nowhere(doubtful, seen.runs),
-        confirmed.lost(short, failures),
-        confirmed.not_durable(records),
+        confirmed.not_durable(seen.records),
     ]
-    if failures is not None:
-        found.append(messages.route_breaks(failures, short))
-    return found
 
 
 def log_breaks(

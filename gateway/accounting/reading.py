@@ -40,6 +40,7 @@ from gateway.accounting.steps.ages import DAY_MS, Bounds
 from gateway.accounting.steps.breaks import COLUMNS, BreakClass, as_breaks, with_known
 from gateway.accounting.steps.kept import kept
 from gateway.accounting.steps.ledger import kind_is
+from gateway.accounting.telling import figures
 from gateway.audit.let_go import LetGo
 from gateway.audit.provenance import Provenance
 from gateway.audit.reader import Segment
@@ -267,7 +268,7 @@ class Reading:
         if together:
             summed = summed_up(lists, closed, (ALL, part_of(said)))
             lists = lists.drop("sums").unionByName(summed, allowMissingColumns=True)
-        for frame in self._taken_back():
+        for frame in self._taken_back(records):
             lists = lists.unionByName(frame, allowMissingColumns=True)
         lists.coalesce(4).write.options(**WRITTEN).parquet(str(folder.path / said))
         covered, last_ms = self._covered(parts, newest)
@@ -285,15 +286,32 @@ class Reading:
         last_ms = max([row["last_time_ms"] or 0 for row in rows])
         return [Covered(row["segment"], row["octets"], row["sha256"]) for row in rows], last_ms
 
-    def _taken_back(self) -> list[DataFrame]:
-        """Words that take back what was folded and had to be read again; its records are kept."""
+    def drawn(self, parts: DataFrame, records: DataFrame) -> DataFrame:
+        """Parts as charts are drawn from them, beside `records`: without what these have, too."""
+        if self._strays is None:
+            return parts.withColumn("waits", F.filter("waits", lambda each: each["told"]))
+        for frame in self._taken_back(records):
+            parts = parts.unionByName(frame, allowMissingColumns=True)
+        return parts
+
+    def _taken_back(self, records: DataFrame) -> list[DataFrame]:
+        """What parts said of messages that were folded and had to be read again, taken back.
+
+        Which they are, and how long their copies waited; their records are kept.
+        """
         if not self._strays:
             return []
         found = self.spark.createDataFrame(
             [(row["ordinal"], row["part"], row["message"]) for row in self._strays],
             "ordinal bigint, part bigint, message bigint",
         )
-        return [strays.as_folded(found)]
+        of_parts = records.join(found, ["ordinal", "part", "message"])
+        before = records.where(F.col("ordinal") < len(self._state.segments)).drop("ordinal", "part")
+        of_several = before.join(found.where(F.col("ordinal") == ALL), "message")
+        waited = figures.waited(of_parts.unionByName(of_several), "ordinal", "part")
+        less = F.struct("node", "exchange", "step", F.lit(-1).alias("number"), "worst", "told")
+        waits = waited.groupBy("ordinal", "part").agg(F.collect_list(less).alias("waits"))
+        return [strays.as_folded(found), waits]
 
 
 def _by_message(parts: DataFrame) -> DataFrame:

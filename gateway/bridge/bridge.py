@@ -49,7 +49,7 @@ class Bridge:
         audit: packs the records of every step; its incarnation makes ids unique.
         store: takes each turn's durable writes; opened already (see `recover`).
         limits: what all peers together may make it hold.
-        reader: of messages that come back from the store.
+        reader: of messages, until a host has one of its own (`VirtualHost.reader`).
         hosts: names of the virtual hosts.
         default_host: one of them.
         plain_host: whose names stand alone in the audit log (see `node_names`); "": the default's.
@@ -79,7 +79,6 @@ class Bridge:
         "_limits",
         "_notebooks",
         "_plain_host",
-        "_reader",
         "asked",
         "audit",
         "confirming",
@@ -130,7 +129,6 @@ class Bridge:
         self._plain_host = plain_host or default_host
         self._limits = limits
         self.queue_size_default = limits.queue_size_default
-        self._reader = reader
         self.numbers = Numbers(audit.incarnation)
         self._deadlines = Deadlines()
         self._entering = Entering(self.turns, self.unwritten)
@@ -143,7 +141,7 @@ class Bridge:
         for name in hosts:
             prefix = prefix_of(name, self._plain_host)
             topology = Topology(name, prefix, self.ledger, self.turns, limits)
-            host = VirtualHost(name, topology, self._dispatcher, self.numbers, limits)
+            host = VirtualHost(name, topology, self._dispatcher, self.numbers, limits, reader)
             self.hosts[name] = host
             self._notebooks[name] = Notebook(name)
         self.default_host: VirtualHost = self.hosts[default_host]
@@ -325,7 +323,7 @@ class Bridge:
 
     def recover(self, recovered: Recovered) -> None:
         """Rebuild exchanges, queues, bindings, messages and notes; call once, first of all."""
-        recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers, self._reader)
+        recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers)
         recovery.run(recovered)
         self.problems.extend(recovery.problems)
         self._absent = recovery.absent

@@ -29,7 +29,7 @@ from gateway.bridge.settlement import Settlement
 from gateway.bridge.subscribing import Subscribing
 from gateway.bridge.topology import Topology
 from gateway.bridge.transacting import Transacting
-from gateway.message import Refusal
+from gateway.message import MessageReader, Refusal
 
 
 @final
@@ -43,6 +43,7 @@ class VirtualHost:
         publishing, subscribing, settlement, transacting: messages come in, go out and end.
         owners: what hangs on a session or connection.
         nodes: what is at upstreams; `reaching` asks those.
+        reader: looks inside its messages.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class VirtualHost:
         "owners",
         "publishing",
         "reaching",
+        "reader",
         "settlement",
         "subscribing",
         "topology",
@@ -69,8 +71,10 @@ class VirtualHost:
         dispatcher: Dispatcher,
         numbers: Numbers,
         limits: BridgeLimits,
+        reader: MessageReader,
     ) -> None:
         self.name = name
+        self.reader = reader
         self.topology = topology
         self.bindings: Bindings = topology.bindings
         self._dispatcher = dispatcher

@@ -24,7 +24,6 @@ from gateway.translate.context import Context
 from gateway.translate.facts import arrival_0_10, message_from_0_10
 from gateway.translate.message import to_0_10
 from gateway.translate.segment import open_header
-from gateway.translate.view import READER
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 
@@ -59,7 +58,7 @@ def answer(
         now_ms=bridge.now_ms,
         publisher=0,
         times_in_ms=False,
-        reader=READER,
+        reader=host.reader,
     )
     host.publishing.publish(message, None, 0)
     return True

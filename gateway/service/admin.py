@@ -31,6 +31,7 @@ def measured(service: Service) -> Sources:
         faces=service.faces.counts,
         accounts=service.faces.accounts,
         translated=service.faces.translated,
+        replies=service.faces.replies,
         store=service.store.counts,
         disk=Disk(
             service.settings.data_directory,

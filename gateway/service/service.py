@@ -91,6 +91,7 @@ from gateway.service.opening import empty_bridge, recover, tell_of_log
 from gateway.service.rules import RulesInForce
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
+from gateway.translate.view import View
 
 USERS_LOOK_S: Final = 5
 
@@ -253,8 +254,10 @@ class Service:
 
     def _faces(self, access: LoadedRules) -> FaceSettings:
         faces = face_settings(self.settings, self.clock, self.authentication, access)
-        for name in self.bridge.hosts:  # before relays, which keep the one that they find
-            faces.replies[name] = ReplyTable(keep_new=True)
+        for name, host in self.bridge.hosts.items():  # before relays, which keep what they find
+            replies = ReplyTable(keep_new=True)
+            faces.replies[name] = replies
+            host.reader = View(replies)  # whoever asked selects by what is known of the request
         return faces
 
     def _authentication(self) -> Authentication:

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, final
+from typing import Final, cast, final
 from urllib.parse import unquote
 
 from gateway.amqp_1_0 import sections, types
 from gateway.errors import DecodeError
 from gateway.translate.context import Nodes
 from gateway.translate.mapping_rows import number
+from gateway.translate.names import JMS_DEST
+from gateway.wire.tagged import Tagged
 
 QUEUE: Final = number("addresses.queue")
 EXCHANGE: Final = number("addresses.exchange")
@@ -24,10 +26,8 @@ EXCHANGE_KEY: Final = number("addresses.exchange-key")
 TOPIC_NAME: Final = number("addresses.topic-name")
 
 TOPIC_EXCHANGE: Final = "amq.topic"
-# Of what kind a JMS client knows the node in `to`: 0 and 2 are queues.
-JMS_DEST: Final = "x-opt-jms-dest"
+DIRECT_EXCHANGE: Final = "amq.direct"
 _JMS_DEST_OCTETS: Final = JMS_DEST.encode()
-_JMS_TOPICS: Final = (1, 3)
 _URLS: Final = ("amqp://", "amqps://")
 
 
@@ -37,6 +37,17 @@ class Capability(IntEnum):
     ANY = 0
     QUEUE = 1
     TOPIC = 2
+
+
+# Kinds of JMS destinations, which annotations tell; 2 and 3 are temporary ones.
+JMS_QUEUE: Final = 0
+JMS_TOPIC: Final = 1
+_JMS_KINDS: Final = {
+    0: Capability.QUEUE,
+    1: Capability.TOPIC,
+    2: Capability.QUEUE,
+    3: Capability.TOPIC,
+}
 
 
 @final
@@ -119,9 +130,23 @@ def capability_in(payload: bytes, body_at: int) -> Capability:
     except DecodeError:
         return Capability.ANY
     for key, value in annotations:
-        if key.value == JMS_DEST and value.code == types.BYTE and value.value in _JMS_TOPICS:
+        if key.value == JMS_DEST and capability_by(value) == Capability.TOPIC:
             return Capability.TOPIC
     return Capability.ANY
+
+
+def capability_by(annotation: Tagged | None) -> Capability:
+    """What an annotation of a JMS client says of a node."""
+    if annotation is None or annotation.code != types.BYTE:
+        return Capability.ANY
+    return _JMS_KINDS.get(cast(int, annotation.value), Capability.ANY)
+
+
+def jms_kind(exchange: str) -> int | None:
+    """Which kind of destination a node behind an exchange is to JMS; `None`: it may be either."""
+    if exchange == TOPIC_EXCHANGE:
+        return JMS_TOPIC
+    return JMS_QUEUE if exchange in ("", DIRECT_EXCHANGE) else None
 
 
 def capability_of(symbols: list[str]) -> Capability:
@@ -145,13 +170,14 @@ def reply_to_address(exchange: str, key: str) -> str | None:
     return key or None
 
 
-def reply_to_node(address: str, nodes: Nodes) -> tuple[str, str, bool]:
-    """An address as a 0-10 reply-to: exchange, key, and whether it names a local node."""
-    if nodes.is_queue(address):
-        return "", address, True
-    if nodes.is_exchange(address):
-        return address, "", True
-    name, slash, key = address.partition("/")
-    if slash and name and nodes.is_exchange(name):
-        return name, key, True
-    return "", address, False
+def reply_to_node(
+    address: str, nodes: Nodes, capability: Capability = Capability.ANY
+) -> tuple[str, str, bool]:
+    """An address as a 0-10 reply-to: exchange, key, and whether it names a local node.
+
+    It is read as that of a link is, by which the reply would be sent.
+    """
+    node = resolve_target(without_host(address), capability, nodes)
+    if node is None:
+        return "", address, False
+    return node.exchange, node.queue or node.key or "", True

@@ -10,6 +10,7 @@ from typing import Final, cast
 from gateway.amqp_0_10.types import FieldTable
 from gateway.amqp_1_0 import types
 from gateway.errors import DecodeError, LocalProtocolError
+from gateway.translate import names
 from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
 from gateway.translate.escrow import HEADER, NOTHING, digest_value
 from gateway.translate.mapping_rows import number
@@ -68,6 +69,18 @@ def _restored(crossing: Crossing, name: str, value: Tagged, out: dict[str, Tagge
     if entry.present:
         out[name] = entry.value
     return True
+
+
+def give_back(
+    crossing: Crossing, name: str, visible: int, headers: dict[str, Tagged], out: dict[str, Tagged]
+) -> None:
+    """Restore the application property that a 1.0 message had under the name of a header."""
+    entry = crossing.take(PREFIX + name, visible, names.ROW_SUBJECT)
+    if entry is None:
+        return
+    headers.pop(name, None)
+    if entry.present:
+        out[name] = entry.value
 
 
 def keep_header(crossing: Crossing, name: str, visible: int, original: Tagged) -> bool:

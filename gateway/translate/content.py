@@ -18,6 +18,7 @@ from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA
 from gateway.errors import DecodeError, LimitError
 from gateway.translate import typed_bytes
 from gateway.translate.mapping_rows import number
+from gateway.translate.names import JMS_MSG_TYPE
 from gateway.translate.values import Conversion
 from gateway.wire.buffers import Reader
 from gateway.wire.tagged import Tagged
@@ -34,6 +35,7 @@ IDENTITY: Final = "identity"
 TEXT_UTF_8: Final = frozenset(("text/plain;charset=utf-8", "text/plain;charset=us-ascii"))
 
 NO_SHAPE: Final = 0
+NULL_SHAPE: Final = AMQP_VALUE << 8 | types.NULL
 NO_JMS_TYPE: Final = -1
 SEGMENT: Final = "mp.body-segment"  # the escrow's path of whether an empty 0-10 body has one
 JMS_OBJECT: Final = 1
@@ -247,6 +249,12 @@ def jms_type_of(value: Tagged | None, content_type: str | None) -> int:
                 return NO_JMS_TYPE
         return JMS_STREAM_TYPE
     return NO_JMS_TYPE
+
+
+def is_text_of_jms(annotations: dict[str, Tagged]) -> bool:
+    """Whether a JMS client says that a message of its own is one of text."""
+    told = annotations.get(JMS_MSG_TYPE)
+    return told is not None and told.code == types.BYTE and told.value == JMS_TEXT
 
 
 def row_of(shape: int) -> int:

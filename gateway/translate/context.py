@@ -82,6 +82,7 @@ class Context:
         user_id: whether it takes a user-id.
         value_lists: whether it takes a list as an amqp-value; else the octets go as data.
         reply_address: by what that upstream can reach local nodes.
+        jms: the receiver, of 1.0, is one of JMS, as its link tells; set before each message.
     """
 
     nodes: Nodes
@@ -99,6 +100,7 @@ class Context:
     user_id: bool
     value_lists: bool
     reply_address: ReplyAddresses | None
+    jms: bool
 
     def __init__(
         self,
@@ -118,6 +120,7 @@ class Context:
         user_id: bool = True,
         value_lists: bool = True,
         reply_address: ReplyAddresses | None = None,
+        jms: bool = False,
     ) -> None:
         self.nodes = nodes
         self.replies = replies
@@ -134,6 +137,7 @@ class Context:
         self.user_id = user_id
         self.value_lists = value_lists
         self.reply_address = reply_address
+        self.jms = jms
 
 
 @final

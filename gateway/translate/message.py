@@ -193,7 +193,7 @@ def to_0_10(
     kind: int = kind_1_0(message.payload, found, properties, own)
     table: FieldTable = []
     mp = properties_to_0_10(crossing, properties, table, own, annotations)
-    delivery = delivery_to_0_10(crossing, properties, table, own)
+    delivery = delivery_to_0_10(crossing, properties, table, own, annotations)
     headers_to_0_10(crossing, own, table)
     restore_headers(crossing, table)
     body = body_to_0_10(crossing, found, properties, mp, table, annotations)

@@ -23,6 +23,9 @@ NOT_VALID_BEFORE: Final = "x-qpid-not-valid-before"
 JMS_NULL: Final = "JMS_AMQP_NULL"
 DELIVERY_TIME: Final = "x-opt-delivery-time"
 JMS_MSG_TYPE: Final = "x-opt-jms-msg-type"
+# Of what kind JMS clients know the node in `to`, and that in reply-to.
+JMS_DEST: Final = "x-opt-jms-dest"
+JMS_REPLY_TO: Final = "x-opt-jms-reply-to"
 
 ROW_DURABLE: Final = number("header.durable")
 ROW_PRIORITY: Final = number("header.priority")
@@ -48,6 +51,7 @@ ROW_GROUP_SEQUENCE: Final = number("properties.group-sequence")
 ROW_DELIVERY_TIME: Final = number("annotations.delivery-time")
 ROW_REPLY_TO_GROUP_ID: Final = number("properties.reply-to-group-id")
 ROW_ROUTING_KEY: Final = number("delivery.routing-key")
+ROW_JMS_DESTINATION: Final = number("annotations.jms-destination")
 ROW_REPLIES_MISS: Final = number("replies.miss")
 
 INTEGERS_0_10: Final = frozenset(
@@ -97,3 +101,10 @@ def derive_subject(
     if exchange and key:
         return "", key
     return JMS_TYPE, jms_type
+
+
+def derive_jms_subject(subject: str | None, jms_type: str | None) -> tuple[str, str | None]:
+    """The same for a receiver to which the subject is the JMSType, which no key is."""
+    if jms_type is not None and subject != jms_type:
+        return JMS_TYPE, jms_type
+    return ("" if subject is None else SUBJECT), subject

@@ -1,7 +1,9 @@
-"""The reply table of a virtual host: the uuid that a 0-10 client was shown -> the request's own id.
+"""The reply table of a virtual host: the uuid that a request goes by -> its id as who asked has it.
 
 A 0-10 message-id is a uuid and a 0-10 responder answers with correlation-id = that uuid; a 1.0
-requester waits for the id that it gave. Written when a request is delivered to a 0-10 client.
+requester waits for the id that it gave. Written when a request is delivered to a 0-10 client. The
+other way, a 1.0 responder answers with the uuid by itself, and the Java client waits for a text
+with "ID:" in front: written when its request is delivered to a 1.0 client.
 Bounded by number, octets and age. Entries are plain octets, so that the durable store can keep
 them: `take_new` hands over what came since the last call, `restore` puts them back at start.
 """

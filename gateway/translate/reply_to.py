@@ -14,7 +14,14 @@ from gateway.amqp_0_10._spec_structs import MessageProperties, ReplyTo
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Properties
 from gateway.translate import names
-from gateway.translate.addresses import reply_to_address, reply_to_node
+from gateway.translate.addresses import (
+    Capability,
+    capability_by,
+    jms_kind,
+    reply_to_address,
+    reply_to_node,
+)
+from gateway.translate.context import Nodes
 from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
 from gateway.translate.escrow import NOTHING, digest_node, digest_text
 from gateway.translate.mapping_rows import number
@@ -28,9 +35,13 @@ ROW_UNREACHABLE: Final = number("addresses.reply-to-unreachable")
 UPSTREAM_EXCHANGE: Final = "upstream."
 PENDING: Final = ""
 
+Fields = dict[str, Tagged]
 
-def reply_to_1_0(crossing: Crossing, mp: MessageProperties, properties: Properties) -> None:
-    """The address of `mp`'s reply-to."""
+
+def reply_to_1_0(
+    crossing: Crossing, mp: MessageProperties, properties: Properties, annotations: Fields
+) -> None:
+    """The address of `mp`'s reply-to, and for JMS of which kind that is."""
     reply_to = mp.reply_to
     if crossing.has_escrow and _restored(crossing, reply_to, properties):
         return
@@ -44,6 +55,9 @@ def reply_to_1_0(crossing: Crossing, mp: MessageProperties, properties: Properti
         return
     address = reply_to_address(exchange, key)
     properties.reply_to = address
+    kind = jms_kind(exchange)
+    if crossing.context.jms and kind is not None:
+        annotations[names.JMS_REPLY_TO] = Tagged(new.BYTE, kind)
     kept = crossing.keep_quietly(
         "mp.reply-to", digest_text(address), Tagged(new.LIST, pair), names.ROW_REPLY_TO
     )
@@ -97,7 +111,9 @@ def _text_or_null(text: str | None) -> Tagged:
     return Tagged(new.NULL, None) if text is None else Tagged(new.STRING, text)
 
 
-def reply_to_0_10(crossing: Crossing, properties: Properties, mp: MessageProperties) -> None:
+def reply_to_0_10(
+    crossing: Crossing, properties: Properties, mp: MessageProperties, annotations: Fields
+) -> None:
     """The pair of the address in `properties`."""
     address = properties.reply_to
     entry = None
@@ -115,20 +131,32 @@ def reply_to_0_10(crossing: Crossing, properties: Properties, mp: MessagePropert
             crossing.lose(ESCROW_MALFORMED)
     if address is None:
         return
-    exchange, key, known = reply_to_node(address, crossing.context.nodes)
-    if not known:
-        upstream = crossing.context.nodes.upstream_of(
-            crossing.message.exchange, crossing.message.routing_key
-        )
-        if upstream:
-            _at_upstream(crossing, UPSTREAM_EXCHANGE + upstream, address, mp)
-            return
+    nodes = crossing.context.nodes
+    upstream = nodes.upstream_of(crossing.message.exchange, crossing.message.routing_key)
+    exchange, key, known = _local_node(address, nodes, {} if upstream else annotations)
+    if upstream and not known:
+        _at_upstream(crossing, UPSTREAM_EXCHANGE + upstream, address, mp)
+        return
     exchange = cut(exchange)
     key = cut(key)
     mp.reply_to = ReplyTo(exchange=exchange, routing_key=key)
     row = names.ROW_REPLY_TO if known else names.ROW_REPLY_TO_UNKNOWN
     original = Tagged(new.STRING, address)
     crossing.keep("properties.reply-to", digest_node(exchange, key), original, row)
+
+
+def _local_node(address: str, nodes: Nodes, annotations: Fields) -> tuple[str, str, bool]:
+    """The node of an address as `reply_to_node` has it, by the kind that a JMS client tells.
+
+    That may be the kind of where the message itself goes, which a reply goes to as well.
+    """
+    told = capability_by(annotations.get(names.JMS_REPLY_TO))
+    by_itself = capability_by(annotations.get(names.JMS_DEST))
+    for asked in (told, Capability.ANY, by_itself if told == Capability.ANY else told):
+        found = reply_to_node(address, nodes, asked)
+        if found[2]:
+            break
+    return found
 
 
 def _at_upstream(crossing: Crossing, exchange: str, address: str, mp: MessageProperties) -> None:

@@ -98,6 +98,9 @@ def add_0_10(
 ) -> None:
     """The properties of a 0-10 message."""
     subject = headers.get(names.SUBJECT)
+    is_key = subject is not None and message.exchange and subject.value == message.routing_key
+    if is_key and names.JMS_TYPE not in headers:
+        del found[TYPE]  # clients of 0-10 say the key of a topic as its subject
     if subject is None and message.exchange and message.routing_key:
         subject = _text(message.routing_key)
     _add(found, "amqp.subject", subject or headers.get(names.JMS_TYPE))
@@ -129,11 +132,16 @@ def add_1_0(found: Headers, properties: Properties) -> None:
     if properties.user_id is not None:
         found["amqp.user_id"] = text_or_binary(properties.user_id)
     if properties.correlation_id is not None:
-        found[CORRELATION_ID] = _text_of_id(properties.correlation_id)
+        add_correlation_id(found, properties.correlation_id)
     if properties.message_id is not None:
         message_id = _text_of_id(properties.message_id)
         if isinstance(message_id.value, str):
             _add_message_id(found, message_id.value)
+
+
+def add_correlation_id(found: Headers, correlation_id: Tagged) -> None:
+    """The correlation-id, of a type of 1.0."""
+    found[CORRELATION_ID] = _text_of_id(correlation_id)
 
 
 def text_or_binary(octets: bytes) -> Tagged:

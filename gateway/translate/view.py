@@ -19,6 +19,8 @@ from gateway.message import Kind, Message
 from gateway.translate import names, selectable
 from gateway.translate.escrow import HEADER
 from gateway.translate.facts import AMQP_0_10, body_digest_1_0
+from gateway.translate.ids import decode_id, octets_of, uuid_in
+from gateway.translate.replies import ReplyTable
 from gateway.translate.segment import open_header
 from gateway.translate.times import to_ms
 from gateway.translate.values import LATIN_OR_UTF16
@@ -111,9 +113,11 @@ def headers_of_1_0(message: Message) -> Headers:
 
 def _add_properties(message: Message, layout: sections.Sections, found: Headers) -> None:
     properties = sections.properties(message.payload, layout)
+    subject = None
     if properties is not None:
-        if properties.subject is not None:
-            found[names.SUBJECT] = Tagged(Kind.STRING, properties.subject)
+        subject = properties.subject
+        if subject is not None:
+            found[names.SUBJECT] = Tagged(Kind.STRING, subject)
         if properties.group_id is not None:
             found[names.GROUP_ID] = Tagged(Kind.STRING, properties.group_id)
         if properties.group_sequence is not None:
@@ -121,9 +125,11 @@ def _add_properties(message: Message, layout: sections.Sections, found: Headers)
     for key, value in sections.annotations(message.payload, layout.message_annotations):
         if key.value == names.DELIVERY_TIME and isinstance(value.value, int):
             found[names.NOT_VALID_BEFORE] = Tagged(Kind.INTEGER, value.value)
+        elif key.value == names.JMS_MSG_TYPE and subject is not None:
+            found.setdefault(names.JMS_TYPE, Tagged(Kind.STRING, subject))
 
 
-def selectable_of_0_10(message: Message, headers: Headers) -> Headers:
+def selectable_of_0_10(message: Message, headers: Headers, replies: ReplyTable) -> Headers:
     """What selectors know of a 0-10 message besides `headers`."""
     found = selectable.from_facts(message, headers)
     try:
@@ -131,10 +137,12 @@ def selectable_of_0_10(message: Message, headers: Headers) -> Headers:
     except DecodeError:
         return found
     selectable.add_0_10(found, message, headers, segment.delivery, segment.properties)
+    if segment.properties.correlation_id is not None:
+        _add_request(found, message, segment.properties.correlation_id, replies)
     return found
 
 
-def selectable_of_1_0(message: Message, headers: Headers) -> Headers:
+def selectable_of_1_0(message: Message, headers: Headers, replies: ReplyTable) -> Headers:
     """What selectors know of a 1.0 message besides `headers`."""
     found = selectable.from_facts(message, headers)
     if message.message_format != 0:
@@ -145,16 +153,30 @@ def selectable_of_1_0(message: Message, headers: Headers) -> Headers:
         return found
     if properties is not None:
         selectable.add_1_0(found, properties)
+        if properties.correlation_id is not None:
+            _add_request(found, message, octets_of(properties.correlation_id), replies)
     return found
+
+
+def _add_request(
+    found: Headers, message: Message, correlation_id: bytes, replies: ReplyTable
+) -> None:
+    """Who asked selects the answer by the id that it gave: have the correlation-id be that."""
+    uuid = uuid_in(correlation_id)
+    known = None if uuid is None else replies.find(uuid, message.arrived_ms)
+    request_id = None if known is None else decode_id(known)
+    if request_id is not None:
+        selectable.add_correlation_id(found, request_id)
 
 
 @final
 class View:
-    """The `MessageReader` of all messages."""
+    """The `MessageReader` of all messages of a virtual host, whose reply table is `replies`."""
 
-    __slots__ = ("_headers", "_last", "_last_selected", "_selectable")
+    __slots__ = ("_headers", "_last", "_last_selected", "_replies", "_selectable")
 
-    def __init__(self) -> None:
+    def __init__(self, replies: ReplyTable) -> None:
+        self._replies = replies
         self._last: Message | None = None
         self._headers: Headers = {}
         self._last_selected: Message | None = None
@@ -180,9 +202,9 @@ class View:
             return headers.get(name)
         if message is not self._last_selected:
             if message.encoding == AMQP_0_10:
-                self._selectable = selectable_of_0_10(message, headers)
+                self._selectable = selectable_of_0_10(message, headers, self._replies)
             else:
-                self._selectable = selectable_of_1_0(message, headers)
+                self._selectable = selectable_of_1_0(message, headers, self._replies)
             self._last_selected = message
         return selectable.find(self._selectable, headers, name)
 
@@ -200,4 +222,5 @@ class View:
         return body_digest_1_0(payload, found.body_at, found.body_end)
 
 
-READER: Final = View()
+READER: Final = View(ReplyTable())
+"""Of a message that is in no virtual host, or not yet: no request is known."""

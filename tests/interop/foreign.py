@@ -130,13 +130,14 @@ class Client:
     protocol: str
     command: Callable[[], list[str]]
     environment: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def start(
         self, verb: str, port: int, messages: Iterable[Message] = (), **options: object
     ) -> Running:
         """Start it; option names are the client's own, with ``_`` for ``-``."""
         command = [*self.command(), verb, "--port", str(port)]
-        for name, given in options.items():
+        for name, given in {**self.options, **options}.items():
             command += ["--" + name.replace("_", "-"), str(given)]
         complaints = tempfile.TemporaryFile("w+")  # noqa: SIM115 - lives as long as the process
         process = subprocess.Popen(
@@ -163,6 +164,14 @@ def _java() -> list[str]:
     # the first compiler only, and class data sharing: a client starts in 0.4 s
     options = ["-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx128m", "-Dqpid.amqp.version=0-10"]
     return ["java", *options, "-cp", f"{_java_classes()}:{installed.JARS}/*", "JmsPeer"]
+
+
+def _java_1_0() -> list[str]:
+    # its JMS is 2.0: of a class that both have the first one counts
+    own = ":".join(str(jar) for jar in installed.jms_1_0())
+    options = ["-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx128m"]
+    where = f"{_java_classes()}:{own}:{installed.JARS}/*"
+    return ["java", *options, "-cp", where, "JmsPeer"]
 
 
 def _java_classes() -> Path:
@@ -193,6 +202,7 @@ def _python27() -> list[str]:
 
 
 JMS = Client("jms", "0-10", _java)
+JMS_1_0 = Client("jms-1.0", "1.0", _java_1_0, options={"protocol": "1.0"})
 QPID_PYTHON = Client(
     "qpid-python",
     "0-10",

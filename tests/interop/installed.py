@@ -28,6 +28,19 @@ ACTIVEMQ = CACHE / "apache-activemq-5.18.3"
 RABBITMQ4 = CACHE / "rabbitmq-trixie"
 RABBITMQ310 = CACHE / "rabbitmq-bookworm"
 
+# the Java JMS client of 1.0 and what it needs, as Artemis' own tools have it
+_JMS_1_0 = (
+    "jakarta.jms-api",
+    "qpid-jms-client",
+    "proton-j",
+    "netty-buffer",
+    "netty-codec",
+    "netty-common",
+    "netty-handler",
+    "netty-resolver",
+    "netty-transport",
+)
+
 # sha256 of what Maven brings
 JAR_DIGESTS = {
     "qpid-client-6.4.0.jar": "733dca5ba3b9d2355487bab20189e852cc6c38fdbfe1c9d2fe4297071d5593b5",
@@ -48,6 +61,11 @@ KAFKA_DIGESTS = {
 def missing(peer: str) -> str | None:
     """What the peer lacks, in words; None when it can be used."""
     return _CHECKS[peer]()
+
+
+def jms_1_0() -> list[Path]:
+    """The jars of the Java JMS client of 1.0."""
+    return sorted(path for jar in _JMS_1_0 for path in (ARTEMIS / "lib").glob(f"{jar}-*.jar"))
 
 
 def sha256(path: Path) -> str:

@@ -96,6 +96,7 @@ def test_the_header_and_the_properties_are_mapped(
     assert "amq.direct" in received["reply-to"]
     assert "replies" in received.pop("reply-to")
     assert queue in received.pop("destination")
+    assert (received.pop("destination-kind"), received.pop("reply-to-kind")) == (None, None)
     assert received == {
         "event": "received",
         "body": ["text", "x"],

@@ -42,6 +42,7 @@ NOT_COMPARED = {
     *("header.delivery-count", "annotations.delivery", "properties.content-length"),
     *("delivery.routing-key", "message-format", "header.malformed", "escrow.stale"),
     *("escrow.malformed", "replies.miss", "body.opaque", "body.unread", "body.empty"),
+    "annotations.jms-destination",
 }
 
 

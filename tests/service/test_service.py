@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from support.rules import rule
 from support.whole_gateway import WholeGateway
+from translate.cases import U, old_message, s
 from twisted.internet.error import CannotListenError
 from twisted.logger import capturedLogs, formatEvent
 from twisted.web.test.requesthelper import DummyRequest
 
+from gateway.amqp_1_0.types import to_bytes
 from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.verify import WHOLE, verify
 from gateway.clients.client import ClientError, Delivered, Login, Subscription
@@ -388,6 +390,19 @@ def test_a_reply_after_a_restart_names_a_durable_request_by_its_own_id(
     lost = second.service.faces.translated.lost[ROWS["replies.miss"].number]
     assert lost == misses
     second.stop()
+
+
+def test_selectors_know_the_requests_of_their_own_virtual_host(tmp_path: pathlib.Path) -> None:
+    whole = WholeGateway(tmp_path, "virtual_hosts=[{name: main}, {name: other}]").start()
+    whole.service.faces.replies_of("main").remember(U, to_bytes(s("request-1")), 0)
+    answer = old_message(correlation_id=U)
+    answer.arrived_ms = 0
+    readers = {name: host.reader for name, host in whole.service.bridge.hosts.items()}
+    selected = readers["main"].selectable(answer, "JMSCorrelationID")
+    assert selected is not None and selected.value == "request-1"
+    unknown = readers["other"].selectable(answer, "JMSCorrelationID")
+    assert unknown is not None and unknown.value != "request-1"
+    whole.service.stop()
 
 
 def modes(directory: pathlib.Path) -> dict[str, int]:

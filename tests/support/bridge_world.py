@@ -28,6 +28,7 @@ from gateway.message import (
     Delivery,
     Kind,
     Message,
+    MessageReader,
     Outcome,
     Refusal,
 )
@@ -134,11 +135,14 @@ class World:
         limits: BridgeLimits | None = None,
         hosts: list[str] | None = None,
         rules: FakeRules | None = None,
+        reader: MessageReader | None = None,
     ) -> None:
+        """`reader`: of messages, if not by what a test gives of each."""
         self.rules = rules
         self.limits = limits or BridgeLimits()
         self.host_names = hosts or ["/"]
-        self.reader = Headers()
+        self.headers = Headers()
+        self.reader = reader or self.headers
         self.blocks = BlockLog()
         self.calls: list[Callable[[], None]] = []
         self.store = MemoryStore(self.calls.append, self._committed, self.blocks)
@@ -232,7 +236,7 @@ class World:
     ) -> Message:
         number = self.bridge.numbers.next_message()
         if headers is not None:
-            self.reader.given[number] = headers
+            self.headers.given[number] = headers
         return Message(
             number,
             0,

@@ -8,6 +8,7 @@ from gateway.amqp_1_0 import _spec, events, sections
 from gateway.amqp_1_0.connection import Connection
 from gateway.faces.face import FaceSettings, Peer
 from gateway.faces.server_1_0.connection import ServerConnection
+from gateway.translate.view import READER
 from gateway.wire.buffers import Writer
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import anonymous, plain, server_mechanism
@@ -66,7 +67,7 @@ class Hub:
         rules=None,
         **settings,
     ):
-        self.world = World(hosts=hosts, limits=bridge_limits, rules=rules)
+        self.world = World(reader=READER, hosts=hosts, limits=bridge_limits, rules=rules)
         self.turns = Turns()
         self.settings = FaceSettings(
             limits=limits or Limits(),

@@ -128,6 +128,21 @@ def one_copy_short(log: Life, queue: str, first: int) -> Found:
     return Found(first)
 
 
+@plant("LOST", "there by its checkpoint, but no record says that it entered")
+def entered_unsaid(log: Life, queue: str, first: int) -> Found:
+    log.add("TOPOLOGY", node=queue, reason="QUEUE_DECLARED")
+    log.receive(queue, first)
+    log.enter(queue, first + 1)
+    log.holds(queue, first, first + 1, entered=2)
+    return Found(first)
+
+
+@plant("LOST", "there by its checkpoint, but no record says that it was recovered")
+def recovered_unsaid(log: Life, queue: str, first: int) -> Found:
+    log.enter(queue, first, "DURABLE")
+    return Found(first)
+
+
 @plant("LOST", "dead-lettered, and no record says where to")
 def dead_letter(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first)
@@ -194,8 +209,7 @@ def sent_twice(log: Life, queue: str, first: int) -> Found:
 
 @plant("DUPLICATE", "entered twice")
 def entered_twice(log: Life, queue: str, first: int) -> Found:
-    log.receive(queue, first, copies=2)
-    log.copy(queue, first)
+    log.enter(queue, first)
     log.copy(queue, first)
     return Found(first)
 
@@ -204,6 +218,34 @@ def entered_twice(log: Life, queue: str, first: int) -> Found:
 def routed_twice(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first)
     log.add("ENTERED", message=first, position=first + 1, node=queue, exchange=queue)
+    return Found(first)
+
+
+@plant("DUPLICATE", "more copies than its route made, and its checkpoint is off by that")
+def entered_elsewhere(log: Life, queue: str, first: int) -> Found:
+    log.enter(queue, first)
+    log.add("ENTERED", message=first, position=first + 1, node=queue, exchange=queue)
+    log.take(queue, first, first)
+    log.holds(queue)
+    return Found(first)
+
+
+@plant("DUPLICATE", "more durable copies than its route made, and a restart is off by that")
+def stored_elsewhere(log: Life, queue: str, first: int) -> Found:
+    log.enter(queue, first, "DURABLE")
+    twice = {"message": first, "position": first + 1, "flags": "DURABLE"}
+    log.add("ENTERED", node=queue, exchange=queue, **twice)
+    log.take(queue, first, first)
+    log.holds(queue)
+    return Found(first)
+
+
+@plant("DUPLICATE", "entered again after it had left, and its checkpoint is off by that")
+def entered_after_all(log: Life, queue: str, first: int) -> Found:
+    log.enter(queue, first)
+    log.take(queue, first, first)
+    log.copy(queue, first)
+    log.holds(queue)
     return Found(first)
 
 
@@ -240,7 +282,7 @@ def settled_again(log: Life, queue: str, first: int) -> Found:
 
 @plant("DUPLICATE", "entered twice, and its checkpoint is off by that")
 def entered_again(log: Life, queue: str, first: int) -> Found:
-    log.enter(queue, first, copies=2)
+    log.enter(queue, first)
     log.copy(queue, first)
     log.holds(queue, first)
     return Found(first)
@@ -260,6 +302,23 @@ def other_body(log: Life, queue: str, first: int) -> Found:
 @plant("ORPHAN_SETTLEMENT", "settled, and never entered")
 def never_entered(log: Life, queue: str, first: int) -> Found:
     log.settle(queue, first, first)
+    return Found(first)
+
+
+@plant("ORPHAN_SETTLEMENT", "in its queue, sent and settled, and never entered")
+def left_unentered(log: Life, queue: str, first: int) -> Found:
+    log.add("TOPOLOGY", node=queue, reason="QUEUE_DECLARED")
+    log.receive(queue, first)
+    log.holds(queue, first, entered=1)
+    log.take(queue, first, first)
+    log.holds(queue, entered=1)
+    return Found(first)
+
+
+@plant("ORPHAN_SETTLEMENT", "recovered, and never entered, but there by its checkpoint")
+def from_its_route(log: Life, queue: str, first: int) -> Found:
+    log.receive(queue, first)
+    log.holds(queue, first)
     return Found(first)
 
 
@@ -363,6 +422,12 @@ def not_crossed(log: Life, queue: str, first: int) -> Found:
     return Found(first, 2)
 
 
+@plant("ORPHAN_SETTLEMENT", "settled after a restart, and not recovered by it")
+def left_unrecovered(log: Life, queue: str, first: int) -> Found:
+    log.enter(queue, first, "DURABLE")
+    return Found(first)
+
+
 def ordinary(log: Life, queue: str, first: int) -> None:
     """What is in order: nothing of it is to be found."""
     for message in range(first, first + 50):
@@ -389,7 +454,11 @@ def planted_log(log: Life) -> dict[str, Found]:
         log.end()
         log.now_ms += 31 * DAY_MS if early else 0
     log.start()
-    _back(log, "risen", "from_nowhere", "old")
+    _back(log, "risen", "from_nowhere", "from_its_route", "old")
+    for queue in ("recovered_unsaid", "left_unrecovered"):
+        log.holds(queue, FIRST[queue])
+    log.take("left_unrecovered", FIRST["left_unrecovered"], FIRST["left_unrecovered"])
+    log.holds("left_unrecovered")
     log.end()
     return found
 

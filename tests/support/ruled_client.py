@@ -10,6 +10,7 @@ from gateway.faces.access.book import AccessBook
 from gateway.faces.access.client_access import ClientAccess
 from gateway.faces.counts import FaceCounts
 from gateway.faces.leaving import GONE
+from gateway.translate.view import READER
 
 
 class RuledClient:
@@ -19,7 +20,7 @@ class RuledClient:
     """
 
     def __init__(self, *rules: str, user: str = "alice", proved: bool = True) -> None:
-        self.world = World()
+        self.world = World(reader=READER)
         self.book = AccessBook()
         self.counts = FaceCounts()
         self.told: list[tuple[str, str]] = []

@@ -31,6 +31,7 @@ from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.bridge.limits import BridgeLimits
 from gateway.faces.face import AuthenticationWaiter, Face, FaceSettings, Peer
 from gateway.faces.server_0_10.connection import ServerConnection
+from gateway.translate.view import READER
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import Credentials, ServerMechanism, server_mechanism
 from gateway.wire.scram import is_scram
@@ -75,7 +76,7 @@ class Gateway:
         rules: FakeRules | None = None,
         world: World | None = None,
     ) -> None:
-        self.world = world or World(limits=bridge_limits, hosts=hosts, rules=rules)
+        self.world = world or World(reader=READER, limits=bridge_limits, hosts=hosts, rules=rules)
         self.settings = FaceSettings(
             limits=limits or Limits(),
             container_id="gateway",

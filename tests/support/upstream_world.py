@@ -21,6 +21,7 @@ from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.message import Refusal
 from gateway.translate.profiles.profile import Profile
+from gateway.translate.view import READER
 from gateway.wire.limits import Limits
 
 COORDINATOR = "a coordinator"
@@ -287,7 +288,7 @@ class UpstreamWorld:
             **settings,
         )
         self._profile = profile or Profile()
-        self.world = World(limits=bridge_limits, rules=self.placements)
+        self.world = World(reader=READER, limits=bridge_limits, rules=self.placements)
         self.face = None
         self.broker = None
 

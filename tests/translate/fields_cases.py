@@ -468,6 +468,16 @@ def delivery_annotations_end_here() -> None:
     assert (seen.body, seen.losses) == (b"x", [])
 
 
+@row("annotations.jms-destination", TO_1_0, TO_0_10)
+def jms_is_told_kinds_and_tells_them() -> None:
+    reply_to = ReplyTo(exchange="amq.topic", routing_key="k")
+    made = in_1_0(old_message(reply_to=reply_to), context(jms=True))
+    assert annotation(made, "x-opt-jms-dest") == (new.BYTE, 0)
+    assert annotation(made, "x-opt-jms-reply-to") == (new.BYTE, 1)
+    told = [(sym("x-opt-jms-reply-to"), Tagged(new.BYTE, 1))]
+    assert Seen(new_message(annotations=told, reply_to="k")).mp.reply_to == reply_to
+
+
 @row("annotations.jms-msg-type", TO_1_0, TO_0_10)
 def jms_type_is_made_and_kept() -> None:
     simple = body_map([("a", Tagged(old.INT32, 1))])

@@ -2,16 +2,18 @@
 
 import pytest
 from support.rules import rule
-from translate.cases import new_message, old_message, s
-from translate.messages import arrived_1_0
+from translate.cases import Seen, new_message, old_message, s, sym
+from translate.messages import arrived_1_0, context, message_0_10, sent_to_1_0
 
 from gateway.amqp_0_10 import _spec_constants as old
-from gateway.amqp_0_10._spec_structs import DeliveryProperties, ReplyTo
+from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties, ReplyTo
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Header
 from gateway.message import Kind, Message
 from gateway.selectors.selector import Selector, read_selector
-from gateway.translate.view import READER
+from gateway.translate.ids import text_of_uuid
+from gateway.translate.replies import ReplyTable
+from gateway.translate.view import READER, View
 from gateway.wire.tagged import Tagged
 
 UUID = bytes(range(16))
@@ -148,3 +150,49 @@ def test_of_what_cannot_be_opened_the_facts_are_known() -> None:
     for message in (*spoiled, arrived_1_0(b"opaque", "", "", 9)):
         assert value(message, "JMSPriority") == 4
         assert value(message, "JMSMessageID") is None
+
+
+def test_who_asked_selects_the_answer_by_its_own_id() -> None:
+    replies = ReplyTable()
+    reader = View(replies)
+    own_id = s("ID:client:1:1:1-1")
+    ctx = context(replies=replies)
+    request = Seen(new_message(message_id=own_id, reply_to="q"), ctx)
+    assert request.mp.message_id is not None
+    spelt = f"ID:{text_of_uuid(request.mp.message_id)}".encode()
+    for answer in (spelt, request.mp.message_id):
+        message = old_message(correlation_id=answer)
+        for name in ("JMSCorrelationID", "amqp.correlation_id"):
+            assert reader.selectable(message, name) == Tagged(Kind.STRING, own_id.value)
+    assert value(old_message(correlation_id=spelt), "JMSCorrelationID") == spelt.decode()
+
+
+def test_the_java_client_of_0_10_selects_an_answer_by_its_own_spelling() -> None:
+    replies = ReplyTable()
+    asking = MessageProperties(message_id=UUID, reply_to=ReplyTo(exchange="", routing_key="q"))
+    sent_to_1_0(message_0_10(None, asking, java=True), context(replies=replies))
+    answer = new_message(correlation_id=Tagged(new.UUID, UUID))
+    found = View(replies).selectable(answer, "JMSCorrelationID")
+    assert found == Tagged(Kind.STRING, f"ID:{UUID_TEXT}")
+    assert value(answer, "JMSCorrelationID") == UUID_TEXT
+
+
+def test_the_type_of_a_jms_message_is_a_header_too() -> None:
+    told = [(sym("x-opt-jms-msg-type"), Tagged(new.BYTE, 5))]
+    message = new_message(subject="order", annotations=told)
+    assert READER.header(message, "x-jms-type") == Tagged(Kind.STRING, "order")
+    assert value(message, "JMSType") == "order"
+    own = new_message(subject="order", annotations=told, application=[(s("x-jms-type"), s("own"))])
+    assert READER.header(own, "x-jms-type") == Tagged(Kind.STRING, "own")
+    assert READER.header(new_message(annotations=told), "x-jms-type") is None
+
+
+def test_the_key_of_a_topic_is_no_type() -> None:
+    dp = DeliveryProperties(routing_key="news")
+    in_topic = old_message(
+        exchange="x", dp=dp, headers=[("qpid.subject", Tagged(old.STR16, "news"))]
+    )
+    assert selectable(in_topic, "JMSType") is None
+    assert value(in_topic, "amqp.subject") == "news"
+    told = old_message(exchange="x", dp=dp, headers=[("qpid.subject", Tagged(old.STR16, "told"))])
+    assert value(told, "JMSType") == "told"

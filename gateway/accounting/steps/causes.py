@@ -6,32 +6,57 @@ to the copy, and is no break of its own. What is left is one.
 
 Where a copy is, its last step says: in its queue once it entered, gone once it left, with an outlet
 if it was sent there. So by how much the sums are off adds up step by step, and for steps in order
-it is nothing.
+it is nothing. A copy that takes a step and never entered, or was not recovered, did so without a
+record: since then the sums lack it, and the first checkpoint that fails shows it.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.accounting.steps.copies import COPY_KEYS
-from gateway.accounting.steps.identities import FAILS, OUTLET, QUEUE, Identity
+from gateway.accounting.steps.copies import COPY_KEYS, NEVER_ENTERED, UNSAID
+from gateway.accounting.steps.identities import (
+    END_OF_LOG,
+    FAILS,
+    OUTLET,
+    QUEUE,
+    ROUTE,
+    Identity,
+)
 from gateway.accounting.steps.ledger import flag, kind_is, outcome_is, reason_is
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
+_ARRIVED: Final = f"{NEVER_ENTERED} or {UNSAID}"
 
-def effects(paired: DataFrame) -> DataFrame:
-    """The steps that put the sums off, and by how much; `paired` by `copies.with_previous`.
 
-    depth: of the queue's. mix: what its checksum is off by, then.
+def effects(paired: DataFrame, doubtful: DataFrame, runs: DataFrame) -> DataFrame:
+    """What puts the sums off, and by how much; `paired` by `copies.with_previous`.
+
+    It does so from one of the records `begun` to `sequence` on.
+    depth: of the queue's. mix: what its checksum is off by, then. came: of those, by copies that
+    entered.
     held: of what is with somebody.
     links: of the unsettled of outlets; `unsent`, of those, by a delivery without its `sent`.
+
+    `doubtful`: messages, by `messages.with_steps`.
     """
+    of_run = Window.partitionBy(*COPY_KEYS, "incarnation")
+    left_at = F.min(F.when(F.col("step") == "exit", F.col("sequence"))).over(of_run)
+    steps = paired.where(~flag(Flag.UNQUEUED)).withColumn("left_at", left_at)
+    return _of_steps(steps).unionByName(_of_arrivals(steps.where(_ARRIVED), doubtful, runs))
+
+
+def _of_steps(queued: DataFrame) -> DataFrame:
+    """Of single steps, where they are taken."""
     earlier = Window.partitionBy(*COPY_KEYS).orderBy("sequence")
     earlier = earlier.rowsBetween(Window.unboundedPreceding, -1)
     moved = F.when(F.col("step").isin("in", "exit"), F.struct("incarnation", "step"))
-    stands = F.last(moved, ignorenulls=True).over(earlier)
-    steps = paired.where(~flag(Flag.UNQUEUED)).withColumn("stands", stands)
+    shown = F.when(F.expr(UNSAID), F.struct("incarnation", F.lit("in").alias("step")))
+    stands = F.last(F.coalesce(moved, shown), ignorenulls=True).over(earlier)
+    steps = queued.withColumn("stands", stands)
     placed = steps.withColumns(
         {
             "there": F.expr("coalesce(stands.incarnation = incarnation, false)")
@@ -41,14 +66,51 @@ def effects(paired: DataFrame) -> DataFrame:
     )
     known = placed.withColumns({"depth": _depth(), "held": _held(), "links": _links()})
     return known.where("depth <> 0 or held <> 0 or size(links) > 0").select(
-        *("incarnation", *COPY_KEYS, "sequence", "depth", "held", "links"),
+        *("incarnation", *COPY_KEYS, F.col("sequence").alias("begun"), "sequence"),
+        *("depth", "held", "links"),
         F.expr("if(depth = 0, 0L, mix)").alias("mix"),
+        F.lit(0).alias("came"),
+    )
+
+
+def _of_arrivals(arrived: DataFrame, doubtful: DataFrame, runs: DataFrame) -> DataFrame:
+    """Of copies that came without a record: into the queue, or back into it after a restart.
+
+    A copy that its message's route lacks entered when that made it, or else when it is seen first;
+    at the latest when it left.
+    """
+    begun = runs.select("incarnation", F.col("first_sequence").alias("begun_run"))
+    routed = doubtful.where("shown > 0").select(
+        "message", F.col("incarnation").alias("routed_in"), F.col("first_routed").alias("routed_at")
+    )
+    seen = (
+        arrived.join(F.broadcast(begun), "incarnation")
+        .join(F.broadcast(routed), "message", "left")
+        .withColumn("routed_in", F.expr(f"if({NEVER_ENTERED}, routed_in, null)"))
+    )
+    entered = "struct(routed_in as incarnation, routed_at as begun, {} as sequence, 1 as came)"
+    here = entered.format("if(step = 'exit', sequence, coalesce(left_at, sequence))")
+    before = entered.format(f"{END_OF_LOG}L")
+    strange = "struct(incarnation, sequence as begun, {} as sequence, 0 as came)"
+    strange = strange.format("coalesce(left_at, sequence)")
+    recovered = "struct(incarnation, begun_run as begun, begun_run as sequence, 0 as came)"
+    places = f"""case when step = 'in' and routed_in is null then array()
+        when step = 'in' then array({before})
+        when routed_in = incarnation then array({here})
+        when routed_in < incarnation then array({before}, {recovered})
+        when {NEVER_ENTERED} then array({strange})
+        else array({recovered}) end"""
+    return seen.select(*COPY_KEYS, "mix", F.inline(F.expr(places))).select(
+        *("incarnation", *COPY_KEYS, "begun", "sequence"),
+        *(F.lit(-1).alias("depth"), F.lit(0).alias("held"), _no_link().alias("links")),
+        *("mix", "came"),
     )
 
 
 def _depth() -> Column:
-    step, there = F.col("step"), F.col("there")
-    return F.when((step == "exit") & ~there, -1).when((step == "in") & there, 1).otherwise(0)
+    step, there, unsaid = F.col("step"), F.col("there"), F.expr(UNSAID)
+    left = (step == "exit") & ~there & ~unsaid
+    return F.when(left, -1).when((step == "in") & there, 1).otherwise(0)
 
 
 def _held() -> Column:
@@ -67,14 +129,17 @@ def _links() -> Column:
     same = F.expr("out and link = before_link")
     other = F.expr("array(struct(before_link as link, 1 as off, 0 as unsent))")
     own = F.expr("array(struct(link, -1 as off, if(there and not out, 1, 0) as unsent))")
-    none = F.expr("cast(array() as array<struct<link: bigint, off: int, unsent: int>>)")
     return (
-        F.when(ended & same, none)
+        F.when(ended & same, _no_link())
         .when(ended & F.col("out"), F.concat(own, other))
         .when(ended, own)
         .when(kind_is(Kind.SENT, Kind.ENTERED) & F.col("out"), other)
-        .otherwise(none)
+        .otherwise(_no_link())
     )
+
+
+def _no_link() -> Column:
+    return F.expr("cast(array() as array<struct<link: bigint, off: int, unsent: int>>)")
 
 
 def of_queues(failed: DataFrame, known: DataFrame) -> DataFrame:
@@ -86,21 +151,23 @@ def of_queues(failed: DataFrame, known: DataFrame) -> DataFrame:
         depth=F.sum("depth"),
         share=F.bit_xor("mix"),
         held=F.sum("held"),
+        came=F.sum("came"),
     )
-    joined = off.withColumns({"depth": _where_it_fails("depth"), "share": _where_it_fails("share")})
+    joined = off.withColumns({name: _where_it_fails(name) for name in ("depth", "share", "came")})
     return joined.withColumns(
         {
             "computed": F.expr("computed - depth"),
             "excess": F.expr("excess - depth"),
             "computed_checksum": F.expr("computed_checksum ^ share"),
             "stuck": F.expr("greatest(0, least(stuck, stuck + held))"),
+            "unseen": F.expr("greatest(0, unseen - came)"),
         }
     ).select(*failed.columns)
 
 
 def of_outlets(failed: DataFrame, known: DataFrame) -> DataFrame:
     """Where outlets fail, by what copies do not explain; `known` by `effects`."""
-    each = known.select("incarnation", "sequence", F.inline("links"))
+    each = known.select("incarnation", *COPY_KEYS, "begun", "sequence", F.inline("links"))
     off = _summed(failed, each, OUTLET, off=F.sum("off"), unsent=F.sum("unsent"))
     return (
         off.withColumn("off", _where_it_fails("off"))
@@ -115,11 +182,35 @@ def of_outlets(failed: DataFrame, known: DataFrame) -> DataFrame:
     )
 
 
+def of_routes(failed: DataFrame, doubtful: DataFrame) -> DataFrame:
+    """Where routes fail, by what copies do not explain; `doubtful` by `messages.with_steps`."""
+    known = doubtful.select(
+        *("incarnation", "route", "message", F.col("first_routed").alias("begun")),
+        F.lit(END_OF_LOG).alias("sequence"),
+        F.expr("shown - again + least(0, routed - ended)").alias("off"),
+    )
+    off = _summed(failed, known.where("off <> 0"), ROUTE, off=F.sum("off"))
+    less = {name: F.expr(f"{name} - off") for name in ("computed", "excess")}
+    return off.withColumn("off", _where_it_fails("off")).withColumns(less).select(*failed.columns)
+
+
 def _summed(failed: DataFrame, known: DataFrame, identity: Identity, **sums: Column) -> DataFrame:
-    """What fails with the sums of what is known between it and the statement before."""
+    """What fails with the sums of what is known between it and the statement before.
+
+    What puts the sums off from one of several records on does so where it first fails.
+    """
     keys = ("incarnation", identity.key)
-    spans = failed.select(*keys, F.col("sequence").alias("until"), "since")
-    within = known.join(F.broadcast(spans), [*keys]).where("sequence > since and sequence < until")
+    spans = failed.select(
+        *(*keys, F.col("sequence").alias("until"), "since", _fails().alias("fails"))
+    )
+    each = Window.partitionBy(*{*keys, *COPY_KEYS} & {*known.columns}, "begun", "sequence")
+    within = (
+        known.join(F.broadcast(spans), [*keys])
+        .where("sequence > since and begun < until")
+        .where("begun = sequence or fails")
+        .withColumn("first", F.min("until").over(each))
+        .where("until = first")
+    )
     summed = within.groupBy(*keys, F.col("until").alias("sequence")).agg(
         *(what.alias(name) for name, what in sums.items())
     )
@@ -128,5 +219,8 @@ def _summed(failed: DataFrame, known: DataFrame, identity: Identity, **sums: Col
 
 def _where_it_fails(name: str) -> Column:
     """A checkpoint that agrees is right, whatever a copy says."""
-    fails = F.coalesce(F.expr(FAILS), F.expr("excess <> 0"))
-    return F.when(fails, F.col(name)).otherwise(0)
+    return F.when(_fails(), F.col(name)).otherwise(0)
+
+
+def _fails() -> Column:
+    return F.coalesce(F.expr(FAILS), F.expr("excess <> 0"))

@@ -29,6 +29,11 @@ KINDS: Final = (
 )
 COPY_KEYS: Final = ("message", "node", "position")
 _FAILURE: Final = ("incarnation", "node", "sequence")  # what a checkpoint is known by
+# Of steps, by `with_previous`.
+NEVER_ENTERED: Final = f"before = 'none' and kind <> {int(Kind.ENTERED)}"
+UNSAID: Final = (  # that it is there, no record of its run says
+    "step <> 'in' and (before = 'none' or before_incarnation < incarnation and before <> 'exit')"
+)
 STILL_THERE: Final = "not unqueued and last_in > coalesce(last_exit, 0)"
 STILL_HELD: Final = "until is null and (durable or not stopped)"  # of those, when the log ends
 NAMED: Final = 20  # how many candidates a break that cannot be pinned down lists
@@ -58,6 +63,22 @@ def with_previous(steps: DataFrame) -> DataFrame:
             "since": F.coalesce(F.lag("sequence").over(order), F.lit(0)),
         }
     )
+
+
+def came_oddly(paired: DataFrame) -> DataFrame:
+    """Of messages, how many copies came without a record (`shown`), or entered a place `again`.
+
+    `paired`: by `with_previous`. Both are told by `step_breaks`.
+    """
+    there = F.expr("before in ('in', 'out', 'back') and before_incarnation = incarnation")
+    left = (F.col("before") == "exit") & ~flag(Flag.REROUTED)
+    odd = paired.where(~flag(Flag.UNQUEUED)).select(
+        "message",
+        F.expr(NEVER_ENTERED).alias("shown"),
+        (kind_is(Kind.ENTERED) & (there | left)).alias("again"),
+    )
+    counts = (F.count_if(name).cast("long").alias(name) for name in ("shown", "again"))
+    return odd.where("shown or again").groupBy("message").agg(*counts)
 
 
 def step_breaks(paired: DataFrame) -> DataFrame:

@@ -13,6 +13,7 @@ from gateway.audit.schema import Flag, Kind, Reason
 
 # With which something may be wrong; what is on its way is among them.
 FROM_UPSTREAM: Final = "upstream "  # with which the exchange of what one gives back begins
+TWICE: Final = "received and ended > routed"
 DOUBTFUL: Final = "least <> greatest or ended <> routed or onward > followed"
 
 
@@ -50,6 +51,22 @@ def message_states(records: DataFrame) -> DataFrame:
     )
 
 
+def with_steps(states: DataFrame, odd: DataFrame) -> DataFrame:
+    """Messages, of which copies that are told of by name are not told of again.
+
+    What came without a record has `ended` its route, and what entered a place again has not.
+    `odd`: by `copies.came_oddly`.
+    """
+    joined = states.join(odd, "message", "left").na.fill(0, ["shown", "again"])
+    known = joined.withColumns(
+        {
+            "shown": F.expr("least(shown, greatest(routed - ended, 0))"),
+            "again": F.expr("least(again, greatest(ended - routed, 0))"),
+        }
+    )
+    return known.withColumn("ended", F.expr("ended + shown - again"))
+
+
 def mutated(messages: DataFrame) -> DataFrame:
     """Messages whose body changed without translation; where it was another one."""
     other = F.col("least") == F.col("original")
@@ -73,7 +90,7 @@ def _digest(value: Column) -> Column:
 def routed_twice(messages: DataFrame) -> DataFrame:
     """Messages of which more copies ended their route than it made."""
     return as_breaks(
-        messages.where("received and ended > routed"),
+        messages.where(TWICE),
         BreakClass.DUPLICATE,
         F.format_string("%d copies routed, %d arrived", "routed", "ended"),
         node=F.col("route"),

@@ -121,26 +121,14 @@ def waits(records: DataFrame, folded: DataFrame | None = None) -> DataFrame:
     by queue`` and ``waits by route``, which is the exchange. `folded`: of others, by class; and of
     messages until their publishers were told: ``told``, ``told by class``, ``told by route``.
     """
-    entered = kind_is(Kind.ENTERED)
-    settled = sent_settled() | settles_for_good()
-    steps = records.where((entered | settled) & ~flag(Flag.COPY) & ~flag(Flag.UNQUEUED))
-    copies = steps.groupBy(*COPY_KEYS).agg(
-        F.min(F.when(entered, F.col("time_ms"))).alias("begun"),
-        F.max(F.when(settled, F.col("time_ms"))).alias("ended"),
-        F.max(F.when(entered, F.col("exchange"))).alias("exchange"),
-    )
-    waited = copies.selectExpr("node", "exchange", "ended - begun as ms").where("ms >= 0")
-    step = F.expr(f"cast(round(ln(ms + 1) * {CLASSES}) as int)").alias("step")
-    one = waited.select(
-        *("node", "exchange", step, F.lit(1).alias("number"), F.col("ms").alias("worst")),
-        F.lit(False).alias("told"),
-    )
+    one = waited(records).withColumn("number", F.lit(1))
     keys = ("told", "node", "exchange", "step")
     summed = (
         gathered(one if folded is None else one.unionByName(folded))
         .withColumn("told", F.expr("coalesce(told, false)"))  # of states that do not have it
         .groupBy(*keys)
         .agg(F.sum("number").alias("number"), F.max("worst").alias("worst"))
+        .where("number > 0")  # of some it was taken back
     )
     typical = F.expr(f"least(round(exp(step / {CLASSES}) - 1), worst)")
     what, *which = [F.col(name) for name in keys]
@@ -160,6 +148,26 @@ def waits(records: DataFrame, folded: DataFrame | None = None) -> DataFrame:
     parts = [f"parts[{at}] as {name}" for at, name in enumerate(("p50_ms", "p95_ms", "p99_ms"))]
     name = "coalesce(node, exchange) as name"
     return grouped.selectExpr(figure, name, "count", "worst_ms", *parts)
+
+
+def waited(records: DataFrame, *by: str) -> DataFrame:
+    """Of each copy how long that was: `node`, `exchange`, class of times (`step`) and `worst`.
+
+    From when it entered until it was settled for good, the first time. `by`: columns that these
+    records are told apart by, too.
+    """
+    entered = kind_is(Kind.ENTERED)
+    settled = sent_settled() | settles_for_good()
+    steps = records.where((entered | settled) & ~flag(Flag.COPY) & ~flag(Flag.UNQUEUED))
+    copies = steps.groupBy(*by, *COPY_KEYS).agg(
+        F.min(F.when(entered, F.col("time_ms"))).alias("begun"),
+        F.min(F.when(settled, F.col("time_ms"))).alias("ended"),
+        F.max(F.when(entered, F.col("exchange"))).alias("exchange"),
+    )
+    known = copies.selectExpr(*by, "node", "exchange", "ended - begun as ms").where("ms >= 0")
+    step = F.expr(f"cast(round(ln(ms + 1) * {CLASSES}) as int)").alias("step")
+    told = F.lit(False).alias("told")
+    return known.select(*by, "node", "exchange", step, F.col("ms").alias("worst"), told)
 
 
 def clients(records: DataFrame, span: Column) -> DataFrame:

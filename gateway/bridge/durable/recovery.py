@@ -36,7 +36,7 @@ from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
 from gateway.errors import DecodeError
-from gateway.message import Message, MessageReader
+from gateway.message import Message
 from gateway.store.interface import Entry as StoredEntry
 from gateway.store.interface import Recovered, TopologyRow
 
@@ -64,7 +64,6 @@ class Recovery:
         "_numbers",
         "_plain_host",
         "_queues",
-        "_reader",
         "absent",
         "problems",
     )
@@ -75,13 +74,11 @@ class Recovery:
         plain_host: str,
         copies: Copies,
         numbers: Numbers,
-        reader: MessageReader,
     ) -> None:
         self._hosts = hosts
         self._plain_host = plain_host
         self._copies = copies
         self._numbers = numbers
-        self._reader = reader
         self._queues: dict[int, Queue] = {}
         self._host_of: dict[int, VirtualHost] = {}
         self._missing: set[str] = set()
@@ -303,7 +300,7 @@ class Recovery:
 
     def _entry(self, stored: StoredEntry, dispatched: Dispatched) -> None:
         message = stored.message
-        message.reader = self._reader
+        self._give_reader(message, self._host_of.get(stored.queue_id))
         ledger = self._copies.ledger
         queue = self._queues.get(stored.queue_id)
         if queue is None:
@@ -318,6 +315,13 @@ class Recovery:
         self._copies.recover(queue, entry)
         ledger.counts.recovered += 1
         self._say(queue.node, message, stored.position, count)
+
+    def _give_reader(self, message: Message, host: VirtualHost | None) -> None:
+        """That of its host; of a copy whose queue is absent any, which digests all the same."""
+        if host is None and message.reader is None:
+            host = self._hosts[self._plain_host]
+        if host is not None:
+            message.reader = host.reader
 
     def _keep(self, stored: StoredEntry) -> None:
         """A copy of an absent queue."""

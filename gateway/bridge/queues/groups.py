@@ -30,9 +30,11 @@ class Group:
         owner: the subscription that has it, or `NOBODY`.
         held: copies of it that are acquired; `count`: all of them.
         lane: by which the audit log tells it from others.
+        waiting: copies that were never acquired so far, and some that have gone since; `returned`:
+            a heap of what was given back, the same.
     """
 
-    __slots__ = ("_places", "_returned", "_waiting", "count", "held", "key", "lane", "owner")
+    __slots__ = ("_places", "count", "held", "key", "lane", "owner", "returned", "waiting")
 
     def __init__(self, key: str, places: Places) -> None:
         self.key = key
@@ -41,26 +43,30 @@ class Group:
         self.held = 0
         self.count = 0
         self._places = places
-        self._waiting: deque[int] = deque()  # never acquired so far
-        self._returned: list[int] = []  # a heap of what was given back
+        self.waiting: deque[int] = deque()
+        self.returned: list[int] = []
 
     def append(self, position: int) -> None:
         """A copy behind all others."""
-        self._waiting.append(position)
+        self.waiting.append(position)
+        if len(self.waiting) > 2 * self.count + SLACK:
+            self.waiting = deque([each for each in self.waiting if self._at(each) is not None])
 
     def give_back(self, position: int) -> None:
         """Nobody holds it any more."""
-        heappush(self._returned, position)
+        heappush(self.returned, position)
+        if len(self.returned) > 2 * self.count + SLACK:
+            self.returned = sorted(set(self.returned))
 
     def first(self) -> Entry | None:
         """The first copy that nobody holds."""
         found = None
-        returned = self._returned
+        returned = self.returned
         while returned and found is None:
             found = self._at(returned[0])
             if found is None:
                 heappop(returned)
-        waiting = self._waiting
+        waiting = self.waiting
         while waiting:
             entry = self._at(waiting[0])
             if entry is not None:
@@ -81,6 +87,7 @@ class Groups:
     """Those of one queue.
 
     Attributes:
+        groups: by key.
         ready: subscriptions that have a group of which there is something that nobody holds; and
             perhaps some of which that was so.
         freed: the least position of a copy whose group has become free since `take_freed`.
@@ -89,12 +96,12 @@ class Groups:
     __slots__ = (
         "_default",
         "_free",
-        "_groups",
         "_header",
         "_of",
         "_owned",
         "_places",
         "freed",
+        "groups",
         "ready",
     )
 
@@ -102,7 +109,7 @@ class Groups:
         self._header = header
         self._default = default
         self._places = places
-        self._groups: dict[str, Group] = {}
+        self.groups: dict[str, Group] = {}
         self._of: dict[int, Group] = {}
         self._free: Heap = []
         self._owned: dict[int, Heap] = {}
@@ -123,16 +130,16 @@ class Groups:
 
     def owner_of(self, message: Message) -> int:
         """Who has the group that it would be of."""
-        group = self._groups.get(self.key_of(message))
+        group = self.groups.get(self.key_of(message))
         return NOBODY if group is None else group.owner
 
     def put(self, entry: Entry) -> None:
         """A copy behind all others."""
         key = self.key_of(entry.message)
-        group = self._groups.get(key)
+        group = self.groups.get(key)
         if group is None:
             group = Group(key, self._places)
-            self._groups[key] = group
+            self.groups[key] = group
         self._of[entry.position] = group
         group.count += 1
         group.append(entry.position)
@@ -156,7 +163,7 @@ class Groups:
         group = self._of.pop(entry.position)
         group.count -= 1
         if group.count == 0:
-            del self._groups[group.key]
+            del self.groups[group.key]
         elif entry.holder != AVAILABLE:
             self._let_go(group)
         else:
@@ -185,7 +192,9 @@ class Groups:
     def _let_go(self, group: Group) -> None:
         group.held -= 1
         if group.held == 0:
+            owner = group.owner
             group.owner = NOBODY
+            self.peek_owned(owner)  # which forgets one that has nothing any more
             entry = group.first()
             if entry is not None and (self.freed is None or entry.position < self.freed):
                 self.freed = entry.position
@@ -202,7 +211,7 @@ class Groups:
             self.ready[group.owner] = None
             heap = self._owned.setdefault(group.owner, [])
         heappush(heap, (entry.position, group.key))
-        if len(heap) > 2 * len(self._groups) + SLACK:
+        if len(heap) > 2 * len(self.groups) + SLACK:
             self._clean(heap, group.owner)
 
     def _peek(self, heap: Heap, owner: int) -> Entry | None:
@@ -215,7 +224,7 @@ class Groups:
 
     def _valid(self, item: tuple[int, str], owner: int) -> Entry | None:
         """The copy by which a group stands there, if it still does."""
-        group = self._groups.get(item[1])
+        group = self.groups.get(item[1])
         if group is None or group.owner != owner:
             return None
         entry = group.first()

@@ -27,7 +27,6 @@ from gateway.faces.server_0_10.errors import failure_of
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.message import Condition, Flag, Message, Outcome, OutcomeKind, Refusal
 from gateway.translate.facts import Arrival, arrival_0_10, message_from_0_10, undecodable
-from gateway.translate.view import READER
 
 EXPLICIT: Final = int(spec.AcceptMode.EXPLICIT)
 SESSION_FLOW: Final = ""  # the destination that stands for what the client publishes
@@ -288,5 +287,5 @@ def _message(client: Client, event: CommandReceived, arrival: Arrival) -> Messag
         now_ms=client.bridge.now_ms,
         publisher=client.peer.connection_id,
         times_in_ms=client.java,
-        reader=READER,
+        reader=client.host.reader,
     )

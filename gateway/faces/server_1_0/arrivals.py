@@ -21,7 +21,6 @@ from gateway.translate.facts import (
     message_from_1_0,
     undecodable,
 )
-from gateway.translate.view import READER
 
 
 @final
@@ -87,7 +86,7 @@ class Arrivals:
             routing_key=key,
             now_ms=bridge.now_ms,
             publisher=self._client.peer.connection_id,
-            reader=READER,
+            reader=self._client.host.reader,
         )
 
     def _record(
@@ -107,7 +106,7 @@ class Arrivals:
             routing_key="",
             now_ms=bridge.now_ms,
             publisher=self._client.peer.connection_id,
-            reader=READER,
+            reader=self._client.host.reader,
         )
         self._publishing.refuse(message, reason, self._told.link)
         self._client.publish_access.record_denied(message.id)

@@ -198,6 +198,7 @@ def _consumer(
         settled=attach.snd_settle_mode == _spec.SND_SETTLED,
         acquire=source.distribution_mode != _spec.DISTRIBUTION_COPY,
         default_outcome=MODIFIED_FAILED if default is None else default,
+        jms=capability_of(source.capabilities or []) != Capability.ANY,
     )
 
 

@@ -87,7 +87,10 @@ class Consumer:
         settled: bool,
         acquire: bool,
         default_outcome: Outcome,
+        jms: bool,
     ) -> None:
+        """`jms`: it attaches as clients of JMS do."""
+        self._jms = jms
         self._client = client
         self._transactions = transactions
         self._holder = holder
@@ -162,6 +165,7 @@ class Consumer:
             self.blocked = True
             return DeliverStatus.BLOCKED
         context = client.context()
+        context.jms = self._jms
         translated = to_1_0(message, context, delivery.annotations)
         if translated.refusal is not None:
             losses.record(client.bridge, translated.losses, message.id, delivery.subscription)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -28,6 +28,7 @@ from gateway.permissions.actions import Action
 from gateway.store.interface import StoreCounts
 from gateway.translate.context import Counts as TranslationCounts
 from gateway.translate.mapping_rows import ROWS
+from gateway.translate.replies import ReplyTable
 from gateway.wire.work import COUNTED, WORK
 
 PROTOCOLS: Final = {Encoding.AMQP_0_10: "0-10", Encoding.AMQP_1_0: "1.0"}
@@ -79,6 +80,7 @@ class Sources:
     faces: FaceCounts
     accounts: Accounts
     translated: TranslationCounts
+    replies: Mapping[str, ReplyTable]
     store: StoreCounts
     disk: Disk
     net: NetCounts
@@ -108,7 +110,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         **_process(sources),
         **_entrance(sources),
         **_clients(sources),
-        **_translation(sources.translated),
+        **_translation(sources.translated, sources.replies),
         **_messages(sources.bridge, sources.census),
         **upstream_readers(sources.upstreams, sources.census, sources.clock),
         **_disk(sources),
@@ -193,12 +195,19 @@ def _clients(sources: Sources) -> dict[str, Reader]:
     }
 
 
-def _translation(translated: TranslationCounts) -> dict[str, Reader]:
-    """What crossed from one protocol to the other otherwise than it came."""
+def _translation(
+    translated: TranslationCounts, replies: Mapping[str, ReplyTable]
+) -> dict[str, Reader]:
+    """What crossed from one protocol to the other otherwise than it came; `replies`: by host."""
     return {
         "gateway_translation_losses_total": lambda: _rows(translated.lost),
         "gateway_translation_escrowed_total": lambda: _rows(translated.escrowed),
         "gateway_translation_restored_total": lambda: _rows(translated.restored),
+        "gateway_reply_table_entries": lambda: _one(sum([len(each) for each in replies.values()])),
+        "gateway_reply_table_bytes": lambda: _one(sum([each.octets for each in replies.values()])),
+        "gateway_reply_table_evicted_total": lambda: _one(
+            sum([each.evicted for each in replies.values()])
+        ),
     }
 
 

@@ -6,6 +6,7 @@ from typing import Final, cast, final
 
 from mypy_extensions import mypyc_attr
 
+from gateway.amqp_0_10._spec_constants import BOOLEAN
 from gateway.amqp_0_10._spec_structs import MessageProperties
 from gateway.amqp_0_10.encoding import write_list, write_map
 from gateway.amqp_0_10.types import FieldTable
@@ -16,7 +17,7 @@ from gateway.translate import content, typed_bytes
 from gateway.translate.crossing import Crossing
 from gateway.translate.escrow import digest_text, digest_value
 from gateway.translate.names import JMS_MSG_TYPE, JMS_NULL
-from gateway.translate.values import Conversion
+from gateway.translate.values import Conversion, digest_0_10
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 
@@ -67,7 +68,10 @@ def body_to_0_10(
         made = _made(crossing, found, value)
     except DecodeError:
         made = _opaque(payload, found)
-    _content(crossing, properties, made, value, mp)
+    null_text = made.shape == content.NULL_SHAPE and content.is_text_of_jms(annotations)
+    if null_text:
+        _say_null(crossing, table)
+    _content(crossing, properties, made, value, mp, null_text=null_text)
     back = _plain_back(crossing, made, mp, table)
     _keep_recipe(crossing, found, made, back, mp.content_type)
     _keep_jms_type(crossing, made, back, mp.content_type, annotations)
@@ -85,6 +89,14 @@ def _has_segment(crossing: Crossing, made: Body010, table: FieldTable) -> bool:
         if entry is not None and entry.present:
             return bool(entry.value.value)
     return content.has_segment(made.shape, _says_null(table))
+
+
+def _say_null(crossing: Crossing, table: FieldTable) -> None:
+    """Have the body, which is empty, be a text message's without a text, as Java clients say it."""
+    if not _says_null(table):
+        made = Tagged(BOOLEAN, True)
+        table.append((JMS_NULL, made))
+        crossing.keep_quietly(f"app.{JMS_NULL}", digest_0_10(made), None, content.ROW_NULL)
 
 
 def _says_null(table: FieldTable) -> bool:
@@ -183,6 +195,8 @@ def _content(
     made: Body010,
     value: Tagged | None,
     mp: MessageProperties,
+    *,
+    null_text: bool,
 ) -> None:
     content_type = properties.content_type
     encoding = properties.content_encoding
@@ -192,6 +206,8 @@ def _content(
         mp.content_type, mp.content_encoding = content.content_to_0_10(
             made.shape, content_type, encoding, made.octets, crossing.context.java
         )
+        if null_text:
+            mp.content_type = content.TEXT_PLAIN
         if crossing.has_escrow:
             _restore_content(crossing, properties, made, value, mp)
     back: tuple[str | None, str | None] = (None, None)

@@ -22,7 +22,7 @@ from gateway.translate.escrow import NOTHING, digest_node, digest_number, digest
 from gateway.translate.facts import with_excess
 from gateway.translate.times import from_ms, to_ms
 from gateway.translate.towards_1_0.hop import ttl_left
-from gateway.translate.values import Conversion
+from gateway.translate.values import Conversion, digest_0_10
 from gateway.wire.buffers import Reader
 from gateway.wire.tagged import Tagged
 
@@ -43,7 +43,11 @@ def cut(text: str) -> str:
 
 
 def delivery_to_0_10(
-    crossing: Crossing, properties: Properties, table: FieldTable, fields: Fields
+    crossing: Crossing,
+    properties: Properties,
+    table: FieldTable,
+    fields: Fields,
+    annotations: Fields,
 ) -> DeliveryProperties:
     """Delivery-properties, and the headers that the subject becomes."""
     message = crossing.message
@@ -63,6 +67,8 @@ def delivery_to_0_10(
         _restore_only_0_10(crossing, dp)
     _to(crossing, properties, exchange, key)
     _subject(crossing, properties, table, fields)
+    if properties.subject is not None and names.JMS_MSG_TYPE in annotations:
+        _type_in_subject(crossing, properties.subject, table, fields)
     return dp
 
 
@@ -182,6 +188,8 @@ def _subject(crossing: Crossing, properties: Properties, table: FieldTable, fiel
         if header is not None and own is not None:
             del fields[names.SUBJECT]
             crossing.keep(f"app.{names.SUBJECT}", digest_text(header), own, names.ROW_SUBJECT)
+        elif own is not None and own.code < new.LIST:  # it was beside the subject in 0-10
+            header = names.text_0_10(Conversion().to_0_10(own))
     elif own is not None:
         header = stolen(crossing, names.SUBJECT, own, table, fields, names.ROW_SUBJECT)
     jms_type = _jms_type(crossing, table, fields)
@@ -217,6 +225,20 @@ def _subject_header(
         return None
     table.append((names.SUBJECT, Tagged(old.STR16, subject)))
     return subject
+
+
+def _type_in_subject(crossing: Crossing, subject: str, table: FieldTable, fields: Fields) -> None:
+    """Of JMS clients the subject is the JMSType, which has a header of its own in 0-10."""
+    name = names.JMS_TYPE
+    headers = [header for header, _ in table]
+    if names.SUBJECT not in headers or name in headers or name in fields:
+        return
+    path = f"app.{name}"
+    if crossing.has_escrow and crossing.take(path, digest_text(subject), names.ROW_SUBJECT):
+        return
+    made = Tagged(old.STR16, subject)
+    table.append((name, made))
+    crossing.keep_quietly(path, digest_0_10(made), None, names.ROW_SUBJECT)
 
 
 def _jms_type(crossing: Crossing, table: FieldTable, fields: Fields) -> str | None:

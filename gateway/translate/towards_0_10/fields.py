@@ -40,7 +40,7 @@ def properties_to_0_10(
     mp = MessageProperties()
     _message_id(crossing, properties, mp)
     _correlation_id(crossing, properties, mp)
-    reply_to_0_10(crossing, properties, mp)
+    reply_to_0_10(crossing, properties, mp, annotations)
     _user_id(crossing, properties, mp)
     _app_id(crossing, mp, table, fields)
     _group_id(crossing, properties, table, fields)
@@ -78,7 +78,7 @@ def _correlation_id(crossing: Crossing, properties: Properties, mp: MessagePrope
         return
     path = "properties.correlation-id"
     row = names.ROW_CORRELATION_ID
-    octets = ids.octets_of(original)
+    octets = _asked_by(crossing, ids.octets_of(original))
     entry = None
     if crossing.has_escrow:
         entry = crossing.take_typed("mp.correlation-id", digest_value(original), row, new.BINARY)
@@ -92,18 +92,26 @@ def _correlation_id(crossing: Crossing, properties: Properties, mp: MessagePrope
     if (
         back.code != original.code
         or back.value != original.value
-        or _names_request(crossing, octets)
+        or _request_id(crossing, octets) is not None
     ):
         crossing.keep(path, digest_octets(octets), original, row)
 
 
-def _names_request(crossing: Crossing, correlation_id: bytes) -> bool:
-    """Whether the octets would come back as the id of a request."""
+def _asked_by(crossing: Crossing, correlation_id: bytes) -> bytes:
+    """The correlation-id as who asked by 0-10 spells it, if that was noted; else as it is."""
+    request_id = _request_id(crossing, correlation_id)
+    known = None if request_id is None else ids.decode_id(request_id)
+    if known is None or known.code != new.STRING:
+        return correlation_id
+    text = cast(str, known.value)
+    # a request of 1.0 may have any text: to 0-10 it goes by its uuid
+    return correlation_id if ids.uuid_from_text(text) is None else text.encode("ascii")
+
+
+def _request_id(crossing: Crossing, correlation_id: bytes) -> bytes | None:
+    """The id of a request that is known, if the octets would come back as that."""
     uuid = ids.uuid_in(correlation_id)
-    return (
-        uuid is not None
-        and crossing.context.replies.find(uuid, crossing.context.now_ms) is not None
-    )
+    return None if uuid is None else crossing.context.replies.find(uuid, crossing.context.now_ms)
 
 
 def _user_id(crossing: Crossing, properties: Properties, mp: MessageProperties) -> None:

@@ -138,7 +138,8 @@ def content_properties(
     if made.restored:
         return
     back = content.content_to_0_10(made.shape, content_type, encoding, octets, False)
-    if kept_type is None and back[0] != mp.content_type:
+    back_type = content.TEXT_PLAIN if made.jms_type == content.JMS_TEXT else back[0]
+    if kept_type is None and back_type != mp.content_type:
         seen = digest_text(f"{content_type}|{made.shape}")
         _keep_text(crossing, "mp.content-type", seen, mp.content_type, content.ROW_CONTENT_TYPE)
     if kept_encoding is None and back[1] != mp.content_encoding:

@@ -12,14 +12,12 @@ from gateway.amqp_0_10 import _spec_constants as old
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Properties
-from gateway.message import NO_PRIORITY
+from gateway.message import NO_PRIORITY, Flag
 from gateway.translate import ids, names
-from gateway.translate.addresses import address_of
-from gateway.translate.application_headers import keep_header
+from gateway.translate.application_headers import give_back, keep_header
 from gateway.translate.crossing import Crossing
 from gateway.translate.escrow import (
     NOTHING,
-    digest_node,
     digest_number,
     digest_octets,
     digest_text,
@@ -30,7 +28,7 @@ from gateway.translate.original_ids import digest_of
 from gateway.translate.reply_to import reply_to_1_0
 from gateway.translate.segment import HeaderSegment
 from gateway.translate.times import from_ms, to_ms
-from gateway.translate.values import encode_0_10
+from gateway.translate.towards_1_0.destination import destination_to_1_0
 from gateway.wire.tagged import Tagged
 
 Headers = dict[str, Tagged]
@@ -51,9 +49,9 @@ def properties_to_1_0(
         properties.user_id = mp.user_id
     else:
         crossing.lose(names.ROW_USER_ID)
-    reply_to_1_0(crossing, mp, properties)
+    reply_to_1_0(crossing, mp, properties, annotations)
     _times(crossing, dp, properties)
-    _destination(crossing, properties, headers, out)
+    destination_to_1_0(crossing, properties, headers, out, annotations)
     _app_id(crossing, mp, headers, out)
     if headers or crossing.has_escrow:
         _group_id(crossing, properties, headers, out)
@@ -74,7 +72,18 @@ def _message_id(crossing: Crossing, mp: MessageProperties, properties: Propertie
         properties.message_id = entry.value if entry.present else None
     elif mp.message_id is not None:
         properties.message_id = Tagged(new.UUID, mp.message_id)
+        if mp.reply_to is not None and crossing.message.flags & Flag.TIMES_IN_MS:
+            _remember_request(crossing, mp.message_id)
     crossing.id_digest = digest_of(properties.message_id)
+
+
+def _remember_request(crossing: Crossing, uuid: bytes) -> None:
+    """Note how the Java client, which asks, spells its id: as a text that an answer has to have."""
+    spelt = Tagged(new.STRING, ids.PREFIX + ids.text_of_uuid(uuid))
+    context = crossing.context
+    context.replies.remember(
+        uuid, new.to_bytes(spelt), context.now_ms, durable=crossing.message.durable
+    )
 
 
 def _correlation_id(crossing: Crossing, mp: MessageProperties, properties: Properties) -> None:
@@ -153,85 +162,6 @@ def _time(
     return timestamp_ms
 
 
-def _destination(
-    crossing: Crossing, properties: Properties, headers: Headers, out: Headers
-) -> None:
-    message = crossing.message
-    exchange = message.exchange
-    key = message.routing_key
-    entry = None
-    if crossing.has_escrow:
-        visible = digest_node(exchange, key)
-        whole = crossing.take_typed(
-            "routing-key", digest_text(key), names.ROW_ROUTING_KEY, new.STRING
-        )
-        if whole is not None and whole.present:
-            key = cast(str, whole.value.value)
-        entry = crossing.take_typed("properties.to", visible, names.ROW_TO, new.STRING)
-    if entry is None:
-        properties.to = address_of(exchange, key)
-    elif entry.present:
-        properties.to = cast(str, entry.value.value)
-    _subject(crossing, properties, exchange, key, headers, out)
-
-
-def _subject(
-    crossing: Crossing,
-    properties: Properties,
-    exchange: str,
-    key: str,
-    headers: Headers,
-    out: Headers,
-) -> None:
-    explicit_text = None
-    jms_type = None
-    if headers:
-        explicit_text = names.text_0_10(headers.get(names.SUBJECT))
-        jms_type = names.text_0_10(headers.get(names.JMS_TYPE))
-    source, subject = names.derive_subject(exchange, key, explicit_text, jms_type)
-    entry = None
-    if crossing.has_escrow:
-        entry = crossing.take_typed(
-            "properties.subject", digest_text(subject), names.ROW_SUBJECT, new.STRING
-        )
-    if entry is not None:
-        properties.subject = cast(str, entry.value.value) if entry.present else None
-    else:
-        properties.subject = subject
-        if subject is not None:
-            _note_source(crossing, source, subject, headers)
-    if explicit_text is not None:
-        if crossing.has_escrow:
-            _give_back(crossing, names.SUBJECT, digest_text(explicit_text), headers, out)
-        if entry is None:
-            headers.pop(names.SUBJECT, None)
-
-
-def _note_source(crossing: Crossing, source: str, subject: str, headers: Headers) -> None:
-    """Keep where the subject came from, for a way back that makes the same header of it."""
-    visible = digest_text(subject)
-    if source == names.SUBJECT:
-        original = headers[names.SUBJECT]
-        if original.code != old.STR16 and original.code != old.STR8:
-            keep_header(crossing, names.SUBJECT, visible, original)
-        return
-    crossing.keep_quietly("subject-from", visible, Tagged(new.STRING, source), names.ROW_SUBJECT)
-    if source == names.JMS_TYPE:
-        original = encode_0_10(headers[names.JMS_TYPE])
-        crossing.keep(f"app.{names.JMS_TYPE}", visible, original, names.ROW_SUBJECT)
-        del headers[names.JMS_TYPE]
-
-
-def _give_back(crossing: Crossing, name: str, visible: int, headers: Headers, out: Headers) -> None:
-    """Restore the application property that a 1.0 message had under the name of a header."""
-    entry = crossing.take(f"app.{name}", visible, names.ROW_SUBJECT)
-    if entry is None:
-        return
-    headers.pop(name, None)
-    if entry.present:
-        out[name] = entry.value
-
-
 def _app_id(crossing: Crossing, mp: MessageProperties, headers: Headers, out: Headers) -> None:
     app_id = mp.app_id
     if app_id is None:
@@ -273,7 +203,7 @@ def _group_id(crossing: Crossing, properties: Properties, headers: Headers, out:
     if text is None or original is None:
         return
     if crossing.has_escrow:
-        _give_back(crossing, names.GROUP_ID, visible, headers, out)
+        give_back(crossing, names.GROUP_ID, visible, headers, out)
     headers.pop(names.GROUP_ID, None)
     if entry is None:
         properties.group_id = text
@@ -292,7 +222,7 @@ def _group_sequence(
     entry = None
     if crossing.has_escrow:
         entry = crossing.take("properties.group-sequence", visible, names.ROW_GROUP_SEQUENCE)
-        _give_back(crossing, names.GROUP_SEQUENCE, visible, headers, out)
+        give_back(crossing, names.GROUP_SEQUENCE, visible, headers, out)
     headers.pop(names.GROUP_SEQUENCE, None)
     if entry is None or entry.present:
         properties.group_sequence = number
@@ -318,7 +248,7 @@ def _delivery_time(
     entry = None
     if crossing.has_escrow:
         entry = crossing.take("annotations.x-opt-delivery-time", visible, names.ROW_DELIVERY_TIME)
-        _give_back(crossing, names.NOT_VALID_BEFORE, visible, headers, out)
+        give_back(crossing, names.NOT_VALID_BEFORE, visible, headers, out)
     headers.pop(names.NOT_VALID_BEFORE, None)
     if entry is None:
         annotations[names.DELIVERY_TIME] = Tagged(new.LONG, number)

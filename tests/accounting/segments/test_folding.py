@@ -202,6 +202,7 @@ def facts(result: Result, out: Path) -> dict:
         "outlets": result.outlets,
         "published_again": result.published_again,
         "runs": result.incarnations,
+        "figures": sorted(result.figures, key=str),
     }
 
 

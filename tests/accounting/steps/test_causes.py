@@ -3,7 +3,7 @@
 import pytest
 from support.audit_frames import Cases, ledger_of
 
-from gateway.accounting.steps import causes, copies
+from gateway.accounting.steps import causes, confirmed, copies, messages
 from gateway.accounting.steps.balance import balances
 from gateway.accounting.steps.counters import counter_breaks
 from gateway.accounting.steps.identities import FAILS, OUTLET, QUEUE, ROUTE
@@ -21,7 +21,11 @@ RELEASED = ENDED | {"outcome": Outcome.RELEASED}
 REQUEUED = ENDED | {"kind": Kind.REQUEUED}
 EXPIRED = COPY | {"kind": Kind.EXPIRED}
 OTHER = ENTERED | {"message": 6, "position": 2, "mix": 1024}
+RECEIVED = {"kind": Kind.RECEIVED, "message": 5, "exchange": "x", "copies": 1}
+ROUTE_SAYS = {"kind": Kind.ROUTE_CHECKPOINT, "exchange": "x", "message": 1, "window": 1}
+AFTER, LATER = {"window": 1}, {"window": 2}
 HELD = (DECLARED, ENTERED)
+CAME = (DECLARED, RECEIVED)  # and entered, of which there is no record
 WHOLE = (*HELD, SENT, ACCEPTED)
 
 
@@ -52,10 +56,31 @@ EXPLAINED = {
         *(queue(), outlet(), outlet(link=4)),
     ),
     "settled by another": (*HELD, SENT, ACCEPTED | {"link": 4}, queue(), outlet()),
+    "came without a record, and left": (*CAME, SENT, ACCEPTED, queue(), outlet(), ROUTE_SAYS),
+    "came without a record, and left behind a checkpoint": (
+        *(*CAME, queue(depth=1), ROUTE_SAYS, AFTER | SENT, AFTER | ACCEPTED),
+        *(queue() | LATER, outlet() | LATER),
+    ),
+    "came without a record, and is with somebody": (
+        *(*CAME, SENT, queue(depth=1, copies=1), outlet(unsettled=1), ROUTE_SAYS),
+    ),
+    "its record of having entered comes too late": (
+        *(*CAME, SENT, ENTERED | {"exchange": "x"}, ACCEPTED, queue(), outlet(), ROUTE_SAYS),
+    ),
 }
 LOST_TOO = {
     "settled twice": (*WHOLE, OTHER, ACCEPTED, queue(2)),
     "entered twice": (*HELD, OTHER, ENTERED, queue(2, depth=1)),
+    "came without a record, and left": (
+        *(*CAME, OTHER, SENT, ACCEPTED, queue(2), outlet(), ROUTE_SAYS),
+    ),
+    "came without a record, and is there": (
+        *(*CAME, OTHER, SENT, queue(2, depth=1, copies=1), outlet(unsettled=1), ROUTE_SAYS),
+    ),
+    "came without a record, one window earlier": (
+        *(*CAME, queue(depth=1), ROUTE_SAYS, AFTER | SENT, AFTER | ACCEPTED, AFTER | OTHER),
+        *(queue(2) | LATER, outlet() | LATER),
+    ),
     "in another window": (
         *WHOLE,
         ACCEPTED,
@@ -86,7 +111,9 @@ def told(frames, stories: dict[str, tuple[dict, ...]]) -> dict[str, list[tuple]]
     runs = incarnations(summed)
     balance = balances(summed, records, runs)
     steps = copies.with_previous(copies.copy_steps(records))
-    known = causes.effects(steps)
+    states = messages.message_states(records).where(messages.DOUBTFUL)
+    doubtful = messages.with_steps(states, copies.came_oddly(steps))
+    known = causes.effects(steps, doubtful, runs)
     queues = causes.of_queues(balance[QUEUE.name].failed, known).cache()
     ends = causes.of_outlets(balance[OUTLET.name].failed, known).cache()
     still = copies.still_there(copies.copy_states(steps))
@@ -94,7 +121,10 @@ def told(frames, stories: dict[str, tuple[dict, ...]]) -> dict[str, list[tuple]]
     failures = queues.where(FAILS)
     found = copies.queue_breaks(failures, copies.candidates(failures, still))
     found = found.union(outlet_breaks(ends.where(FAILS)))
-    return cases.told(found.union(counter_breaks(queues, ends, balance[ROUTE.name].failed)))
+    routes = causes.of_routes(balance[ROUTE.name].failed, doubtful).cache()
+    short = confirmed.with_told(doubtful.where(confirmed.SHORT), records)
+    found = found.union(messages.route_breaks(routes.where(FAILS), short))
+    return cases.told(found.union(counter_breaks(queues, ends, routes)))
 
 
 @pytest.fixture(scope="module")

@@ -196,6 +196,33 @@ def test_what_is_out_and_waits_costs_the_same_with_many_groups_and_subscriptions
     assert many < 2 * few
 
 
+def test_what_is_gone_leaves_nothing_behind_though_one_copy_stays():
+    class Others:
+        octets = 0
+
+        def accepts(self, message: Message) -> bool:
+            return message.payload != b"A0"
+
+    world = grouped()
+    send(world, b"A0")
+    for number in range(1, 600):
+        chooser, subscription = world.subscribe(filter=Others(), credit=1)
+        send(world, b"A%d" % number)
+        [delivery] = chooser.take()
+        for _ in range(2):
+            settle(world, delivery, RELEASED)
+            subscription.grant(1)
+            world.turn()
+            [delivery] = chooser.take()
+        subscription.cancel()
+        settle(world, delivery)
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None and queue.groups is not None
+    [group] = queue.groups.groups.values()
+    assert len(group.waiting) + len(group.returned) < 200
+    world.check()
+
+
 class Model:
     """Who has which group, by what was sent and settled alone."""
 

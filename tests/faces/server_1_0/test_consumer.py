@@ -4,7 +4,12 @@ import pytest
 from support.face_1_0 import Hub, body_of, message
 from support.rules import rule
 
+from gateway.amqp_0_10 import _spec_constants as old
+from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties
+from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_1_0 import _spec, events, sections, types
+from gateway.translate.facts import arrival_0_10, message_from_0_10
+from gateway.translate.view import READER
 from gateway.wire.buffers import FLUSH_OCTETS
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
@@ -310,3 +315,44 @@ def test_a_stop_waits_for_a_settled_delivery_that_is_half_written(hub):
     reader.step()
     assert reader.face.drained()
     assert [len(body_of(each)) for each in reader.received()] == [len(LARGE)]
+
+
+def publish_0_10(hub, exchange, key, jms_type):
+    """A client of 0-10 publishes."""
+    headers = [("x-jms-type", Tagged(old.STR16, jms_type))]
+    header = write_header(
+        DeliveryProperties(routing_key=key), MessageProperties(application_headers=headers)
+    )
+    made = message_from_0_10(
+        arrival_0_10(header, len(header)),
+        header,
+        len(header),
+        id=hub.world.bridge.numbers.next_message(),
+        exchange=exchange,
+        now_ms=hub.world.now_ms,
+        publisher=1,
+        times_in_ms=True,
+        reader=READER,
+    )
+    hub.host.publishing.publish(made, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "to", "subject"),
+    [
+        (["topic"], "amq.topic/news", "order"),
+        (["temporary-topic"], "amq.topic/news", "order"),
+        (["other"], "amq.topic", "news"),
+        (None, "amq.topic", "news"),
+    ],
+)
+def test_receivers_that_attach_as_those_of_jms_do_have_the_type_as_subject(
+    hub, capabilities, to, subject
+):
+    client = hub.client()
+    client.receiver("amq.topic/news", capabilities=capabilities)
+    publish_0_10(hub, "amq.topic", "news", "order")
+    client.step()
+    (payload,) = client.received()
+    properties = sections.properties(payload, sections.scan(payload))
+    assert (properties.to, properties.subject) == (to, subject)

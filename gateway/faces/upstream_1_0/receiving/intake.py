@@ -25,7 +25,6 @@ from gateway.faces.upstream_1_0.errors import accuses
 from gateway.message import Flag, Message, Outcome, OutcomeKind
 from gateway.translate.facts import Arrival, arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.outcomes import to_state
-from gateway.translate.view import READER
 
 SETTLED: Final = -1  # the token of deliveries that nobody has to be told of
 POISON_ENDS: Final = 2
@@ -34,6 +33,10 @@ WHEN_USED_UP: Final = "when-used-up"
 
 class Bearer(Protocol):
     """Whom the link feeds: an inlet or a feed of the bridge."""
+
+    @property
+    def host(self) -> str:
+        """The name of its virtual host."""
 
     def refuse(self, message: Message, reason: Reason) -> None:
         """A message has come that goes no further."""
@@ -158,7 +161,7 @@ class Intake:
             routing_key=routing_key,
             now_ms=bridge.now_ms,
             publisher=0,
-            reader=READER,
+            reader=bridge.hosts[self._bearer.host].reader,
         )
 
     def _refuse(self, event: DeliveryReceived, arrival: Arrival, reason: Reason) -> None:

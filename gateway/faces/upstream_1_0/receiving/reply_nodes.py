@@ -31,7 +31,6 @@ from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import ACCEPTED, Condition, Message, Outcome, Refusal
 from gateway.translate.facts import Arrival, arrival_1_0, from_foreign, message_from_1_0
 from gateway.translate.outcomes import to_state
-from gateway.translate.view import READER
 
 REPLY_CREDIT: Final = 100
 NO_ADDRESS: Final = ""
@@ -350,7 +349,7 @@ class ReplyNode:
             routing_key=self.key,
             now_ms=bridge.now_ms,
             publisher=0,
-            reader=READER,
+            reader=self._host.reader,
         )
 
     def on_committed(self, turn: int) -> None:

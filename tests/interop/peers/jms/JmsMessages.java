@@ -5,15 +5,17 @@ import java.util.Enumeration;
 import java.util.HexFormat;
 import java.util.List;
 import javax.jms.BytesMessage;
+import javax.jms.Destination;
 import javax.jms.JMSException;
 import javax.jms.MapMessage;
 import javax.jms.Message;
 import javax.jms.MessageEOFException;
 import javax.jms.ObjectMessage;
+import javax.jms.Queue;
 import javax.jms.Session;
 import javax.jms.StreamMessage;
 import javax.jms.TextMessage;
-import org.apache.qpid.client.AMQAnyDestination;
+import javax.jms.Topic;
 import org.json.JSONArray;
 import org.json.JSONObject;
 
@@ -28,7 +30,12 @@ import org.json.JSONObject;
 final class JmsMessages {
   private JmsMessages() {}
 
-  static Message create(Session session, JSONObject wanted) throws Exception {
+  /** What makes a destination of how a test names it. */
+  interface Destinations {
+    Destination of(String text) throws Exception;
+  }
+
+  static Message create(Session session, JSONObject wanted, Destinations destinations) throws Exception {
     JSONArray body = wanted.optJSONArray("body");
     Message message = body == null ? session.createMessage() : withBody(session, body);
     JSONObject properties = wanted.optJSONObject("properties", new JSONObject());
@@ -42,7 +49,7 @@ final class JmsMessages {
       message.setJMSCorrelationID(wanted.getString("correlation-id"));
     }
     if (wanted.has("reply-to")) {
-      message.setJMSReplyTo(new AMQAnyDestination(wanted.getString("reply-to")));
+      message.setJMSReplyTo(destinations.of(wanted.getString("reply-to")));
     }
     if (wanted.has("group-id")) {
       message.setStringProperty("JMSXGroupID", wanted.getString("group-id"));
@@ -56,7 +63,7 @@ final class JmsMessages {
   private static Message withBody(Session session, JSONArray body) throws Exception {
     switch (body.getString(0)) {
       case "text":
-        return session.createTextMessage(body.getString(1));
+        return session.createTextMessage(body.isNull(1) ? null : body.getString(1));
       case "object":
         return session.createObjectMessage((Serializable) value(body.getJSONArray(1)));
       case "bytes":
@@ -82,12 +89,16 @@ final class JmsMessages {
   }
 
   static JSONObject describe(Message message) throws JMSException {
+    return headers(message).put("body", body(message));
+  }
+
+  /** All but the body, which who has written it cannot read. */
+  static JSONObject headers(Message message) throws JMSException {
     JSONObject properties = new JSONObject();
     for (Object name : Collections.list((Enumeration<?>) message.getPropertyNames())) {
       properties.put((String) name, pair(message.getObjectProperty((String) name)));
     }
     return new JSONObject()
-        .put("body", body(message))
         .put("properties", properties)
         .put("durable", message.getJMSDeliveryMode() == javax.jms.DeliveryMode.PERSISTENT)
         .put("priority", message.getJMSPriority())
@@ -98,7 +109,9 @@ final class JmsMessages {
         .put("correlation-id", text(message.getJMSCorrelationID()))
         .put("jms-type", text(message.getJMSType()))
         .put("destination", text(message.getJMSDestination()))
-        .put("reply-to", text(message.getJMSReplyTo()));
+        .put("destination-kind", kind(message.getJMSDestination()))
+        .put("reply-to", text(message.getJMSReplyTo()))
+        .put("reply-to-kind", kind(message.getJMSReplyTo()));
   }
 
   private static JSONArray body(Message message) throws JMSException {
@@ -173,6 +186,12 @@ final class JmsMessages {
       case "Character" -> "char";
       default -> simple.toLowerCase(java.util.Locale.ROOT);
     };
+  }
+
+  private static Object kind(Destination destination) {
+    boolean topic = destination instanceof Topic;
+    boolean queue = destination instanceof Queue;
+    return topic == queue ? JSONObject.NULL : topic ? "topic" : "queue";
   }
 
   private static Object text(Object value) {

@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Enumeration;
@@ -7,6 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import javax.jms.Connection;
+import javax.jms.ConnectionFactory;
 import javax.jms.Destination;
 import javax.jms.JMSException;
 import javax.jms.Message;
@@ -21,11 +23,13 @@ import org.apache.qpid.client.AMQConnection;
 import org.json.JSONObject;
 
 /**
- * A JMS client of AMQP 0-10 that a test drives: options on the command line, messages as JSON lines on
- * standard input, everything it did and saw as JSON lines on standard output.
+ * A JMS client of AMQP 0-10, or with --protocol 1.0 of AMQP 1.0, that a test drives: options on the
+ * command line, messages as JSON lines on standard input, everything it did and saw as JSON lines on
+ * standard output.
  *
- * <p>Verbs: publish, consume, browse, request, respond, forward (consume and send on). A destination is an address ("ADDR:..."), a
- * binding URL ("BURL:..."), or a name for the session to make one of ("QUEUE:...", "TOPIC:..."). JmsMessages says what a message looks like in JSON.
+ * <p>Verbs: publish, consume, browse, request, select (request, and select the answers), respond, forward (consume and send on). A destination is an address ("ADDR:..."), a
+ * binding URL ("BURL:..."), a name for the session to make one of ("QUEUE:...", "TOPIC:..."), or a temporary one
+ * ("TEMPORARY-QUEUE", "TEMPORARY-TOPIC"). JmsMessages says what a message looks like in JSON.
  */
 public final class JmsPeer {
   private static final int PATIENCE_MS = 60_000;
@@ -37,7 +41,7 @@ public final class JmsPeer {
 
   private JmsPeer(Map<String, String> options) throws Exception {
     this.options = options;
-    this.connection = new AMQConnection(connectionUrl());
+    this.connection = connect();
     this.connection.setExceptionListener(e -> say(new JSONObject().put("event", "connection-error")
         .put("text", String.valueOf(e.getMessage()))));
     String ack = option("ack", "auto");
@@ -85,32 +89,53 @@ public final class JmsPeer {
       case "consume" -> consume(destination);
       case "browse" -> browse(destination);
       case "request" -> request(destination);
+      case "select" -> select(destination, destination(required("replies")));
       case "respond" -> respond(destination);
       case "forward" -> forward(destination, destination(required("to")));
       default -> throw new IllegalArgumentException("unknown verb " + verb);
     }
   }
 
-  private Destination destination(String text) throws Exception {
+  private Connection connect() throws Exception {
+    if (option("protocol", "0-10").equals("0-10")) {
+      return new AMQConnection(connectionUrl());
+    }
+    // by its name: without that client this program is one of 0-10 all the same
+    var factory = (ConnectionFactory) Class.forName("org.apache.qpid.jms.JmsConnectionFactory")
+        .getConstructor(String.class).newInstance("amqp://127.0.0.1:" + required("port"));
+    return factory.createConnection();
+  }
+
+  private Destination destination(String text) throws JMSException, URISyntaxException {
     if (text.startsWith("TOPIC:")) {
       return session.createTopic(text.substring(6));
     } else if (text.startsWith("QUEUE:")) {
       return session.createQueue(text.substring(6));
+    } else if (text.equals("TEMPORARY-QUEUE")) {
+      return session.createTemporaryQueue();
+    } else if (text.equals("TEMPORARY-TOPIC")) {
+      return session.createTemporaryTopic();
     }
     return new AMQAnyDestination(text);
   }
 
   private void publish(Destination destination) throws Exception {
-    MessageProducer producer = session.createProducer(destination);
+    Map<String, MessageProducer> producers = new HashMap<>();
+    producers.put("", session.createProducer(destination));
     connection.start();
     for (JSONObject wanted : messagesFromStandardInput()) {
-      Message message = JmsMessages.create(session, wanted);
-      send(producer, message, wanted);
-      say(new JSONObject().put("event", "sent").put("message-id", message.getJMSMessageID())
-          .put("timestamp-ms", message.getJMSTimestamp()));
+      String to = wanted.optString("destination", "");
+      if (!producers.containsKey(to)) {
+        producers.put(to, session.createProducer(destination(to)));
+      }
+      Message message = JmsMessages.create(session, wanted, this::destination);
+      send(producers.get(to), message, wanted);
+      say(JmsMessages.headers(message).put("event", "sent"));
     }
     endTransaction();
-    producer.close();
+    for (MessageProducer producer : producers.values()) {
+      producer.close();
+    }
   }
 
   private static void send(MessageProducer producer, Message message, JSONObject wanted) throws JMSException {
@@ -121,12 +146,23 @@ public final class JmsPeer {
 
   private void consume(Destination destination) throws Exception {
     MessageConsumer consumer = consumer(destination);
+    MessageConsumer also = options.containsKey("also") ? consumer(destination(required("also"))) : null;
     connection.start();
     say(new JSONObject().put("event", "ready"));
+    receive(consumer, integer("count", 1));
+    if (also != null) {
+      receive(also, integer("also-count", 1));
+      also.close();
+    }
+    endTransaction();
+    consumer.close();
+  }
+
+  private void receive(MessageConsumer consumer, int count) throws JMSException {
     Message message = null;
     int soon = integer("timeout-ms", PATIENCE_MS);
     int sure = integer("sure", 0); // so many are waited for in any case
-    for (int number = 0; number < integer("count", 1); number++) {
+    for (int number = 0; number < count; number++) {
       message = consumer.receive(number < sure ? PATIENCE_MS : soon);
       if (message == null) {
         say(new JSONObject().put("event", "timeout"));
@@ -137,8 +173,6 @@ public final class JmsPeer {
     if (message != null && option("ack", "auto").equals("client")) {
       message.acknowledge();
     }
-    endTransaction();
-    consumer.close();
   }
 
   private MessageConsumer consumer(Destination destination) throws JMSException {
@@ -165,13 +199,34 @@ public final class JmsPeer {
     MessageProducer producer = session.createProducer(destination);
     connection.start();
     for (JSONObject wanted : messagesFromStandardInput()) {
-      Message message = JmsMessages.create(session, wanted);
+      Message message = JmsMessages.create(session, wanted, this::destination);
       message.setJMSReplyTo(replies);
       send(producer, message, wanted);
       say(new JSONObject().put("event", "sent").put("message-id", message.getJMSMessageID()));
       Message reply = consumer.receive(integer("timeout-ms", PATIENCE_MS));
       say(reply == null ? new JSONObject().put("event", "timeout")
           : JmsMessages.describe(reply).put("event", "received"));
+    }
+  }
+
+  /** Ask by all messages, then select each answer, the last one first, in a queue that others use, too. */
+  private void select(Destination destination, Destination replies) throws Exception {
+    MessageProducer producer = session.createProducer(destination);
+    connection.start();
+    List<String> asked = new ArrayList<>();
+    for (JSONObject wanted : messagesFromStandardInput()) {
+      Message message = JmsMessages.create(session, wanted, this::destination);
+      message.setJMSReplyTo(replies);
+      send(producer, message, wanted);
+      asked.add(0, message.getJMSMessageID());
+      say(new JSONObject().put("event", "sent").put("message-id", message.getJMSMessageID()));
+    }
+    for (String id : asked) {
+      MessageConsumer consumer = session.createConsumer(replies, "JMSCorrelationID = '" + id + "'");
+      Message reply = consumer.receive(integer("timeout-ms", PATIENCE_MS));
+      say(reply == null ? new JSONObject().put("event", "timeout")
+          : JmsMessages.describe(reply).put("event", "received"));
+      consumer.close();
     }
   }
 
@@ -225,7 +280,8 @@ public final class JmsPeer {
     String identity = anonymous ? ":" : required("user") + ":" + required("password");
     return "amqp://" + identity + "@" + option("client-id", "") + "/" + option("virtual-host", "")
         + "?brokerlist='tcp://127.0.0.1:" + required("port") + "?sasl_mechs='" + mechanism + "'&retries='0'"
-        + "&connectdelay='0'&heartbeat='" + option("heartbeat-s", "0") + "''&failover='nofailover'";
+        + "&connectdelay='0'&heartbeat='" + option("heartbeat-s", "0") + "''&failover='nofailover'"
+        + option("url-options", "");
   }
 
   private static Map<String, String> parse(String[] arguments) {
