@@ -77,6 +77,19 @@ def test_a_client_that_does_not_take_producer_flow_is_sent_none() -> None:
     assert client.hears() == [completed((2, 5))]
 
 
+def test_very_many_small_messages_slow_a_client_down_as_well() -> None:
+    gateway = pressed(limits=Limits(commands_in_doubt_max=16))
+    client = publisher(gateway, flow=True)
+    for _ in range(5):
+        client.publishes(b"")
+    assert client.hears() == [completed((0, 1))]
+    client.publishes(b"")
+    assert client.hears() == STOPPED
+    assert not client.face.reading_paused
+    consumes(gateway, 6)
+    assert client.hears() == [GO_ON, completed((2, 5))]
+
+
 def test_further_transfers_are_parked_and_then_reading_pauses() -> None:
     gateway = pressed()
     client = publisher(gateway, flow=False)

@@ -357,10 +357,11 @@ class Asked:
         by_size = self._flow_by(
             settings.max_size, Argument.FLOW_STOP_SIZE, Argument.FLOW_RESUME_SIZE
         )
-        for what, (stop, resume), most in (
+        for what, numbers, most in (
             ("count", by_count, settings.max_count),
             ("size", by_size, settings.max_size),
         ):
+            stop, resume = numbers
             if resume > stop:
                 return invalid(f"qpid.flow_resume_{what} {resume} is above flow_stop_{what} {stop}")
             if stop > most > 0:
