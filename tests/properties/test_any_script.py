@@ -14,6 +14,7 @@ from support.remotes import FakeRelay, FakeRemote, FakeRules, FakeSource
 
 from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.queues.discipline import Discipline, FlowLimits
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.seams import DeliverStatus, PublishStatus, SubscribeOptions
@@ -45,6 +46,7 @@ EXCHANGES = st.sampled_from(
         *("trades", "upstream.broker"),
     ]
 )
+FLOWING = Discipline(flow=FlowLimits(stop_count=1, resume_count=1))
 ANSWERS = [DeliverStatus.TAKEN, DeliverStatus.BLOCKED, DeliverStatus.UNDELIVERABLE]
 CREDIT = st.sampled_from([UNLIMITED, 1, 3])
 SELDOM = st.integers(0, 4).map(lambda number: number == 4)
@@ -89,7 +91,7 @@ class Script(RuleBasedStateMachine):
                 "lost", "direct", durable=True, alternate_exchange="dead"
             )
         world.queue("durable", durable=True, alternate_exchange="dead")
-        world.queue("small", max_count=4, alternate_exchange="amq.fanout")
+        world.queue("small", max_count=4, alternate_exchange="amq.fanout", discipline=FLOWING)
         world.queue("shared", durable=True)
         world.queue("brief", auto_delete=True, alternate_exchange="dead")
         for queue, exchange, key in (
@@ -389,6 +391,14 @@ class Script(RuleBasedStateMachine):
         assert pressure.payload == sum(queue.octets for queue in queues.values())
 
     @invariant()
+    def whoever_is_withheld_has_a_copy_in_a_queue_that_is_stopped(self) -> None:
+        for queue in self.world.host.topology.queues.values():
+            flow = queue.flow
+            if flow is not None:
+                assert flow.stopped or not flow.withheld
+                assert all(queue.holds(position) for position in flow.withheld)
+
+    @invariant()
     def whoever_can_take_a_message_has_none_waiting(self) -> None:
         self.world.turn()
         for _, consumer, subscription in self.consumers:
@@ -420,7 +430,8 @@ class Script(RuleBasedStateMachine):
         self.world.check()
         pressure = self.world.bridge.pressure
         told = {token for token, _ in self.producer.published}
-        if not pressure.high and not self.world.bridge.copies.tickets.open:
+        tickets = self.world.bridge.copies.tickets
+        if not pressure.high and not tickets.open and not tickets.withheld:
             assert self.pending <= told
         assert len(self.producer.published) == len(told)
         for _, source in [*self.remote.inlets, *self.remote.feeds]:
@@ -443,8 +454,10 @@ class Script(RuleBasedStateMachine):
                 self.world.host.settlement.settle(delivery, ACCEPTED)
             if not waiting and not self.world.bridge.copies.tickets.waiting:
                 break
+        self.world.bridge.drain()  # nobody waits any more for what stays in queues
         self.world.turn()
         assert self.world.bridge.copies.tickets.waiting == 0
+        assert self.world.bridge.copies.tickets.withheld == 0
         if not self.world.bridge.pressure.high:
             assert self.pending <= {token for token, _ in self.producer.published}
         for source, tokens in self.brought.items():
