@@ -199,6 +199,10 @@ METRICS: Final = (
         "gateway_waiting_publishes",
         "Publishes that wait for an upstream to say what became of them.",
     ),
+    _gauge(
+        "gateway_withheld_publishes",
+        "Publishes to queues above their flow stop that are not confirmed for that.",
+    ),
     _gauge("gateway_upstream_up", "1 while the upstream is connected and open.", "upstream"),
     _gauge(
         "gateway_upstream_state_seconds",
@@ -423,6 +427,13 @@ OBJECT_METRICS: Final = (
     _gauge("gateway_object_queue_bytes", "Octets in a queue.", "virtual_host", "queue"),
     _gauge(
         "gateway_object_queue_subscriptions", "Subscriptions of a queue.", "virtual_host", "queue"
+    ),
+    _gauge(
+        "gateway_object_queue_stopped",
+        "1 while a queue is above its flow stop, or not below its resume since; 0 else, of queues"
+        " that have one.",
+        "virtual_host",
+        "queue",
     ),
 )
 

@@ -339,6 +339,7 @@ class Bridge:
         Settlements and publishes are served, and what waits for an upstream is sent to it.
         """
         self._dispatcher.stopped = True
+        self.copies.end_flow(self.living_queues().rest())
         for host in self.hosts.values():
             host.nodes.drain()
 

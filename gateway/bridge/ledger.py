@@ -60,6 +60,7 @@ class Counts:
         recovered: copies that the store brought back.
         orphaned: copies that the store has for no queue that is configured; it keeps them.
         pending: publishes held back because too much was held.
+        withheld: publishes that flow control of a queue held back.
         committed, rolled_back, in_doubt: transactions, by how they ended.
         rolled_back_copies: what transactions held and did not commit.
     """
@@ -98,6 +99,7 @@ class Counts:
         "unacquirable",
         "undeliverable",
         "unroutable",
+        "withheld",
     )
 
     def __init__(self) -> None:
@@ -130,6 +132,7 @@ class Counts:
         self.recovered = 0
         self.orphaned = 0
         self.pending = 0
+        self.withheld = 0
         self.committed = 0
         self.rolled_back = 0
         self.in_doubt = 0

@@ -70,15 +70,15 @@ class Publishing:
 
         One copy a queue, however many bindings match. `DONE`: every copy is in its queue, nothing
         durable among them. `IN_TURN`: safe with the current turn (`Bridge.wait`). `PENDING`: the
-        copies are in, but one goes to an upstream, or too much is held; or they are too many for
-        one turn: `publisher.on_published(token, outcome)` follows at the end of a turn (without a
-        publisher the answer is as if there were room); released, modified and rejected of an
-        upstream are told as they are to who has `Flag.OUTCOMES`. `UNROUTABLE`: no queue took it,
-        nor the exchange's alternate, which is tried once unless the message has
-        `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was enqueued;
-        not-found (no such exchange), resource-limit-exceeded (a queue is full, or the bindings look
-        at too much of it), invalid-argument (its key has too many words) or unauthorized-access (it
-        names the queue of a durable subscription). `link` is the
+        copies are in, but one goes to an upstream, or too much is held, in all or in one of the
+        queues; or they are too many for one turn: `publisher.on_published(token, outcome)` follows
+        at the end of a turn (without a publisher the answer is as if there were room); released,
+        modified and rejected of an upstream are told as they are to who has `Flag.OUTCOMES`.
+        `UNROUTABLE`: no queue took it, nor the exchange's alternate, which is tried once unless the
+        message has `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was
+        enqueued; not-found (no such exchange), resource-limit-exceeded (a queue is full, or the
+        bindings look at too much of it), invalid-argument (its key has too many words) or
+        unauthorized-access (it names the queue of a durable subscription). `link` is the
         publisher's number in the audit log (`Bridge.numbers.next_link`). `transaction` is given by
         `Transacting.publish` only.
         """
@@ -112,7 +112,7 @@ class Publishing:
             if refusal is not None:
                 return self._refuse_in(refusal, message, exchange, link)
         self._copies.ledger.received(message, exchange, len(queues), link)
-        ticket = self._ticket(queues, publisher, token)
+        ticket = self._ticket(queues, message, publisher, token, transaction)
         if transaction is not None:
             return self._hold(transaction, Held(message, exchange, queues, False, ticket))
         if len(queues) > self._copies.entering.few and self._waits(queues):
@@ -236,7 +236,7 @@ class Publishing:
         if not queues:
             ledger.unroutable(message, alternate, Reason.NO_BINDING)
             return UNROUTABLE
-        ticket = self._ticket(queues, publisher, token)
+        ticket = self._ticket(queues, message, publisher, token, transaction)
         if transaction is not None:
             return self._hold(transaction, Held(message, alternate, queues, True, ticket))
         if len(queues) > self._copies.entering.few and self._waits(queues):
@@ -263,7 +263,7 @@ class Publishing:
             if queue.transit:
                 if self._pass_on(queue, message, exchange, rerouted, annotations, ticket, stock):
                     durable = True
-            elif self._copies.enter(queue, message, exchange, rerouted, annotations, stock):
+            elif self._copies.enter(queue, message, exchange, rerouted, annotations, stock, ticket):
                 durable = True
             if queue.displaces:
                 self.displacing.came(queue)
@@ -283,8 +283,6 @@ class Publishing:
         size = len(held.message.payload)
         for queue in held.queues:
             queue.promise(1, size)
-        if held.ticket is not None:
-            held.ticket.left += 1  # it is not over before all are in
         copies.entering.put_off(LongPublish(self, copies.turns, held, publisher, token))
         if publisher is not None:
             return PENDING
@@ -343,9 +341,7 @@ class Publishing:
         copies = self._copies
         let_go(held, copies.pressure)
         published = self._answer(held.durable, held.message, publisher, token, held.ticket)
-        if held.ticket is not None:
-            copies.tickets.end(held.ticket, RELEASED)  # any other outcome goes before that
-        elif publisher is not None and published.status != PublishStatus.PENDING:
+        if publisher is not None and published.status != PublishStatus.PENDING:
             copies.tickets.over(publisher, token, ACCEPTED, copies.turns.number)
 
     def _pass_on(
@@ -374,17 +370,34 @@ class Publishing:
         )
 
     def _ticket(
-        self, queues: list[Queue], publisher: Publisher | None, token: int
+        self,
+        queues: list[Queue],
+        message: Message,
+        publisher: Publisher | None,
+        token: int,
+        transaction: Transaction | None,
     ) -> Ticket | None:
-        """For the copies that go to upstreams: their publisher is told when they have ended."""
+        """For what its publisher may have to wait for: copies to upstreams, or in stopped queues.
+
+        In a transaction it waits for no queue: the commit does not either.
+        """
         copies = 0
+        flows = False
         for queue in queues:
             if queue.transit:
                 copies += 1
-        if copies == 0 or publisher is None:
+            elif queue.flow is not None:
+                flows = True
+        if publisher is None:
             return None
-        ticket = self._copies.tickets.begin(publisher, token, copies)
-        ticket.stays = copies < len(queues)
+        tickets = self._copies.tickets
+        if transaction is not None:
+            ticket = tickets.begin(publisher, token, copies) if copies else None
+        else:
+            ticket = tickets.enter(publisher, token, copies) if copies or flows else None
+        if ticket is not None:
+            ticket.stays = copies < len(queues)
+            ticket.connection = message.publisher
         return ticket
 
     def _join(
@@ -414,13 +427,19 @@ class Publishing:
         token: int,
         ticket: Ticket | None,
     ) -> Published:
-        if ticket is not None:
+        tickets = self._copies.tickets
+        counts = self._copies.ledger.counts
+        if ticket is not None and ticket.counted:
+            tickets.entered(ticket)
             return PENDING
         if message.durable and not durable:
             message.flags |= Flag.TRANSIENT_COPY
+        if ticket is not None and tickets.entered(ticket):
+            counts.withheld += 1
+            return PENDING
         pressure = self._copies.pressure
         if publisher is not None and pressure.holds_back(message.publisher):
-            self._copies.ledger.counts.pending += 1
+            counts.pending += 1
             pressure.hold_back(
                 self._copies.turns.number, publisher, token, connection=message.publisher
             )

@@ -2,7 +2,8 @@
 
 A *ticket* is one publish of which copies are in transit queues, or one message that an upstream
 sent us. It is over when its last copy has ended; whoever holds it is told at the end of a turn in
-which that is so and what the copies made durable is safe.
+which that is so and what the copies made durable is safe. Copies in local queues are among those
+that it waits for while flow control withholds it (`queues.flow`).
 """
 
 from __future__ import annotations
@@ -28,10 +29,13 @@ class Ticket:
     """One publish whose copies have not all ended.
 
     Attributes:
-        left: how many of them.
+        left: how many of them it waits for, and one more while it is `entering`.
         turn: what must be safe before its publisher is told; 0: nothing.
+        entering: its copies are not all in: those in stopped queues are among what it waits for.
         stays: copies of it stay in local queues, so that its publisher waits for room, too.
-        counted: among those that a stop waits for.
+        connection: by which it came, for that.
+        counted: among those that a stop waits for (`Tickets.open`).
+        withheld: among those that flow control withholds.
         outcome: the best so far.
         forgotten: the upstream that sent the message knows it no more: it is the gateway's.
         late: it did so when a client had it: what that says of it is too late.
@@ -39,7 +43,9 @@ class Ticket:
     """
 
     __slots__ = (
+        "connection",
         "counted",
+        "entering",
         "forgotten",
         "late",
         "left",
@@ -49,6 +55,7 @@ class Ticket:
         "token",
         "transaction",
         "turn",
+        "withheld",
     )
 
     def __init__(self, publisher: Publisher, token: int, left: int) -> None:
@@ -56,8 +63,11 @@ class Ticket:
         self.token = token
         self.left = left
         self.turn = 0
+        self.entering = False
         self.stays = False
+        self.connection = 0
         self.counted = False
+        self.withheld = False
         self.forgotten = False
         self.late = False
         self.outcome: Outcome | None = None
@@ -70,14 +80,16 @@ class Tickets:
 
     Attributes:
         open: publishes to upstreams that those have not ended.
+        withheld: those to local queues that flow control withholds.
     """
 
-    __slots__ = ("_done", "_pressure", "open")
+    __slots__ = ("_done", "_pressure", "open", "withheld")
 
     def __init__(self, pressure: Pressure) -> None:
         self._pressure = pressure
         self._done: deque[Ticket] = deque()
         self.open = 0
+        self.withheld = 0
 
     @property
     def waiting(self) -> int:
@@ -91,16 +103,42 @@ class Tickets:
         self.open += 1
         return ticket
 
-    def end(self, ticket: Ticket, outcome: Outcome) -> None:
-        """One copy has ended."""
+    def enter(self, publisher: Publisher, token: int, copies: int) -> Ticket:
+        """The same, if it enters now; there may be none of them. `entered` follows."""
+        ticket = self.begin(publisher, token, copies) if copies else Ticket(publisher, token, 0)
+        ticket.left += 1
+        ticket.entering = True
+        return ticket
+
+    def entered(self, ticket: Ticket) -> bool:
+        """All copies of a publish are in; `False`: it waits for none of them."""
+        ticket.entering = False
+        ticket.left -= 1
+        if ticket.counted:
+            self._end_if_over(ticket)
+            return True
+        if ticket.left == 0:
+            return False
+        ticket.withheld = True
+        self.withheld += 1
+        return True
+
+    def end(self, ticket: Ticket, outcome: Outcome | None) -> None:
+        """One copy has ended; or its publisher need not wait for it, which has not (`None`)."""
         best = ticket.outcome
-        if best is None or RANK[outcome.kind] > RANK[best.kind]:
+        if outcome is not None and (best is None or RANK[outcome.kind] > RANK[best.kind]):
             ticket.outcome = outcome
         ticket.left -= 1
-        if ticket.left == 0:
-            if ticket.counted:
-                self.open -= 1
-            self._done.append(ticket)
+        self._end_if_over(ticket)
+
+    def _end_if_over(self, ticket: Ticket) -> None:
+        if ticket.left:
+            return
+        if ticket.counted:
+            self.open -= 1
+        elif ticket.withheld:
+            self.withheld -= 1
+        self._done.append(ticket)
 
     def over(self, publisher: Publisher, token: int, outcome: Outcome, turn: int = 0) -> None:
         """Something ended as soon as it came: tell `publisher` when `turn` is safe."""
@@ -119,7 +157,9 @@ class Tickets:
             outcome = ticket.outcome or ACCEPTED
             if ticket.turn > safe or self._pressure.blocked:
                 done.append(ticket)
-            elif ticket.stays and self._pressure.high:
-                self._pressure.hold_back(ticket.turn, ticket.publisher, ticket.token, outcome)
+            elif ticket.stays and self._pressure.holds_back(ticket.connection):
+                self._pressure.hold_back(
+                    ticket.turn, ticket.publisher, ticket.token, outcome, ticket.connection
+                )
             else:
                 ticket.publisher.on_published(ticket.token, outcome)

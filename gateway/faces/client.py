@@ -119,7 +119,13 @@ class Client:
         )
         self.publish_access = PublishAccess(in_force, self.access)
         self.making = Making(in_force, self.access)
-        self.doubt = Doubt(settings.limits.octets_in_doubt_max, slowed, bridge.pressure)
+        limits = settings.limits
+        self.doubt = Doubt(
+            limits.octets_in_doubt_max,
+            slowed,
+            bridge.pressure,
+            publishes_max=limits.commands_in_doubt_max // 4,  # at half of them reading pauses
+        )
         self._turns = turns
         self._face: Face | None = face
         self._protocol = int(protocol)

@@ -1,9 +1,10 @@
-"""What one connection makes the gateway hold: publishes whose completion is withheld, by octets.
+"""What one connection makes the gateway hold: publishes whose completion is withheld.
 
-Above the limit the client is slowed down by what its protocol has for that, and reading pauses
-last of all: what would free a queue may come by the same connection. Below half of it all goes on.
-While the disk refuses, anything that is held is too much, and whoever has published since is not
-read any more when all have published more than the disk's reserve can do with (`Disk.late_max`).
+Above a limit, of their octets or of their number, the client is slowed down by what its protocol
+has for that, and reading pauses last of all: what would free a queue may come by the same
+connection. Below half of it all goes on. While the disk refuses, anything that is held is too much,
+and whoever has published since is not read any more when all have published more than the disk's
+reserve can do with (`Disk.late_max`).
 """
 
 from __future__ import annotations
@@ -44,38 +45,55 @@ class Doubt:
     """The octets in doubt of one connection.
 
     Attributes:
-        held: of publishes that are under way and not completed.
+        held: of publishes that are under way and not completed; `publishes`: how many, a batch
+            being one.
         parked: of publishes that have come and wait their turn.
         high: too much was held, and half of the limit was not reached since.
     """
 
-    __slots__ = ("_disk", "_late", "_limit", "_slowed", "held", "high", "parked")
+    __slots__ = (
+        "_disk",
+        "_late",
+        "_limit",
+        "_publishes_max",
+        "_slowed",
+        "held",
+        "high",
+        "parked",
+        "publishes",
+    )
 
-    def __init__(self, limit: int, slowed: Slowed, disk: Disk) -> None:
+    def __init__(self, limit: int, slowed: Slowed, disk: Disk, *, publishes_max: int) -> None:
         self._limit = limit
+        self._publishes_max = publishes_max
         self._disk = disk
         self._slowed: Slowed = slowed
         self._late = 0  # of the disk's `times` that in which something was published last
         self.held = 0
+        self.publishes = 0
         self.parked = 0
         self.high = False
 
     def hold(self, octets: int, messages: int = 1) -> None:
-        """So much more is held; if it is too much by that, the client is slowed down."""
+        """One more is held, of so many messages; if that is too much, the client is slowed down."""
         self.held += octets
+        self.publishes += 1
         disk = self._disk
         blocked = disk.blocked
         if blocked:
             self._late = disk.times
             disk.late += octets + messages * RECORDED_OCTETS
-        if not self.high and (self.held >= self._limit or blocked):
+        much = self.held >= self._limit or self.publishes >= self._publishes_max
+        if not self.high and (much or blocked):
             self.high = True
             self._slowed.on_doubt()
 
     def let_go(self, octets: int) -> None:
-        """So much less is held; the client may go on when it is half of the limit."""
+        """One publish less is held; the client may go on at half of the limits."""
         self.held -= octets
-        if self.high and self.held * 2 < self._limit:
+        self.publishes -= 1
+        little = self.held * 2 < self._limit and self.publishes * 2 < self._publishes_max
+        if self.high and little:
             self.high = False
             self._slowed.on_doubt()
 

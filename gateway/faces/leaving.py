@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar, final
 
 from gateway.audit.schema import Reason
+from gateway.bridge.seams import Publisher
+from gateway.message import Outcome
 from gateway.wire.work import COMMAND, SHARE, WORK
 
 S = TypeVar("S")
@@ -51,6 +53,28 @@ class Gone:
 
 
 GONE: Final = Gone()
+
+
+@final
+class Addressee:
+    """Who is told of publishes: whoever published, until that leaves. Implements `Publisher`.
+
+    A publish may be held back for very long, by a queue that nobody reads; it has this.
+    """
+
+    __slots__ = ("_publisher",)
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher: Publisher | None = publisher
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        """See `Publisher`."""
+        if self._publisher is not None:
+            self._publisher.on_published(token, outcome)
+
+    def leave(self) -> None:
+        """It is gone, and heard of no more."""
+        self._publisher = None
 
 
 @final

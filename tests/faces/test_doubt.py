@@ -10,7 +10,7 @@ class Told:
 
     def __init__(self) -> None:
         self.pressure = Pressure(BridgeLimits())
-        self.doubt = Doubt(100, self, self.pressure)
+        self.doubt = Doubt(100, self, self.pressure, publishes_max=6)
         self.heard: list[bool] = []
 
     def on_doubt(self) -> None:
@@ -34,6 +34,20 @@ def test_it_is_high_from_the_limit_on_until_less_than_half_is_held() -> None:
     assert told.heard == [True, False]
 
 
+def test_very_many_small_ones_are_too_much_as_well() -> None:
+    told = Told()
+    doubt = told.doubt
+    for _ in range(6):
+        assert told.heard == []
+        doubt.hold(1)
+    assert told.heard == [True]
+    for _ in range(3):
+        doubt.let_go(1)
+    assert doubt.high
+    doubt.let_go(1)
+    assert told.heard == [True, False]
+
+
 def test_reading_pauses_when_as_much_again_is_parked() -> None:
     doubt = Told().doubt
     doubt.parked = 99
@@ -54,7 +68,8 @@ def test_while_the_disk_refuses_who_goes_on_publishing_is_not_read_when_all_sent
     told, other, silent = Told(), Told(), Told()
     disk = told.pressure
     disk.late_max = 30 + 2 * RECORDED_OCTETS
-    other.doubt, silent.doubt = Doubt(100, other, disk), Doubt(100, silent, disk)
+    other.doubt = Doubt(100, other, disk, publishes_max=6)
+    silent.doubt = Doubt(100, silent, disk, publishes_max=6)
     silent.doubt.hold(50)
     disk.block()
     disk.block()

@@ -1,7 +1,10 @@
 """What a connection leaves behind ends a share of a turn at a time, and it with the last of it."""
 
+import weakref
+
 from gateway.audit.schema import Reason
-from gateway.faces.leaving import Leaving
+from gateway.faces.leaving import Addressee, Leaving
+from gateway.message import ACCEPTED, Outcome
 from gateway.wire.work import COMMAND, SHARE, WORK
 
 
@@ -52,3 +55,23 @@ def test_sessions_of_a_connection_that_closes_in_good_order_have_a_reason_all_th
     leaving.go_on(client, sessions.let_go)
     assert sessions.ended == [(0, Reason.SESSION_ENDED)]
     assert client.said == [Reason.NONE]
+
+
+class Publisher:
+    def __init__(self) -> None:
+        self.heard: list[tuple[int, Outcome]] = []
+
+    def on_published(self, token: int, outcome: Outcome) -> None:
+        self.heard.append((token, outcome))
+
+
+def test_who_has_left_is_told_nothing_and_not_kept() -> None:
+    publisher = Publisher()
+    addressee = Addressee(publisher)
+    addressee.on_published(1, ACCEPTED)
+    addressee.leave()
+    addressee.on_published(2, ACCEPTED)
+    assert publisher.heard == [(1, ACCEPTED)]
+    left = weakref.ref(publisher)
+    del publisher
+    assert left() is None

@@ -5,12 +5,14 @@ Of sessions and links alone `test_ended` says so.
 
 from __future__ import annotations
 
+import gc
 import pathlib
 import queue
 from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
+from support.bridge_world import World
 from support.controller_1_0 import Controller
 from support.face_1_0 import Client as Client10
 from support.face_1_0 import Hub, message
@@ -25,9 +27,12 @@ from twisted.internet.address import IPv4Address
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_1_0 import _spec
 from gateway.audit.schema import Reason
+from gateway.bridge.queues.discipline import Discipline, FlowLimits
 from gateway.clients.client import Client, Login, Subscription
 from gateway.clients.letter import Letter, Typed
 from gateway.faces.face import Ending, Face
+from gateway.faces.server_0_10.transfers import Transfers
+from gateway.faces.server_1_0.producer import Producer
 from gateway.net.listening.first_octets import HEADER_1_0_SASL
 from gateway.net.listening.users import make_user, write_users
 
@@ -291,6 +296,49 @@ def test_a_connection_of_0_10(by_hand: None, does: Callable[[Client010], None]) 
             visits_0_10(gateway, does, kept)
 
     assert garbage_of(again) == []
+
+
+# Who is held back by a queue, which keeps what was published.
+
+
+def flowing(world: World) -> None:
+    world.queue("full", discipline=Discipline(flow=FlowLimits(stop_count=1, resume_count=1)))
+    world.send(b"before", key="full")
+
+
+def alive(*kinds: type) -> list[object]:
+    gc.collect()
+    return [each for each in gc.get_objects() if isinstance(each, kinds)]
+
+
+def test_a_session_of_0_10_that_a_full_queue_holds_back() -> None:
+    gateway, before = Gateway(), alive(Transfers)
+    flowing(gateway.world)
+    client = gateway.session()
+    client.publishes(b"x", key="full")
+    assert client.hears() == []
+    leaves(client.face, gateway.world)
+    gateway.touched.clear()
+    del client
+    assert [each for each in alive(Transfers) if each not in before] == []
+    assert gateway.world.depth("full") == 2
+    assert gateway.world.host.declaring.purge_queue("full") == 2
+    gateway.world.check()
+
+
+def test_a_link_of_1_0_that_a_full_queue_holds_back() -> None:
+    hub, before = Hub(), alive(Producer)
+    flowing(hub.world)
+    client = hub.client()
+    client.send(client.sender("full"), message(b"x"))
+    leaves(client.face, hub.world)
+    hub.clients.remove(client)
+    hub.turns.touched.clear()
+    del client
+    assert [each for each in alive(Producer) if each not in before] == []
+    assert hub.world.depth("full") == 2
+    assert hub.host.declaring.purge_queue("full") == 2
+    hub.world.check()
 
 
 # With listener, pump, login and turns: all but sockets.

@@ -1,13 +1,16 @@
 """Clients whose publishes are held back: what slows them down, in which order, and until when."""
 
+from support.face_1_0 import Client as Client10
 from support.face_1_0 import Hub, message
 from support.rules import rule
 from support.talk_0_10 import Client, Gateway, completed
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import INT32
+from gateway.amqp_1_0 import _spec as spec_1_0
 from gateway.amqp_1_0 import events
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.queues.discipline import Discipline, FlowLimits
 from gateway.bridge.unwritten import MUCH
 from gateway.faces.doubt import RECORDED_OCTETS
 from gateway.wire.limits import Limits
@@ -22,6 +25,7 @@ STOPPED = [
     spec.MessageSetFlowMode(destination="", flow_mode=spec.FlowMode.CREDIT),
     spec.MessageStop(destination=""),
 ]
+ACCEPTED = spec_1_0.Accepted()
 GO_ON = spec.MessageFlow(destination="", unit=spec.CreditUnit.MESSAGE, value=2**31 - 1)
 
 
@@ -73,6 +77,19 @@ def test_a_client_that_does_not_take_producer_flow_is_sent_none() -> None:
     assert client.hears() == [completed((2, 5))]
 
 
+def test_very_many_small_messages_slow_a_client_down_as_well() -> None:
+    gateway = pressed(limits=Limits(commands_in_doubt_max=16))
+    client = publisher(gateway, flow=True)
+    for _ in range(5):
+        client.publishes(b"")
+    assert client.hears() == [completed((0, 1))]
+    client.publishes(b"")
+    assert client.hears() == STOPPED
+    assert not client.face.reading_paused
+    consumes(gateway, 6)
+    assert client.hears() == [GO_ON, completed((2, 5))]
+
+
 def test_further_transfers_are_parked_and_then_reading_pauses() -> None:
     gateway = pressed()
     client = publisher(gateway, flow=False)
@@ -105,6 +122,55 @@ def test_accepts_on_the_same_session_go_on_and_free_the_queue() -> None:
     client.says(spec.MessageAccept(transfers=[(0, 4)]))
     assert len(client.gets()) == 2
     assert not client.face.client.doubt.high
+
+
+def test_whom_a_full_queue_of_its_own_holds_back_is_slowed_in_the_same_way() -> None:
+    gateway = Gateway(limits=SLOW)
+    stop_at_two = [("qpid.flow_stop_count", Tagged(INT32, 2))]
+    client = publisher(gateway, flow=True)
+    client.does(spec.QueueDeclare(queue="q", arguments=stop_at_two))
+    assert publishes(client, 4) == [completed((1, 2))]
+    assert publishes(client, 1) == STOPPED
+    client.subscribes(accept=0, credit=100)
+    assert len(client.gets()) == 5
+    client.says(spec.MessageAccept(transfers=[(2, 5)]))  # the stop and the mode are commands, too
+    heard = client.hears()
+    assert GO_ON in heard
+    assert client.face.drained() is False  # the fifth is unsettled
+    assert gateway.world.depth() == 1
+    gateway.world.check()
+
+
+def test_a_1_0_sender_whose_queue_is_full_hears_nothing_and_its_consumer_goes_on() -> None:
+    hub = Hub(limits=SLOW)
+    flow = FlowLimits(stop_count=1, resume_count=1)
+    hub.world.queue(discipline=Discipline(flow=flow))
+    client = hub.client()
+    link = client.sender("q")
+    for number in range(5):
+        link.send_delivery(b"%d" % number, b"", message(BODY), settled=False)
+    client.step()
+    assert told(client) == 1
+    assert link.credit == 0
+    receiver = client.receiver("q", session=link.session)
+    hub.step()
+    deliveries = [each.delivery_id for each in client.take_all(events.DeliveryReceived)]
+    assert len(deliveries) == 5
+    for delivery_id in deliveries[:4]:
+        receiver.session.settle_incoming(delivery_id, ACCEPTED)
+    hub.step()
+    assert told(client) == 3  # the copies of these have left
+    receiver.session.settle_incoming(deliveries[4], ACCEPTED)
+    hub.step()
+    assert told(client) == 1
+    assert link.credit > 50
+    hub.end()
+
+
+def told(client: Client10) -> int:
+    """How many deliveries have had their outcome, since it was asked last."""
+    heard = client.take_all(events.DispositionReceived)
+    return sum(len(event.deliveries) for event in heard)
 
 
 def test_what_was_parked_is_carried_out_and_brought_to_the_end_of_another_turn() -> None:

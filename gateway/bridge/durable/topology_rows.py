@@ -12,7 +12,14 @@ from enum import IntEnum
 from typing import Final, final
 from uuid import UUID
 
-from gateway.bridge.queues.discipline import LEVELS_MAX, PLAIN, Discipline, Policy
+from gateway.bridge.queues.discipline import (
+    LEVELS_MAX,
+    NO_FLOW,
+    PLAIN,
+    Discipline,
+    FlowLimits,
+    Policy,
+)
 from gateway.bridge.seams import QueueSettings, Subscriber
 from gateway.errors import DecodeError
 from gateway.message import Kind
@@ -223,6 +230,12 @@ def _discipline(out: Writer, discipline: Discipline) -> None:
     _text(out, discipline.group_key)
     _text(out, discipline.no_group)
     out.u8(1 if discipline.browse_only else 0)
+    flow = discipline.flow
+    if flow != NO_FLOW:
+        out.i64(flow.stop_count)
+        out.i64(flow.stop_size)
+        out.i64(flow.resume_count)
+        out.i64(flow.resume_size)
 
 
 def _read_discipline(data: Reader) -> Discipline:
@@ -238,6 +251,16 @@ def _read_discipline(data: Reader) -> Discipline:
         group_key=_read_text(data),
         no_group=_read_text(data),
         browse_only=data.u8() == 1,
+        flow=_read_flow(data) if data.remaining() else NO_FLOW,  # nor when publishers waited
+    )
+
+
+def _read_flow(data: Reader) -> FlowLimits:
+    return FlowLimits(
+        stop_count=data.i64(),
+        stop_size=data.i64(),
+        resume_count=data.i64(),
+        resume_size=data.i64(),
     )
 
 

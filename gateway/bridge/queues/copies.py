@@ -59,13 +59,17 @@ class Copies:
         rerouted: bool,
         annotations: bytes = b"",
         stock: Stock | None = None,
+        ticket: Ticket | None = None,
     ) -> bool:
         """A new copy at the end of `queue`; whether it is a durable one.
 
-        `stock`: whose quota it counts for; `None`: its publisher's.
+        `stock`: whose quota it counts for; `None`: its publisher's. `ticket`: of its publish.
         """
         durable = message.durable and queue.settings.durable
         self._put(queue, message, exchange, durable, rerouted, annotations, None, stock)
+        flow = queue.flow
+        if flow is not None and flow.stopped and ticket is not None and ticket.entering:
+            flow.withhold(queue.next_position - 1, ticket)
         return durable
 
     def pass_on(
@@ -142,6 +146,18 @@ class Copies:
         if ticket is not None:
             entry.ticket = None
             self.tickets.end(ticket, outcome)
+        flow = queue.flow
+        if flow is not None and flow.withheld:
+            for withheld in flow.let_go(entry.position):
+                self.tickets.end(withheld, None)
+
+    def end_flow(self, queues: list[Queue]) -> None:
+        """Nobody makes room in these any more: no publish is to wait for that."""
+        for queue in queues:
+            if queue.flow is not None:
+                for withheld in queue.flow.let_all_go():
+                    self.tickets.end(withheld, None)
+                queue.flow = None
 
     def hollow(self, queue: Queue, entry: Entry) -> None:
         """An acquired copy need not be sent again: its octets are let go, its place stays."""

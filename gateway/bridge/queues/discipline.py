@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Final, final
 
 LEVELS_MAX: Final = 10
+FLOW_MAX: Final = (1 << 62) - 1
 NO_GROUP: Final = "qpid.no-group"
 
 
@@ -17,6 +18,38 @@ class Policy(IntEnum):
     RING = 1  # it enters, and what is available leaves: the lowest priority first, the oldest of it
     RING_STRICT = 2  # the same, but it is refused where somebody has acquired the oldest
     SELF_DESTRUCT = 3  # the queue is deleted
+
+
+@final
+@dataclass(init=False, slots=True)
+class FlowLimits:
+    """How much is in a queue when publishers to it wait, and when they do so no more.
+
+    Attributes:
+        stop_count, stop_size: more messages, or octets, than that, and they wait; 0: however many.
+        resume_count, resume_size: fewer than that, of each that is not 0, and they go on.
+    """
+
+    stop_count: int
+    stop_size: int
+    resume_count: int
+    resume_size: int
+
+    def __init__(
+        self,
+        *,
+        stop_count: int = 0,
+        stop_size: int = 0,
+        resume_count: int = 0,
+        resume_size: int = 0,
+    ) -> None:
+        self.stop_count = min(stop_count, FLOW_MAX)
+        self.stop_size = min(stop_size, FLOW_MAX)
+        self.resume_count = min(resume_count, FLOW_MAX)
+        self.resume_size = min(resume_size, FLOW_MAX)
+
+
+NO_FLOW: Final = FlowLimits()
 
 
 @final
@@ -33,6 +66,7 @@ class Discipline:
         group_key: the header by whose value copies are in groups, each of which one subscription
             has at a time; "": none. `no_group`: the group of those that have no such header.
         browse_only: whoever subscribes browses.
+        flow: when its publishers wait; that changes nothing of what becomes of its copies.
     """
 
     policy: Policy
@@ -42,6 +76,7 @@ class Discipline:
     group_key: str
     no_group: str
     browse_only: bool
+    flow: FlowLimits
 
     def __init__(
         self,
@@ -53,6 +88,7 @@ class Discipline:
         group_key: str = "",
         no_group: str = NO_GROUP,
         browse_only: bool = False,
+        flow: FlowLimits = NO_FLOW,
     ) -> None:
         self.policy = policy
         self.levels = levels
@@ -61,9 +97,10 @@ class Discipline:
         self.group_key = group_key
         self.no_group = no_group
         self.browse_only = browse_only
+        self.flow = flow
 
     def in_words(self) -> str:
-        """For the audit log and for people; "" for a queue that is plain."""
+        """What becomes of its copies, for the audit log and for people; "" for a plain queue."""
         words: list[str] = []
         if self.policy != Policy.REJECT:
             words.append(self.policy.name.lower().replace("_", "-"))

@@ -14,7 +14,8 @@ from typing import Final, final
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.bands import Band, Bands
-from gateway.bridge.queues.discipline import Policy
+from gateway.bridge.queues.discipline import NO_FLOW, Policy
+from gateway.bridge.queues.flow import FlowControl
 from gateway.bridge.queues.groups import Groups
 from gateway.bridge.queues.last_values import LastValues
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
@@ -98,6 +99,7 @@ class Queue:
         rings: what enters it when it is full pushes others out, unless it is remote.
         destructs: it is deleted when more is in it than may be, unless it is remote.
         displaces: it rings, destructs, or keeps last values.
+        flow: whose publishes wait for room in it; `None`: nobody's do.
     """
 
     __slots__ = (
@@ -115,6 +117,7 @@ class Queue:
         "displaces",
         "entered",
         "expiring",
+        "flow",
         "groups",
         "host",
         "inbound",
@@ -185,6 +188,9 @@ class Queue:
             self.groups = Groups(discipline.group_key, discipline.no_group, self.places)
         self.destructs = discipline.policy == Policy.SELF_DESTRUCT
         self.displaces = self.rings or self.destructs or self.last_values is not None
+        self.flow: FlowControl | None = None
+        if discipline.flow != NO_FLOW:
+            self.flow = FlowControl(discipline.flow)
         self.expiring: list[tuple[int, int]] = []
         self.choosy = False
         self.octets = 0
@@ -310,6 +316,8 @@ class Queue:
         if self.groups is not None:
             self.groups.put(entry)
         self.octets += len(message.payload)
+        if self.flow is not None:
+            self.flow.came(self.places.count, self.octets)
         self.checksum ^= entry_mix(message.id, position)
         if message.expires_ms != NEVER:
             heappush(self.expiring, (message.expires_ms, position))
@@ -325,6 +333,8 @@ class Queue:
             self.groups.remove(entry)
         message = entry.message
         self.octets -= len(message.payload)
+        if self.flow is not None:
+            self.flow.left(self.places.count, self.octets)
         self.checksum ^= entry_mix(message.id, entry.position)
         if entry.holder != AVAILABLE:
             self.unsettled -= 1

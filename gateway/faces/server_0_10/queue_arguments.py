@@ -9,7 +9,13 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import Final, final
 
-from gateway.bridge.queues.discipline import LEVELS_MAX, NO_GROUP, Discipline, Policy
+from gateway.bridge.queues.discipline import (
+    LEVELS_MAX,
+    NO_GROUP,
+    Discipline,
+    FlowLimits,
+    Policy,
+)
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
@@ -31,12 +37,16 @@ class Argument(IntEnum):
     GROUP_KEY = 10
     SHARED_GROUPS = 11
     NO_GROUP = 12
+    FLOW_STOP_COUNT = 13
+    FLOW_STOP_SIZE = 14
+    FLOW_RESUME_COUNT = 15
+    FLOW_RESUME_SIZE = 16
     # What has no effect, and must be well said all the same.
-    NUMBER = 13
-    TEXT = 14
-    GROUP_TIMESTAMP = 15
-    PAGING = 16
-    PAGES = 17
+    NUMBER = 17
+    TEXT = 18
+    GROUP_TIMESTAMP = 19
+    PAGING = 20
+    PAGES = 21
 
 
 NAMES: Final[dict[str, Argument]] = {
@@ -53,6 +63,10 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.last_value_queue": Argument.LAST_VALUE,
     "qpid.last_value_queue_no_browse": Argument.LAST_VALUE,
     "qpid.browse-only": Argument.BROWSE_ONLY,
+    "qpid.flow_stop_count": Argument.FLOW_STOP_COUNT,
+    "qpid.flow_stop_size": Argument.FLOW_STOP_SIZE,
+    "qpid.flow_resume_count": Argument.FLOW_RESUME_COUNT,
+    "qpid.flow_resume_size": Argument.FLOW_RESUME_SIZE,
     "qpid.group_header_key": Argument.GROUP_KEY,
     "qpid.shared_msg_group": Argument.SHARED_GROUPS,
     "qpid.default-message-group": Argument.NO_GROUP,
@@ -91,6 +105,9 @@ TEXTS: Final = (
     Argument.TEXT,
 )
 KEYS: Final = (Argument.LAST_VALUE_KEY, Argument.GROUP_KEY)
+RINGS: Final = (Policy.RING, Policy.RING_STRICT)
+STOP_PERCENT: Final = 80  # as a qpidd has it where nothing is configured: of a limit, rounded
+RESUME_PERCENT: Final = 70
 # Which of them a remote queue has: its own broker sees to the rest.
 EVERYWHERE: Final = (
     *(Argument.MAX_COUNT, Argument.MAX_SIZE, Argument.AUTO_DELETE_TIMEOUT, Argument.NO_LOCAL),
@@ -134,8 +151,10 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
     ),
     "qpid.browse-only": (Fate.DONE, "whoever subscribes browses"),
     "qpid.flow_stop_count, qpid.flow_stop_size, qpid.flow_resume_count, qpid.flow_resume_size": (
-        Fate.COUNTED,
-        "publishers are held back by what the gateway holds in all, of each user and host",
+        Fate.DONE,
+        "above stop, messages are not confirmed before the queue is below resume or they have left "
+        "it; 80 % and 70 % of the limits of the same declare where not said, 0 is never; not of "
+        "rings; above their limit, or resume above stop: refused, 542",
     ),
     "qpid.group_header_key, qpid.shared_msg_group": (
         Fate.DONE,
@@ -155,7 +174,10 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         "the same",
     ),
     "x-qpid-minimum-alert-repeat-gap, x-qpid-maximum-queue-depth": (Fate.COUNTED, "the same"),
-    "x-qpid-capacity, x-qpid-flow-resume-capacity": (Fate.COUNTED, "as flow_stop and flow_resume"),
+    "x-qpid-capacity, x-qpid-flow-resume-capacity": (
+        Fate.COUNTED,
+        "`qpid.flow_stop_size` and `qpid.flow_resume_size` do that",
+    ),
     "qpid.lifetime-policy, qpid.lifetime_policy, qpid.exclusivity_policy": (
         Fate.COUNTED,
         "`auto_delete` and `exclusive` of the command say it",
@@ -217,7 +239,12 @@ class Asked:
         self._limit(settings)
         discipline = Discipline()
         settings.discipline = discipline
-        return self._order(discipline) or self._group(discipline) or self._page(discipline)
+        return (
+            self._order(discipline)
+            or self._group(discipline)
+            or self._page(discipline)
+            or self._flow(settings, discipline)
+        )
 
     def _take(self, name: str, argument: Argument, tagged: Tagged) -> Refusal | None:
         """One of them, if it is what it should be."""
@@ -319,6 +346,43 @@ class Asked:
         if discipline.levels or discipline.last_value_key or discipline.group_key:
             return invalid("paging does not go with priorities, last values or groups")
         return None
+
+    def _flow(self, settings: QueueSettings, discipline: Discipline) -> Refusal | None:
+        """When publishers wait: as was said, or by the limits. A ring has room for all of them."""
+        if self._remote or discipline.policy in RINGS:
+            return None
+        by_count = self._flow_by(
+            settings.max_count, Argument.FLOW_STOP_COUNT, Argument.FLOW_RESUME_COUNT
+        )
+        by_size = self._flow_by(
+            settings.max_size, Argument.FLOW_STOP_SIZE, Argument.FLOW_RESUME_SIZE
+        )
+        for what, numbers, most in (
+            ("count", by_count, settings.max_count),
+            ("size", by_size, settings.max_size),
+        ):
+            stop, resume = numbers
+            if resume > stop:
+                return invalid(f"qpid.flow_resume_{what} {resume} is above flow_stop_{what} {stop}")
+            if stop > most > 0:
+                return invalid(f"qpid.flow_stop_{what} {stop} is above max_{what} {most}")
+        discipline.flow = FlowLimits(
+            stop_count=by_count[0],
+            resume_count=by_count[1],
+            stop_size=by_size[0],
+            resume_size=by_size[1],
+        )
+        return None
+
+    def _flow_by(self, most: int, stop_by: Argument, resume_by: Argument) -> tuple[int, int]:
+        """Stop and resume by messages, or octets; nobody resumes what does not stop."""
+        stop = (most * STOP_PERCENT + 50) // 100
+        resume = most * RESUME_PERCENT // 100
+        if stop_by in self._said:
+            stop = self._number(stop_by)
+        if resume_by in self._said:
+            resume = self._number(resume_by)
+        return (stop, resume or stop) if stop else (0, 0)
 
 
 def _name(argument: tuple[str, Tagged]) -> str:

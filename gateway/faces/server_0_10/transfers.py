@@ -21,6 +21,7 @@ from gateway.faces import qmf
 from gateway.faces.access.publish_access import reason_of
 from gateway.faces.client import Client
 from gateway.faces.features import EXCHANGES
+from gateway.faces.leaving import Addressee
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.errors import failure_of
 from gateway.faces.server_0_10.transactions import Transactions
@@ -40,6 +41,7 @@ class Transfers:
 
     __slots__ = (
         "_access",
+        "_addressee",
         "_answers",
         "_client",
         "_failed",
@@ -73,6 +75,7 @@ class Transfers:
         self._parts: dict[int, Part] = {}
         # The first that came to nothing where only an exception can say so.
         self._failed: tuple[int, Refusal] | None = None
+        self._addressee = Addressee(self)
         self._flow_set = False
         self._stopped = False
 
@@ -127,9 +130,11 @@ class Transfers:
         told.came(message.id)
         transaction = self._transactions.current
         if transaction is None:
-            published = self._publishing.publish(message, self, command_id, told.link)
+            published = self._publishing.publish(message, self._addressee, command_id, told.link)
         else:
-            published = self._transacting.publish(transaction, message, self, command_id, told.link)
+            published = self._transacting.publish(
+                transaction, message, self._addressee, command_id, told.link
+            )
         status = published.status
         if status is PublishStatus.DONE or status is PublishStatus.IN_TURN:
             if transaction is None:
@@ -187,8 +192,6 @@ class Transfers:
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A transfer that was held back has ended; the token is its command id."""
         answers = self._answers
-        if answers.over:
-            return
         self._client.doubt.let_go(self._pending.pop(token, 0))
         part = self._parts.pop(token, None)
         if outcome.kind == OutcomeKind.ACCEPTED:
@@ -211,6 +214,7 @@ class Transfers:
 
     def forget(self) -> None:
         """The session is over: nobody waits for what is held back."""
+        self._addressee.leave()
         doubt = self._client.doubt
         pending = self._pending
         self._pending = {}

@@ -25,6 +25,7 @@ from gateway.bridge.topology import EXCHANGE, QUEUE
 from gateway.errors import DecodeError, LimitError
 from gateway.faces import qmf
 from gateway.faces.client import Client
+from gateway.faces.leaving import Addressee
 from gateway.faces.outcomes import STATE_ACCEPTED, error_of
 from gateway.faces.server_1_0.answers import Answers
 from gateway.faces.server_1_0.arrivals import Arrivals
@@ -81,6 +82,7 @@ class Producer:
         self.lenient = not self._strict and self._is_lenient(capabilities)
         self._told = Told(client.bridge.confirming, self.number, client.peer.connection_id)
         self._arrivals = Arrivals(client, node, self._told)
+        self._addressee = Addressee(self)
         self._answers = Answers(client, link, self, tells_tags=node is None)
         # What is held back, by token: a delivery-id, or a number below 0 for what came settled.
         self._held_back = 0
@@ -250,9 +252,9 @@ class Producer:
         works = self._answers.works
         work = works.get(event.delivery_id) if works else None
         if work is None:
-            return self._publishing.publish(message, self, token, self.number)
+            return self._publishing.publish(message, self._addressee, token, self.number)
         transacting = self._client.host.transacting
-        return transacting.publish(work.transaction, message, self, token, self.number)
+        return transacting.publish(work.transaction, message, self._addressee, token, self.number)
 
     def _refusal_of(self, published: Published, message: Message) -> Refusal | None:
         """Why a publish has come to nothing; `None` if it has not."""
@@ -371,8 +373,6 @@ class Producer:
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A message that was held back has its outcome."""
-        if self._held_back == 0:
-            return  # the link is gone
         self._held_back -= 1
         batch = self._batches.get(token)
         if batch is not None and not batch.let_go(outcome):
@@ -451,6 +451,7 @@ class Producer:
         """The link is gone; what was published stays so, but nobody is told."""
         self._over = True
         self._leaving = True
+        self._addressee.leave()
         self._answers.forget()
         self._batches = {}
         self._parts = {}

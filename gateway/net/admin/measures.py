@@ -48,6 +48,7 @@ STAGES: Final = (
     ("queued", "recovered", "recovered"),
     ("queued", "orphaned", "orphaned"),
     ("queued", "held_back", "pending"),
+    ("queued", "withheld", "withheld"),
     ("sent", "taken", "sent"),
     ("sent", "settled", "sent_settled"),
     ("sent", "blocked", "blocked"),
@@ -243,6 +244,7 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
         "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
         "gateway_unsettled_messages": lambda: _one(census.unsettled),
         "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
+        "gateway_withheld_publishes": lambda: _one(bridge.copies.tickets.withheld),
     }
 
 
@@ -287,7 +289,7 @@ class ByQueue:
 
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
-        self._samples: list[list[Sample]] = [[], [], []]
+        self._samples: list[list[Sample]] = [[], [], [], []]
 
     def readers(self) -> dict[str, Reader]:
         """A reader for each row of `OBJECT_METRICS`."""
@@ -295,6 +297,7 @@ class ByQueue:
             "gateway_object_queue_messages": lambda: self._samples[0],
             "gateway_object_queue_bytes": lambda: self._samples[1],
             "gateway_object_queue_subscriptions": lambda: self._samples[2],
+            "gateway_object_queue_stopped": lambda: self._samples[3],
         }
 
     def count(self) -> Iterator[None]:
@@ -302,7 +305,8 @@ class ByQueue:
         messages: list[Sample] = []
         octets: list[Sample] = []
         subscriptions: list[Sample] = []
-        depth = size = used = 0  # of the rest
+        stopped: list[Sample] = []  # of those that have flow control
+        depth = size = used = stops = 0  # of the rest
         for host, queues in named_queues(self._bridge):
             if len(messages) < OBJECTS_MAX:
                 WORK.units += 3 * COUNTED * len(queues)
@@ -312,16 +316,20 @@ class ByQueue:
                     messages.append((labels, queue.depth))
                     octets.append((labels, queue.octets))
                     subscriptions.append((labels, queue.users.subscriptions))
+                    if queue.flow is not None:
+                        stopped.append((labels, int(queue.flow.stopped)))
                 else:
                     depth += queue.depth
                     size += queue.octets
                     used += queue.users.subscriptions
+                    stops += queue.flow is not None and queue.flow.stopped
             yield
         if len(messages) == OBJECTS_MAX:
             messages.append((OTHER, depth))
             octets.append((OTHER, size))
             subscriptions.append((OTHER, used))
-        self._samples = [messages, octets, subscriptions]
+            stopped.append((OTHER, stops))
+        self._samples = [messages, octets, subscriptions, stopped]
 
 
 def _one(value: float) -> list[Sample]:

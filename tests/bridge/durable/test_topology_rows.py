@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.bridge.durable.topology_rows import QueueRow, queue_row
-from gateway.bridge.queues.discipline import PLAIN, Discipline, Policy
+from gateway.bridge.queues.discipline import PLAIN, Discipline, FlowLimits, Policy
 from gateway.bridge.seams import QueueSettings
 from gateway.errors import DecodeError
 
@@ -18,13 +18,28 @@ def row(discipline: Discipline) -> bytes:
     return QueueRow("main", "q", 1, QueueSettings(durable=True, discipline=discipline)).encoded()
 
 
-@pytest.mark.parametrize("discipline", [PLAIN, *EVERY])
+FLOWING = (
+    Discipline(flow=FlowLimits(stop_count=8, resume_count=7)),
+    Discipline(policy=Policy.SELF_DESTRUCT, flow=FlowLimits(stop_size=1 << 70, resume_size=5)),
+)
+
+
+@pytest.mark.parametrize("discipline", [PLAIN, *EVERY, *FLOWING])
 def test_a_discipline_comes_back(discipline: Discipline):
     assert queue_row(row(discipline)).settings.discipline == discipline
 
 
 def test_a_plain_queue_has_the_row_that_older_gateways_wrote():
     assert row(EVERY[0]).startswith(row(PLAIN))
+
+
+def test_a_row_from_before_flow_control_has_none():
+    for discipline in FLOWING:
+        without = Discipline(policy=discipline.policy)
+        older = row(discipline)[: len(row(discipline)) - 32]
+        assert queue_row(older).settings.discipline == without
+        with pytest.raises(DecodeError):
+            queue_row(older + b"\0" * 31)
 
 
 @pytest.mark.parametrize("discipline", EVERY)

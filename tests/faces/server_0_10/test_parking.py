@@ -35,7 +35,7 @@ def event(command: Command, payload: bytes = b"") -> CommandReceived:
 
 
 def parking(*commands: Command, waits: bool = False) -> Parking:
-    made = Parking(Doubt(1000, Nobody(), Pressure(BridgeLimits())), Account())
+    made = Parking(Doubt(1000, Nobody(), Pressure(BridgeLimits()), publishes_max=100), Account())
     if waits:
         made.wait(7, SUBSCRIBE)
     for command in commands:
@@ -117,7 +117,7 @@ def test_nothing_goes_on_before_the_answer() -> None:
 
 
 def test_parked_octets_are_counted_until_they_go_on_or_are_dropped() -> None:
-    doubt = Doubt(1000, Nobody(), Pressure(BridgeLimits()))
+    doubt = Doubt(1000, Nobody(), Pressure(BridgeLimits()), publishes_max=100)
     parked = Parking(doubt, Account())
     parked.park(event(TRANSFER, b"123"))
     parked.park(event(TRANSFER, b"45"))

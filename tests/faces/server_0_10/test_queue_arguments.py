@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.amqp_0_10._spec_constants import BOOLEAN, INT64, STR16, VOID
-from gateway.bridge.queues.discipline import PLAIN, Discipline, Policy
+from gateway.bridge.queues.discipline import NO_FLOW, PLAIN, Discipline, Policy
 from gateway.bridge.seams import QueueSettings
 from gateway.faces.server_0_10.queue_arguments import (
     FATES,
@@ -101,7 +101,10 @@ def test_limits_may_be_numbers_or_text():
 
 
 @pytest.mark.parametrize("value", [-1, "-1", "many", "", None, True, "1.5", 1 << 32])
-@pytest.mark.parametrize("name", ["qpid.max_count", "qpid.priorities", "qpid.fairshare"])
+@pytest.mark.parametrize(
+    "name",
+    ["qpid.max_count", "qpid.priorities", "qpid.fairshare", "qpid.flow_stop_count"],
+)
 def test_a_number_that_is_none_is_refused_by_its_name(name: str, value: object):
     assert why(**{name: value}) == f"{name} is no number of 0 or more, or too large a one"
 
@@ -110,6 +113,54 @@ def test_a_number_that_is_none_is_refused_by_its_name(name: str, value: object):
 def test_a_bound_of_no_level_is_refused(name: str):
     assert why(**{"qpid.priorities": 2, name: 1}) == f"{name} bounds no level"
     assert why(**{"qpid.priorities": 2, "qpid.fairshare-1": "many"}).endswith("bounds no level")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, (0, 0, 0, 0)),
+        ({"max_count": 10}, (8, 7, 0, 0)),
+        ({"max_count": 1}, (1, 1, 0, 0)),
+        ({"max_count": 3}, (2, 2, 0, 0)),
+        ({"max_size": 100}, (0, 0, 80, 70)),
+        ({"flow_stop_count": 5}, (5, 5, 0, 0)),
+        ({"flow_stop_size": "5", "flow_resume_size": "3"}, (0, 0, 5, 3)),
+        ({"max_count": 10, "flow_stop_count": 8}, (8, 7, 0, 0)),
+        ({"max_count": 10, "flow_stop_count": 5, "flow_resume_count": 0}, (5, 5, 0, 0)),
+        ({"max_count": 10, "flow_resume_count": 2}, (8, 2, 0, 0)),
+        ({"max_count": 10, "flow_stop_count": 0}, (0, 0, 0, 0)),
+        ({"max_count": 10, "max_size": 50, "flow_stop_count": 0}, (0, 0, 40, 35)),
+        ({"max_count": 10, "flow_stop_count": 10, "flow_resume_count": 10}, (10, 10, 0, 0)),
+        ({"flow_resume_count": 6}, (0, 0, 0, 0)),
+        ({"flow_stop_count": 5, "flow_resume_size": 6}, (5, 5, 0, 0)),
+        ({"max_count": 10, "policy_type": "ring", "flow_stop_count": 1}, (0, 0, 0, 0)),
+        ({"max_count": 10, "policy_type": "ring_strict"}, (0, 0, 0, 0)),
+        ({"max_count": 10, "policy_type": "self-destruct"}, (8, 7, 0, 0)),
+    ],
+)
+def test_publishers_wait_as_was_asked_or_by_the_limits(
+    arguments: dict[str, object], expected: tuple[int, ...]
+):
+    found = discipline(**{f"qpid.{name}": value for name, value in arguments.items()})
+    assert isinstance(found, Discipline)
+    flow = found.flow
+    numbers = (flow.stop_count, flow.resume_count, flow.stop_size, flow.resume_size)
+    assert numbers == expected
+    assert (found.flow == NO_FLOW) is (not any(expected))
+
+
+def test_flow_control_that_cannot_be_is_refused():
+    ten = {"qpid.max_count": 10, "qpid.max_size": 10}
+    above = "qpid.flow_resume_count 7 is above flow_stop_count 5"
+    assert why(**ten, **{"qpid.flow_stop_count": 5}) == above
+    above = "qpid.flow_resume_size 9 is above flow_stop_size 8"
+    assert why(**ten, **{"qpid.flow_resume_size": 9}) == above
+    assert why(**ten, **{"qpid.flow_stop_count": 11}) == (
+        "qpid.flow_stop_count 11 is above max_count 10"
+    )
+    assert why(**ten, **{"qpid.flow_stop_size": 11}) == (
+        "qpid.flow_stop_size 11 is above max_size 10"
+    )
 
 
 def test_texts_and_switches_are_such():
