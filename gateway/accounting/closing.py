@@ -190,7 +190,7 @@ def closed(
     )
     tables = {
         CLOSING: _lines(scratch / "closing.jsonl", _balances(result, out)),
-        OPEN_ITEMS: _lines(scratch / "open_items.jsonl", _rows(out / OPEN)),
+        OPEN_ITEMS: _lines(scratch / "open_items.jsonl", _open_items(out)),
         BREAKS: breaks,
         **_state(plan, result, out, scratch, state),
     }
@@ -272,8 +272,9 @@ def _identity(row: Row) -> bytes:
 
     Of one that shows in another record each time, as of a message that is stuck still, the message.
     """
-    named = [row[name] for name in (*IDENTITY, "proven")]
     moves = row["class"] == BreakClass.STUCK and row["message"] is not None
+    names = [name for name in IDENTITY if not (moves and name == "incarnation")]  # recovered since
+    named = [*(row[name] for name in names), row["proven"]]
     said = json.dumps([*named, None if moves else row["sequence"]])
     return blake2b(said.encode(), digest_size=16).digest()
 
@@ -306,6 +307,13 @@ def _balances(result: Result, out: Location) -> Iterator[Row]:
                 terms["node"] = row["of_node"]
             terms[rest] -= sum(row.get(name) or 0 for name in GONE)
             yield {"what": what, "name": row[key], **terms}
+
+
+def _open_items(out: Location) -> Iterator[Row]:
+    """Each copy that is in a queue at the cut."""
+    for row in _rows(out / OPEN):
+        if row.pop("held"):
+            yield row
 
 
 def _since(result: Result) -> int:

@@ -272,6 +272,7 @@ def test_without_books_it_says_what_it_begins_with_and_counts_nothing_that_nobod
 def test_what_books_know_is_wrong_is_told_behind_them_once(spark, closing):
     closing.grow()
     known = closing.lose()
+    closing.gateway.publish("more", durable=False)  # which goes with its run
     closing.grow()
     closing.gateway.stop()
     closing.gateway.start()
@@ -455,11 +456,14 @@ def test_what_cannot_be_proven_and_half_a_block_at_the_end_are_no_balance(closin
 def test_what_a_book_before_has_is_no_more_in_the_verdict(closing, tmp_path):
     closing.grow()
     unproven = broken("LOST", 3, message=7, node="orders", proven=False)
-    stuck = broken("STUCK", 4, message=8, node="orders")
+    stuck = broken("STUCK", 4, message=8, node="orders", incarnation=1)
     told = []
     for breaks in (
         [unproven, stuck],
-        [unproven | {"count": 3}, stuck | {"sequence": 50, "detail": "for longer"}],
+        [
+            unproven | {"count": 3},
+            stuck | {"sequence": 50, "incarnation": 2, "detail": "for longer"},
+        ],
         [unproven | {"proven": True}, stuck],
     ):
         plan = planned(closing.log, closing.books, Provenance(), None)

@@ -99,6 +99,15 @@ def forgotten_twice(log: Life, queue: str, first: int) -> Found:
     return Found(first, 2)
 
 
+@plant("LOST", "not in its queue by one checkpoint, and there by the next")
+def forgotten_once(log: Life, queue: str, first: int) -> Found:
+    log.enter(queue, first)
+    log.enter(queue, first + 1)
+    log.holds(queue, first + 1)
+    log.holds(queue, first, first + 1)
+    return Found(first)
+
+
 @plant("LOST", "another copy is there in its place")
 def exchanged(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first)

@@ -14,6 +14,7 @@ from gateway.audit.provenance import Provenance
 
 FIRST_MS = 1_790_000_000_000
 LAST_MS = FIRST_MS + 60_000
+TOLD = ("received", "accepted", "otherwise", "in_transactions", "never", "beyond")
 
 
 def row_of(identity: Identity, key: object, **said: object) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def found(**changed: object) -> Result:
         "sums": sums,
         "losses": [],
         "checked": {"whole": 0, "differ": 0, "too_large": 0},
-        "told": dict.fromkeys(("received", "accepted", "otherwise", "in_transactions", "never"), 0),
+        "told": dict.fromkeys(TOLD, 0),
         "published_again": {"ids": 0, "messages": 0, "first": None, "again": None},
         "log_facts": {
             "segments": 1,

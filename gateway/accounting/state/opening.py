@@ -3,9 +3,9 @@
 `left_in` makes the tables of a book by the state that it is made of, `begin` the state of them that
 a run goes on from as from any other. Each book has all of it anew and for good, so that it is less
 than the state is: of runs of the gateway before the one at the cut, the records of messages that
-are open, wrong, or go on in that, alone; and what charts are drawn from, the ids of what was
-published and which messages are folded not at all. Breaks that are not found again by that are told
-by the book's own table of them.
+were left in them, wrong, or go on in that, alone; and what charts are drawn from, the ids of what
+was published and which messages are folded not at all. Breaks that are not found again by that are
+told by the book's own table of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from gateway.accounting.segments.parts import PARTS_SCHEMA
 from gateway.accounting.state.carried import ALL, CARRIED_SCHEMA, checked
 from gateway.accounting.state.folder import Folder, Said, State, StateError, in_text, parsed
 from gateway.accounting.state.keeping import STATE_MAX
-from gateway.accounting.steps.breaks import COLUMNS
+from gateway.accounting.steps.ages import WAITS
+from gateway.accounting.steps.breaks import COLUMNS, BreakClass
 from gateway.audit.books import BREAKS, STATE, Book, BookError, book_path, check_tables, table_path
 from gateway.audit.provenance import Provenance
 from gateway.audit.schema import Kind, segment_numbers
@@ -51,7 +52,7 @@ class Cut(NamedTuple):
 
     Attributes:
         since: the run of the gateway that its balances are of.
-        messages: those that are open then, or of which something is known to be wrong.
+        messages: those of which a copy was left when its run ended, or something is wrong.
         last_run, depth: the last one, and how many copies its queues have.
         until_ms: the time of its last record.
     """
@@ -242,14 +243,19 @@ def _rows_of(book: Book, name: str) -> int:
     return book.tables[name].rows if name in book.tables else 0
 
 
+def _waits(row: Row) -> bool:
+    """It is of what was in a queue for long, which it need not be any more; else it is found."""
+    return row["class"] == BreakClass.STUCK and str(row["detail"]).startswith(WAITS)
+
+
 def _known(path: Path, book: Book) -> list[Row]:
     if not _rows_of(book, BREAKS):
         return []
     try:
         with table_path(path, book, BREAKS).open(encoding="utf-8") as lines:
             rows = [json_value(line) for line in lines]
-            return [{name: row.get(name) for name in COLUMNS} for row in rows]
-    except (OSError, ValueError, AttributeError) as error:
+            return [{name: row.get(name) for name in COLUMNS} for row in rows if not _waits(row)]
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise BookError(f"book {book.number}: cannot read its table {BREAKS}: {error}") from None
 
 

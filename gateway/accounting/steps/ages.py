@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
 from gateway.accounting.steps.copies import COPY_KEYS, STILL_HELD, without
 
+WAITS: Final = "in the queue"  # so begins what is said of it
 DAY_MS: Final = 24 * 60 * 60 * 1000
 
 
@@ -74,5 +75,5 @@ def stuck(
             (waited / DAY_MS).alias("days"),
         ),
         BreakClass.STUCK,
-        F.format_string("in the queue for %.1f days", "days"),
+        F.format_string(f"{WAITS} for %.1f days", "days"),
     )

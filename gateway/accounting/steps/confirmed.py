@@ -156,10 +156,11 @@ def not_durable(records: DataFrame) -> DataFrame:
 def told_of(records: DataFrame, summed: DataFrame) -> DataFrame:
     """One row: how many messages clients published, and were told of (`accepted`, `otherwise`).
 
-    `never`: what nobody was told of outside of a transaction, what was sent settled among them; of
-    whom more was told than came there is a break (`never_received`), and not less than none. Of
-    runs that tell at all: older gateways did not put it into the log. Of messages in transactions
-    and of what was told, `records` has all; how many came is in the ledger (`summed`).
+    `never`: what nobody was told of outside of a transaction, what was sent settled among them.
+    `beyond`: of how many more than came in a run publishers were told, which is a break
+    (`never_received`). With that it adds up. Of runs that tell at all: older gateways did not put
+    it into the log. Of messages in transactions and of what was told, `records` has all; how many
+    came is in the ledger (`summed`).
     """
     confirmed, received = kind_is(Kind.CONFIRMED), kind_is(Kind.RECEIVED)
     of_clients = received & ~F.expr("coalesce(exchange, '') like '%upstream %'")
@@ -176,7 +177,10 @@ def told_of(records: DataFrame, summed: DataFrame) -> DataFrame:
     )
     came = summed.where(of_clients).groupBy("incarnation").agg(F.sum("records").alias("received"))
     names = ("received", "in_transactions", "accepted", "otherwise")
-    together = runs.join(F.broadcast(came), "incarnation", "left")
+    joined = runs.join(F.broadcast(came), "incarnation", "left").na.fill(0, ["received"])
+    together = joined.withColumns(
+        {"never": F.expr(f"greatest({NEVER}, 0)"), "beyond": F.expr(f"greatest(-({NEVER}), 0)")}
+    )
     return together.agg(
-        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names)
-    ).withColumn("never", F.expr(f"greatest({NEVER}, 0)"))
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in (*names, "never", "beyond"))
+    )

@@ -164,10 +164,13 @@ def with_fate(states: DataFrame, runs: DataFrame) -> DataFrame:
 
 
 def open_items(open_copies: DataFrame) -> DataFrame:
-    """Those that are in a queue when the log ends, by the log; `open_copies` by `with_fate`."""
+    """Those that are in a queue by the log when their run ends; `open_copies` by `with_fate`.
+
+    `held`: it is still there when the log ends, and has not gone with its run.
+    """
     columns = ("incarnation", "durable", "entered_sequence", "entered_ms")
-    held = open_copies.where(STILL_HELD).select(*COPY_KEYS, *columns)
-    return held.orderBy("node", "position", "message")
+    held = F.expr(STILL_HELD).alias("held")
+    return open_copies.select(*COPY_KEYS, *columns, held).orderBy("node", "position", "message")
 
 
 def without(open_copies: DataFrame, named: DataFrame | None) -> DataFrame:

@@ -43,6 +43,8 @@ FAILS: Final = "excess <> 0 or computed_checksum <> checksum"
 # By how much a statement differs from the log: what is said once, though it stays so.
 DIFFERENCES: Final = ("off", "other", "unseen", "stuck")
 
+_CHANGED: Final = "(off <> off_before or other <> other_before)"
+
 Terms = dict[str, Column]
 
 
@@ -307,16 +309,17 @@ def failures(statements_compared: DataFrame, identity: Identity) -> DataFrame:
     """The checkpoints at which something fails, in each key by more than at the one before.
 
     What was wrong before is taken to be so still, and is not said again: `computed`, `excess`,
-    `unseen` and `stuck` are without it. Where `FAILS`, it is the identity that does. What left more
-    often than it entered, of a thing that is gone, is told with these steps.
+    `unseen` and `stuck` are without it. Nor is it said of a queue that it is as before the last
+    time that it was said: these same copies are there again. Where `FAILS`, it is the identity that
+    does. What left more often than it entered, of a thing that is gone, is told with these steps.
     """
     order = Window.partitionBy("incarnation", identity.key).orderBy("sequence")
     said = _with_differences(statements_compared)
     before = {name: F.coalesce(F.lag(name).over(order), F.lit(0)) for name in DIFFERENCES}
-    judged = said.withColumns({f"{name}_before": lag for name, lag in before.items()}).where(
-        "off <> off_before or other <> other_before"
-        " or unseen > unseen_before or stuck > stuck_before"
-    )
+    beside = said.withColumns({f"{name}_before": lag for name, lag in before.items()})
+    if identity is QUEUE:
+        beside = _without_returns(beside, order)
+    judged = beside.where(f"{_CHANGED} or unseen > unseen_before or stuck > stuck_before")
     return judged.select(
         *("incarnation", identity.key, "window", "sequence", "since", "of_node"),
         *("stated", "checksum"),
@@ -328,6 +331,31 @@ def failures(statements_compared: DataFrame, identity: Identity) -> DataFrame:
             for name in ("unseen", "stuck")
         ),
     ).where(f"window < {END_OF_LOG} or excess >= 0")
+
+
+def _without_returns(beside: DataFrame, order: WindowSpec) -> DataFrame:
+    """Checkpoints that differ as those in front of the last change did, as if nothing changed.
+
+    What changes after such a return does so anew.
+    """
+    changed, earlier = F.expr(_CHANGED), order.rowsBetween(Window.unboundedPreceding, -1)
+    from_ = F.when(changed, F.struct(F.col("off_before"), F.col("other_before")))
+    back = changed & (
+        F.last(from_, ignorenulls=True).over(earlier) == F.struct(F.col("off"), F.col("other"))
+    )
+    marked = beside.withColumns(
+        {"back": F.coalesce(back, F.lit(False)), "change": F.count_if(changed).over(order)}
+    )
+    anew = F.max(F.when(changed & ~F.col("back"), F.col("change"))).over(order)
+    returns = F.col("back") & ((F.col("change") - anew) % 2 == 1)
+    return marked.withColumn("returns", returns).withColumns(
+        {
+            f"{name}_before": F.when(F.col("returns"), F.col(name)).otherwise(
+                F.col(f"{name}_before")
+            )
+            for name in ("off", "other")
+        }
+    )
 
 
 def since_begin(failed: DataFrame, runs: DataFrame) -> DataFrame:

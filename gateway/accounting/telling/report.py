@@ -13,6 +13,7 @@ from gateway.accounting.telling import drawn, tables
 from gateway.accounting.telling.page import PAGE
 from gateway.accounting.telling.tables import break_text, term_names
 from gateway.accounting.telling.words import (
+    MORE_THAN,
     TITLES,
     heading,
     moment,
@@ -97,6 +98,7 @@ def _told_in_words(told: Row) -> str:
         f"{number(told['otherwise'])} told otherwise" if told["otherwise"] else "",
         f"{number(told['in_transactions'])} in transactions" if told["in_transactions"] else "",
         f"{number(told['never'])} never told of" if told["never"] else "",
+        f"{number(told['beyond'])} told of and never received" if told["beyond"] else "",
     ]
     return ", ".join([part for part in parts if part])
 
@@ -122,7 +124,11 @@ def _again_in_words(again: Row) -> str:
 
 def _terms_in_words(sums: Row, identity: Identity) -> str:
     parts = [
-        f"{number(sums[name])} {heading(name)}" for name in term_names(identity) if sums.get(name)
+        f"{number(sums[name])} {heading(name)}"
+        if sums[name] > 0
+        else f"{number(-sums[name])} {MORE_THAN[identity.name]}"
+        for name in term_names(identity)
+        if sums.get(name)
     ]
     if sums.get(identity.rest, 0) is None:
         parts.append(f"not known what is {heading(identity.rest)}")

@@ -23,6 +23,11 @@ HEADINGS: Final = {
     "too_late": "settled too late",
     "in_doubt": "in doubt",
 }
+MORE_THAN: Final = {  # where less than nothing is left
+    QUEUE.name: "more than came",
+    OUTLET.name: "more than were sent",
+    ROUTE.name: "more than were made",
+}
 _UNITS: Final = ((60_000, "s"), (3_600_000, "min"), (86_400_000, "h"))
 
 

@@ -10,6 +10,7 @@ from support.results import broken, found
 
 from gateway.accounting.state.folder import Covered, Folder, Said, State, StateError, in_text
 from gateway.accounting.state.opening import OPENING, PARTS, RECORDS, Beginning, opened, why_none
+from gateway.accounting.steps.ages import WAITS
 from gateway.accounting.steps.breaks import COLUMNS
 from gateway.accounting.telling.report import summary
 from gateway.audit.books import BREAKS, STATE, BookError, book_path
@@ -39,7 +40,10 @@ class Begun:
             PARTS: "parts",
             f"{RECORDS}-0": "one",
             f"{RECORDS}-1": "other",
-            BREAKS: json.dumps(dict.fromkeys(COLUMNS) | {"class": "LOST"}) + "\n",
+            BREAKS: "".join(
+                json.dumps(dict.fromkeys(COLUMNS) | {"class": name, "detail": detail}) + "\n"
+                for name, detail in (("LOST", "gone"), ("STUCK", f"{WAITS} for 31 days"))
+            ),
         }
         tables = tables_in(directory / "tables")
         for name, content in written.items():

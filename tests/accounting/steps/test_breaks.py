@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.accounting.steps.breaks import BreakClass, as_breaks, together, with_proof
+from gateway.accounting.steps.breaks import BreakClass, as_breaks, together, with_known, with_proof
 
 SPAN = "since bigint, sequence bigint"
 DOUBT = "doubt array<struct<first bigint, last bigint>>"
@@ -46,3 +46,25 @@ def test_what_several_steps_find_is_all_there(frames):
     ]
     rows = together(*found).select("message", "class", "detail").collect()
     assert sorted(map(tuple, rows)) == [(number, "LOST", "gone") for number in range(5)]
+
+
+def test_what_was_known_is_told_once_and_what_is_stuck_is_the_same_later(frames):
+    columns = "class string, message bigint, sequence bigint, detail string"
+
+    def breaks(*rows: tuple):
+        return as_breaks(frames.table(columns, *rows), F.col("class"), F.col("detail"))
+
+    found = breaks(("LOST", 5, 9, "now"), ("STUCK", 6, 80, "now"))
+    known = breaks(
+        *(("LOST", 5, 9, "then"), ("LOST", 5, 10, "then"), ("LOST", None, 9, "then")),
+        *(("STUCK", 6, 50, "then"), ("STUCK", None, 80, "then"), ("DUPLICATE", 5, 9, "then")),
+    )
+    told = with_known(found, known).orderBy("class", "message", "sequence").collect()
+    assert [(row["class"], row["message"], row["sequence"], row["detail"]) for row in told] == [
+        ("DUPLICATE", 5, 9, "then"),
+        ("LOST", None, 9, "then"),
+        ("LOST", 5, 9, "now"),
+        ("LOST", 5, 10, "then"),
+        ("STUCK", None, 80, "then"),
+        ("STUCK", 6, 80, "now"),
+    ]

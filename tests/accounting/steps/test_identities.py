@@ -90,6 +90,33 @@ def test_what_a_checkpoint_has_said_is_not_said_again_but_what_is_wrong_behind_i
     ]
 
 
+def failing(frames, identity, *lines: dict) -> list[int]:
+    return sorted(row["sequence"] for row in failures(frames, identity, *lines).collect())
+
+
+def test_a_queue_with_the_copies_again_that_it_had_before_does_not_fail_again(frames):
+    wrong, right = queue_checkpoint(0, 0), queue_checkpoint(1, 7)
+    assert failing(frames, QUEUE, ENTERED, wrong, right, right) == [2]
+    assert failing(frames, QUEUE, ENTERED, right, wrong, wrong, right) == [3]
+    assert failing(frames, QUEUE, ENTERED, wrong, right, right, wrong, wrong, right) == [2, 5]
+    other = queue_checkpoint(1, 9)
+    assert failing(frames, QUEUE, ENTERED, wrong, other, right) == [2, 3, 4]
+
+
+def test_what_is_wrong_already_is_so_still_when_a_queue_has_the_copies_again(frames):
+    lines = (ENTERED, queue_checkpoint(0, 0), ENTERED | {"window": 1, "mix": 9})
+    once, still = queue_checkpoint(0, 0, 2), queue_checkpoint(1, 9, 2)
+    assert failing(frames, QUEUE, *lines, once, still, still) == [2, 4]
+
+
+def test_what_an_outlet_owes_is_told_both_times_since_no_checksum_says_that_it_is_the_same(frames):
+    owes, owes_not = (
+        {"kind": Kind.OUTLET_CHECKPOINT, "link": 3, "window": 1, "copies": count}
+        for count in (1, 0)
+    )
+    assert failing(frames, OUTLET, SENT, owes_not, owes) == [2, 3]
+
+
 def test_a_checkpoint_of_a_queue_that_nothing_happened_to_must_say_nothing(frames):
     assert failures(frames, QUEUE, queue_checkpoint(0, 0)).count() == 0
     assert failures(frames, QUEUE, queue_checkpoint(2, 0)).count() == 1

@@ -24,6 +24,15 @@ def test_the_terminal_has_one_command_for_the_messages_and_one_for_each_queue() 
     assert told[1:] == [by_queue]
 
 
+def test_what_is_less_than_nothing_is_said_of_what_it_goes_beyond() -> None:
+    result = found()
+    result.sums["outlets"] |= {"sent": 1, "accepted": 4, "cut_off": -3}
+    told = report.summary(result, "r")
+    assert "1 sent, 4 accepted, 3 more than were sent" in told
+    result.told.update(received=4, accepted=6, beyond=2)
+    assert "4 messages published, 6 accepted, 2 told of and never" in report.summary(result, "r")
+
+
 class Tags(HTMLParser):
     """Whether what is opened is closed, and what a page asks others for."""
 
