@@ -27,6 +27,7 @@ THINGS = (
     "up",
     "rules",
     "blocked",
+    "stopped",
     "differences",
     "sequence",
     "segment",

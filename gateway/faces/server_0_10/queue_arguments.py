@@ -176,7 +176,7 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
     "x-qpid-minimum-alert-repeat-gap, x-qpid-maximum-queue-depth": (Fate.COUNTED, "the same"),
     "x-qpid-capacity, x-qpid-flow-resume-capacity": (
         Fate.COUNTED,
-        "`qpid.flow_stop_size` and `qpid.flow_resume_size` do that",
+        "by flow_stop_size and flow_resume_size publishers wait",
     ),
     "qpid.lifetime-policy, qpid.lifetime_policy, qpid.exclusivity_policy": (
         Fate.COUNTED,
