@@ -14,6 +14,7 @@ from gateway.config.raw import Problem, touches, validated
 from gateway.config.remote_rules import profile_problems, remote_rules, unknown_upstream
 from gateway.config.section import Section
 from gateway.config.settings import Settings
+from gateway.config.topology import topology_rules
 from gateway.config.upstreams import UpstreamSection
 from gateway.errors import ConfigurationError
 from gateway.files.whole import CONFIGURATION_MAX, expanded, is_file, read_whole
@@ -222,6 +223,7 @@ def rules(settings: Settings) -> Iterator[tuple[list[str], str]]:
     hostnames = [dns_name(each) for host in settings.virtual_hosts for each in host.hostnames]
     if len(set(hostnames)) < len(hostnames):
         yield ["virtual_hosts"], "one hostname means two virtual hosts"
+    yield from topology_rules(settings)
     yield from audit_rules(settings.audit, settings.data_directory / LOG)
     yield from remote_rules(settings)
 

@@ -16,6 +16,7 @@ from pydantic import Field, PrivateAttr
 from gateway.bridge.limits import NO_QUOTA, BridgeLimits
 from gateway.config.audit import AuditSettings
 from gateway.config.section import Count, Section
+from gateway.config.topology import BindingSection, ExchangeSection, QueueSection
 from gateway.config.units import Address, address, duration, size
 from gateway.config.upstreams import NodeSection, UpstreamSection
 from gateway.wire.limits import Limits
@@ -59,6 +60,12 @@ class HostSettings(Section):
     """Its name: what a 0-10 client gives as virtual-host, a 1.0 client as `vhost:NAME`."""
     hostnames: list[str] = Field(default_factory=list)
     """Hostnames in a 1.0 open that mean this virtual host, in upper or lower case."""
+    exchanges: list[ExchangeSection] = Field(default_factory=list)
+    """Exchanges that are made at start; those that are there stay as they are."""
+    queues: list[QueueSection] = Field(default_factory=list)
+    """Queues that are made at start; those that are there stay as they are."""
+    bindings: list[BindingSection] = Field(default_factory=list)
+    """Bindings that are made at start, of these queues."""
 
 
 class LimitSettings(Section):

@@ -6,6 +6,7 @@ service     one gateway: what it is made of, its start, its stop, and other sett
 defects     counts those that reach the log
 collecting  what Python's cycle collector looks at, and when
 giving_back memory that is free goes back to the system
+declared    exchanges, queues and bindings of the configuration
 opening     the bridge upon store and audit log, and what the last life left in them
 moved       queues that have become an upstream's while they hold messages
 faces       what every face is told of the settings

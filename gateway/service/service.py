@@ -61,6 +61,7 @@ from gateway.net.upstreams.renewal import LOOK_S, Renewal
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of, tls_of
 from gateway.service.changes import Changes, digest
+from gateway.service.declared import declare
 from gateway.service.drift import DriftLines
 from gateway.service.expiry import ExpiryLines
 from gateway.service.exposed import exposed
@@ -186,6 +187,7 @@ class Service:
                 read=self.files.read,
             )
             recover(settings, self.bridge, self.recovered, self.upstreams, segments.flaw)
+            declare(settings, self.bridge)
             self._keep_replies()
             self.changes = Changes(self.bridge, self.clock.now_ms, self.turns.schedule)
             self.changes.begin("configuration", digest(settings), "")

@@ -35,8 +35,8 @@ def bind(**fields: object) -> spec.ExchangeBind:
     )
 
 
-def declare(name: str) -> spec.QueueDeclare:
-    return spec.QueueDeclare(queue="new", arguments=argument(name, "ring"))
+def declare(name: str, value: str = "1") -> spec.QueueDeclare:
+    return spec.QueueDeclare(queue="new", arguments=argument(name, value))
 
 
 def subscribe(name: str) -> spec.MessageSubscribe:
@@ -68,8 +68,8 @@ def subscribe(name: str) -> spec.MessageSubscribe:
         (bind(exchange=QMF), Feature.QMF, None),
         (spec.ExchangeDeclare(exchange=QMF, passive=True), Feature.QMF, None),
         (spec.ExchangeQuery(name="amq.failover"), Feature.FAILOVER, None),
-        (declare("qpid.policy_type"), Feature.QUEUE_POLICY, None),
-        (declare("qpid.last_value_queue_key"), Feature.LAST_VALUE_QUEUE, None),
+        (declare("qpid.policy_type", "flow_to_disk"), Feature.QUEUE_POLICY, None),
+        (declare("qpid.queue_msg_sequence"), Feature.MESSAGE_SEQUENCE, None),
         (declare("no-local"), Feature.NO_LOCAL, 540),
         pytest.param(
             bind(arguments=argument("qpid.exclusive-binding")),
@@ -93,10 +93,14 @@ def test_each_use_is_counted_by_feature(command: Command, feature: Feature, code
     assert [one[0] for one in heard if isinstance(one, tuple)] == ([code] if code else [])
 
 
-def test_a_ring_is_counted_and_refuses_where_it_is_full() -> None:
+def test_a_policy_that_is_not_known_is_counted_and_refuses_where_it_is_full() -> None:
     gateway = Gateway()
     client = gateway.session()
-    arguments = [("qpid.policy_type", Tagged(STR16, "ring")), ("qpid.max_count", Tagged(INT32, 2))]
+    arguments = [
+        ("qpid.policy_type", Tagged(STR16, "flow_to_disk")),
+        ("qpid.max_count", Tagged(INT32, 2)),
+        ("qpid.flow_stop_count", Tagged(INT32, 0)),
+    ]
     client.does(spec.QueueDeclare(queue="q", arguments=arguments))
     assert used(gateway.settings.counts) == {Feature.QUEUE_POLICY: 1}
     assert gateway.settings.counts.arguments_ignored == 1
