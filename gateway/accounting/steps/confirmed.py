@@ -120,7 +120,8 @@ def never_received(
     found = unseen.unionByName(
         unnamed.select(*_LINK, F.lit(None).cast("long").alias("message"), "sequence", "count")
     )
-    begun = runs.select("incarnation", F.col("first_sequence").alias("since"))
+    # In front of the first record that is there of the run others of it may be missing.
+    begun = runs.select("incarnation", (F.col("first_sequence") - 1).alias("since"))
     return as_breaks(
         found.join(F.broadcast(begun), "incarnation"),
         BreakClass.LOST,

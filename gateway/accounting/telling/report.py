@@ -105,12 +105,12 @@ def _told_in_words(told: Row) -> str:
 
 def _commands(result: Result) -> list[str]:
     """What to type for the stories of the breaks that are listed: one command for messages."""
-    listed = [row for row in result.breaks if row["proven"]][:LISTED]
-    numbers = list(dict.fromkeys(row["message"] for row in listed if row["message"] is not None))
+    pairs = zip(result.breaks, result.stories, strict=True)
+    listed = [(row["message"], its.command) for row, its in pairs if row["proven"]][:LISTED]
+    asked = [(message, typed) for message, typed in listed if typed]
+    numbers = list(dict.fromkeys(message for message, _typed in asked if message is not None))
     told = [story.command(traced(result.log), message=numbers)] if numbers else []
-    for row, its in zip(result.breaks, result.stories, strict=True):
-        if row in listed and row["message"] is None and its.command:
-            told.append(its.command)
+    told += [typed for message, typed in asked if message is None]
     return list(dict.fromkeys(told))
 
 

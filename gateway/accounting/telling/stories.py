@@ -29,7 +29,10 @@ Row = dict[str, Any]  # Any: a cell of a result
 
 
 class Told(NamedTuple):
-    """Of one break: the steps around it, and the command for all of them; either may be empty."""
+    """Of one break: the steps around it, and the command for all of them; either may be empty.
+
+    Of a message of which the log has no step there is nothing to type.
+    """
 
     lines: list[str]
     command: str
@@ -44,8 +47,10 @@ def stories(records: DataFrame, breaks: list[Row], log: str) -> list[Told]:
     for row in breaks:
         message = row["message"]
         if message is not None:
-            typed = command(traced(log), message=message)
-            told.append(Told(steps.get((message, row["sequence"]), []), typed))
+            lines = steps.get((message, row["sequence"]))
+            nowhere = lines is not None and not lines
+            typed = "" if nowhere else command(traced(log), message=message)
+            told.append(Told(lines or [], typed))
         else:
             told.append(Told([], _by_queue(row, times, log)))
     return told

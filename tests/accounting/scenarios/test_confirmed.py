@@ -5,6 +5,7 @@ from support.hand_log import HandLog
 
 from gateway.accounting.reconcile import Result, reconcile
 from gateway.accounting.telling.report import html_page, summary
+from gateway.audit.reader import segment_paths
 
 
 class Steps(HandLog):
@@ -135,7 +136,22 @@ def test_a_message_that_was_confirmed_and_never_came_is_lost_and_named_where_it_
     rows = [row for row in result.breaks if row["detail"] == words]
     told = [(row["class"], row["link"], row["message"], row["count"]) for row in rows]
     assert sorted(told) == [("LOST", 12, 602, 1), ("LOST", 13, None, 1), ("LOST", 14, None, 1)]
-    assert all(row["since"] == 1 and row["proven"] for row in rows)
+    assert all(row["since"] == 0 and row["proven"] for row in rows)
+
+
+def test_what_came_in_records_that_are_missing_and_was_confirmed_behind_them_is_not_proven(
+    spark, tmp_path
+):
+    log = Steps(tmp_path / "log")
+    log.start()
+    log.receive(701, 15)
+    log.enter(701)
+    log.cut()
+    log.confirm(701, 701, 1, 15)
+    log.end()
+    next(iter(segment_paths(log.directory))).unlink()
+    result = reconcile(spark, log.directory, tmp_path / "out")
+    assert (result.classes, result.unproven) == ({"LOG_GAP": 1}, {"LOST": 1})
 
 
 def test_what_did_not_cross_and_was_not_declared_is_found_by_its_row(result):

@@ -16,8 +16,9 @@ RAN = Ran("alice on host", 1_790_000_000.0, 1_790_000_012.0, {"Spark": "4"}, "st
 
 def test_the_terminal_has_one_command_for_the_messages_and_one_for_each_queue() -> None:
     by_queue = "amqp-gateway audit trace --queue q --until T /log"
-    breaks = [broken(message=7), broken(message=8), broken(message=7), broken(node="q")]
-    stories = [*(Told([], "") for _ in range(3)), Told([], by_queue)]
+    breaks = [broken(message=each) for each in (7, 8, 7, 9)] + [broken(node="q")]
+    by_message = Told([], "amqp-gateway audit trace --message N /log")
+    stories = [*[by_message] * 3, Told([], ""), Told([], by_queue)]  # of 9 there is no step
     lines = report.summary(found(breaks=breaks, stories=stories, log="/a log"), "r").splitlines()
     told = [line.removeprefix("  stories  ") for line in lines if line.startswith("  stories")]
     assert shlex.split(told[0])[3:] == ["--message", "7", "--message", "8", "/a log"]

@@ -44,6 +44,13 @@ def test_of_a_long_story_what_is_nearest_to_the_break_is_told(frames) -> None:
     assert "entered" not in told.lines[0]
 
 
+def test_of_a_message_of_which_the_log_has_no_step_there_is_nothing_to_type(frames) -> None:
+    records = frames.records({"kind": Kind.ENTERED, **COPY})
+    there, nowhere = stories(records, [broken(message=7), broken(message=9)], "/log")
+    assert there.command == "amqp-gateway audit trace --message 7 /log"
+    assert nowhere == ([], "")
+
+
 def test_a_break_of_a_queue_is_asked_for_by_queue_and_time(frames) -> None:
     records = frames.records(
         *({"kind": Kind.QUEUE_CHECKPOINT, "node": "q", "time_ms": at} for at in (1000, 61_500))
