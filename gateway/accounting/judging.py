@@ -82,9 +82,11 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     short = doubtful.where(confirmed.SHORT)
     missed: DataFrame | None = None
     beyond: DataFrame | None = None
+    never_ended: DataFrame | None = None
     if failing:
-        why = _Reasons(seen, steps, open_copies, doubtful)
-        missed, beyond, of_failures = why.missed, why.beyond, why.breaks(gone)
+        why = _Reasons(seen, steps, open_copies, doubtful, gone)
+        missed, beyond, never_ended = why.missed, why.beyond, why.never_ended
+        of_failures = why.breaks()
     else:
         of_failures = [confirmed.lost(confirmed.with_told(short, seen.records), None)]
     clock = chain.clock_breaks(seen.paired, seen.stated)
@@ -92,7 +94,7 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     end = (seen.facts["last_time_ms"] or 0, seen.facts["last_sequence"] or 0)
     found = [
         clock,
-        copies.step_breaks(steps),
+        copies.step_breaks(steps, never_ended),
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
         order.out_of_order(seen.records),
         checked.undeclared(seen.records),
@@ -115,16 +117,23 @@ class _Reasons:
     Attributes:
         missed: copies that queues miss, by `copies.candidates`.
         beyond: durable ones that a restart misses, and that are told of as too many.
+        never_ended: steps, by `causes.never_ended`.
     """
 
     def __init__(
-        self, seen: Evidence, steps: DataFrame, open_copies: DataFrame, doubtful: DataFrame
+        self,
+        seen: Evidence,
+        steps: DataFrame,
+        open_copies: DataFrame,
+        doubtful: DataFrame,
+        gone: DataFrame,
     ) -> None:
-        """`steps`: by `copies.with_previous`; `doubtful`: states of messages."""
-        self._seen = seen
+        """`steps`: by `copies.with_previous`; `doubtful`: messages; `gone`: by `outlets.gone`."""
+        self._gone, self._owed = gone, kept(outlets.owed(gone, seen.records))
         self._known = kept(causes.effects(steps, doubtful, seen.runs))
         failed = {name: each.failed for name, each in seen.balance.items()}
         self._outlets = kept(causes.of_outlets(failed[OUTLET.name], self._known))
+        self.never_ended = kept(causes.never_ended(failed[OUTLET.name], self._known, self._owed))
         self._routes = kept(causes.of_routes(failed[ROUTE.name], doubtful))
         routes = self._routes.where(FAILS)
         short = confirmed.with_told(doubtful.where(confirmed.SHORT), seen.records)
@@ -139,13 +148,13 @@ class _Reasons:
         self._queues = kept(_without_supposed(queues, there, open_copies, named))
         self.missed = kept(copies.candidates(self._queues.where(FAILS), open_copies))
 
-    def breaks(self, gone: DataFrame) -> list[DataFrame]:
-        """What that is; `gone`: by `outlets.gone`."""
+    def breaks(self) -> list[DataFrame]:
+        """What that is."""
         return [
             *self._lost,
             copies.queue_breaks(self._queues.where(FAILS), self.missed),
             outlets.outlet_breaks(self._outlets.where(FAILS)),
-            outlets.detached_breaks(gone, self._seen.records, self._known),
+            outlets.detached_breaks(self._gone, self._owed, self._known),
             counters.counter_breaks(self._queues, self._outlets, self._routes),
         ]
 

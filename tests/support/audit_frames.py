@@ -131,3 +131,11 @@ def ledger_of(records):
         F.min("sequence").alias("first_sequence"),
         F.max("sequence").alias("last_sequence"),
     )
+
+
+def doubtful_of(records, steps):
+    """The messages of these records of which something may be wrong, as they are judged."""
+    from gateway.accounting.steps import copies, messages
+
+    states = messages.message_states(records).where(messages.DOUBTFUL)
+    return messages.with_steps(states, copies.came_oddly(steps))

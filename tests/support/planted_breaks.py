@@ -375,6 +375,24 @@ def never_ended(log: Life, queue: str, first: int) -> Found:
     return Found()
 
 
+@plant("STUCK", "sent again, and no record says that it was given back")
+def back_unsaid(log: Life, queue: str, first: int) -> Found:
+    log.enter(queue, first)
+    log.send(queue, first, first)
+    log.take(queue, first, first + 1)
+    log.checkpoint({}, {}, **{f"l{first}": {"node": queue, "sent": 1}})
+    return Found(first)
+
+
+@plant("STUCK", "sent again when its outlet was gone, and no record says that it was given back")
+def gone_unsaid(log: Life, queue: str, first: int) -> Found:
+    log.enter(queue, first)
+    log.send(queue, first, first)
+    log.add("LINK_DETACHED", link=first)
+    log.take(queue, first, first + 1)
+    return Found(first)
+
+
 @plant("STUCK", "given back, and by its queue still with somebody")
 def given_back(log: Life, queue: str, first: int) -> Found:
     log.add("TOPOLOGY", node=queue, reason="QUEUE_DECLARED")

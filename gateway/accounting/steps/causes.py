@@ -66,7 +66,7 @@ def _of_steps(queued: DataFrame) -> DataFrame:
     )
     known = placed.withColumns({"depth": _depth(), "held": _held(), "links": _links()})
     return known.where("depth <> 0 or held <> 0 or size(links) > 0").select(
-        *("incarnation", *COPY_KEYS, F.col("sequence").alias("begun"), "sequence"),
+        *("incarnation", *COPY_KEYS, _begun().alias("begun"), "sequence"),
         *("depth", "held", "links"),
         F.expr("if(depth = 0, 0L, mix)").alias("mix"),
         F.lit(0).alias("came"),
@@ -111,6 +111,11 @@ def _depth() -> Column:
     step, there, unsaid = F.col("step"), F.col("there"), F.expr(UNSAID)
     left = (step == "exit") & ~there & ~unsaid
     return F.when(left, -1).when((step == "in") & there, 1).otherwise(0)
+
+
+def _begun() -> Column:
+    """Of what is sent while it is out, the end may be missing, which was before that."""
+    return F.when(kind_is(Kind.SENT) & F.col("out"), F.col("since")).otherwise(F.col("sequence"))
 
 
 def _held() -> Column:
@@ -165,6 +170,20 @@ def of_queues(failed: DataFrame, known: DataFrame) -> DataFrame:
     ).select(*failed.columns)
 
 
+def never_ended(failed: DataFrame, known: DataFrame, owed: DataFrame) -> DataFrame:
+    """By its `sequence` what was sent while it was out, to an outlet that had not got it any more.
+
+    By a checkpoint of that outlet, `failed`; or since it is gone (`owed`, by `outlets.owed`).
+    """
+    each = known.select("incarnation", *COPY_KEYS, "begun", "sequence", F.inline("links"))
+    sent = each.where("off = 1 and begun < sequence")
+    together = F.count("*").over(Window.partitionBy("incarnation", "link", "until"))
+    within = _within(failed, sent, OUTLET).withColumn("together", together)
+    within = within.where("together <= excess").select("sequence")
+    gone = sent.join(owed.where("open > 0"), ["incarnation", "link", *COPY_KEYS])
+    return within.union(gone.select("sequence")).distinct()
+
+
 def of_outlets(failed: DataFrame, known: DataFrame) -> DataFrame:
     """Where outlets fail, by what copies do not explain; `known` by `effects`."""
     each = known.select("incarnation", *COPY_KEYS, "begun", "sequence", F.inline("links"))
@@ -200,21 +219,27 @@ def _summed(failed: DataFrame, known: DataFrame, identity: Identity, **sums: Col
     What puts the sums off from one of several records on does so where it first fails.
     """
     keys = ("incarnation", identity.key)
-    spans = failed.select(
-        *(*keys, F.col("sequence").alias("until"), "since", _fails().alias("fails"))
-    )
-    each = Window.partitionBy(*{*keys, *COPY_KEYS} & {*known.columns}, "begun", "sequence")
-    within = (
-        known.join(F.broadcast(spans), [*keys])
-        .where("sequence > since and begun < until")
-        .where("begun = sequence or fails")
-        .withColumn("first", F.min("until").over(each))
-        .where("until = first")
-    )
+    within = _within(failed, known, identity)
     summed = within.groupBy(*keys, F.col("until").alias("sequence")).agg(
         *(what.alias(name) for name, what in sums.items())
     )
     return failed.join(F.broadcast(summed), [*keys, "sequence"], "left").na.fill(0, [*sums])
+
+
+def _within(failed: DataFrame, known: DataFrame, identity: Identity) -> DataFrame:
+    """What is known, with the one statement `until` which it puts off, and by how much that is."""
+    keys = ("incarnation", identity.key)
+    spans = failed.select(
+        *(*keys, F.col("sequence").alias("until"), F.col("since").alias("after")),
+        *("excess", _fails().alias("fails")),
+    )
+    each = Window.partitionBy(*{*keys, *COPY_KEYS} & {*known.columns}, "begun", "sequence")
+    return (
+        known.join(F.broadcast(spans), [*keys])
+        .where("sequence > after and begun < until and (begun = sequence or fails)")
+        .withColumn("first", F.min("until").over(each))
+        .where("until = first")
+    )
 
 
 def _where_it_fails(name: str) -> Column:

@@ -81,8 +81,16 @@ def came_oddly(paired: DataFrame) -> DataFrame:
     return odd.where("shown or again").groupBy("message").agg(*counts)
 
 
-def step_breaks(paired: DataFrame) -> DataFrame:
-    """Steps that cannot follow the one before them; `paired` by `with_previous`."""
+def step_breaks(paired: DataFrame, never_ended: DataFrame | None = None) -> DataFrame:
+    """Steps that cannot follow the one before them; `paired` by `with_previous`.
+
+    `never_ended`: of those that were sent while they were out, by `causes.never_ended`.
+    """
+    stuck = F.lit(False)
+    if never_ended is not None:
+        marked = F.broadcast(never_ended.withColumn("stuck", F.lit(True)))
+        paired = paired.join(marked, "sequence", "left")
+        stuck = F.coalesce("stuck", stuck)
     step, before = F.col("step"), F.col("before")
     restarted = F.col("before_incarnation") < F.col("incarnation")
     recovered, settled = kind_is(Kind.RECOVERED), kind_is(Kind.SETTLED)
@@ -90,6 +98,9 @@ def step_breaks(paired: DataFrame) -> DataFrame:
     held = before.isin("in", "out", "back")
     left = step.isin("out", "exit") & kind_is(Kind.SENT, Kind.SETTLED)
     ended = settled | (step == "back")
+    unended = F.format_string(
+        "STUCK:sent again, and no record says how outlet %d ended it", "before_link"
+    )
     by_another = F.format_string(
         "ORPHAN_SETTLEMENT:%s by outlet %d, sent to outlet %d",
         *(F.when(settled, "settled").otherwise("requeued"), "link", "before_link"),
@@ -110,7 +121,8 @@ def step_breaks(paired: DataFrame) -> DataFrame:
         .when(step == "in", None)
         .when(kind_is(Kind.SENT) & unqueued & before.isin("none", "back"), None)
         .when(
-            kind_is(Kind.SENT) & (before == "out") & ~restarted, "DUPLICATE:sent while it was out"
+            kind_is(Kind.SENT) & (before == "out") & ~restarted,
+            F.when(stuck, unended).otherwise("DUPLICATE:sent while it was out"),
         )
         .when(
             before == "exit",
@@ -123,7 +135,8 @@ def step_breaks(paired: DataFrame) -> DataFrame:
     )
     judged = paired.withColumn("verdict", verdict).where("verdict is not null")
     parts = F.split("verdict", ":", 2)
-    return as_breaks(judged, parts[0], parts[1])
+    link = F.when(stuck, F.col("before_link")).otherwise(F.col("link"))
+    return as_breaks(judged, parts[0], parts[1], link=link)
 
 
 def copy_states(steps: DataFrame) -> DataFrame:

@@ -40,13 +40,14 @@ def gone(outlets: DataFrame, summed: DataFrame) -> DataFrame:
     return owing.select(*OUTLET_KEYS, "since", "until", "unsettled", "of_node")
 
 
-def detached_breaks(outlets: DataFrame, records: DataFrame, known: DataFrame) -> DataFrame:
+def detached_breaks(outlets: DataFrame, each: DataFrame, known: DataFrame) -> DataFrame:
     """What never ended of `outlets` (by `gone`), by name where the records have just that much.
 
-    What copies explain that are told of otherwise is not told: `known`, by `causes.effects`.
+    `each`: by `owed`. What copies explain that are told of otherwise is not told: `known`, by
+    `causes.effects`.
     """
     all_of_it = Window.partitionBy(*OUTLET_KEYS)
-    judged = _deliveries(outlets, records, known).withColumns(
+    judged = _left(each, known).withColumns(
         {
             "shown": F.sum("open").over(all_of_it),
             "least": F.min("left").over(all_of_it),
@@ -76,8 +77,8 @@ def detached_breaks(outlets: DataFrame, records: DataFrame, known: DataFrame) ->
     )
 
 
-def _deliveries(outlets: DataFrame, records: DataFrame, known: DataFrame) -> DataFrame:
-    """Of each copy, how many deliveries to one of the outlets are `open`, and are `left` to tell.
+def owed(outlets: DataFrame, records: DataFrame) -> DataFrame:
+    """Of each copy, how many deliveries to one of `outlets` (by `gone`) are `open`.
 
     Each copy is told apart from those of it that were browsed. `at`: the last one's record.
     """
@@ -87,10 +88,14 @@ def _deliveries(outlets: DataFrame, records: DataFrame, known: DataFrame) -> Dat
     steps = records.where(ended | taken).join(
         F.broadcast(outlets.drop("since", "of_node")), [*OUTLET_KEYS]
     )
-    each = steps.groupBy(*OUTLET_KEYS, "until", "unsettled", *COPY_KEYS, browsed).agg(
+    return steps.groupBy(*OUTLET_KEYS, "until", "unsettled", *COPY_KEYS, browsed).agg(
         F.sum(F.when(taken, 1).otherwise(-1)).alias("open"),
         F.max(F.when(taken, F.col("sequence"))).alias("at"),
     )
+
+
+def _left(each: DataFrame, known: DataFrame) -> DataFrame:
+    """Of those (by `owed`), how many are `left` to tell."""
     off = known.select("incarnation", *COPY_KEYS, F.inline("links"))
     off = off.groupBy(*OUTLET_KEYS, *COPY_KEYS).agg(F.sum("off").alias("off"))
     joined = each.join(

@@ -1,9 +1,9 @@
 """What single copies explain of a checkpoint that fails, on frames: told of once."""
 
 import pytest
-from support.audit_frames import Cases, ledger_of
+from support.audit_frames import Cases, doubtful_of, ledger_of
 
-from gateway.accounting.steps import causes, confirmed, copies, messages
+from gateway.accounting.steps import causes, confirmed, copies, messages, outlets
 from gateway.accounting.steps.balance import balances
 from gateway.accounting.steps.counters import counter_breaks
 from gateway.accounting.steps.identities import FAILS, OUTLET, QUEUE, ROUTE
@@ -111,8 +111,7 @@ def told(frames, stories: dict[str, tuple[dict, ...]]) -> dict[str, list[tuple]]
     runs = incarnations(summed)
     balance = balances(summed, records, runs)
     steps = copies.with_previous(copies.copy_steps(records))
-    states = messages.message_states(records).where(messages.DOUBTFUL)
-    doubtful = messages.with_steps(states, copies.came_oddly(steps))
+    doubtful = doubtful_of(records, steps)
     known = causes.effects(steps, doubtful, runs)
     queues = causes.of_queues(balance[QUEUE.name].failed, known).cache()
     ends = causes.of_outlets(balance[OUTLET.name].failed, known).cache()
@@ -125,6 +124,49 @@ def told(frames, stories: dict[str, tuple[dict, ...]]) -> dict[str, list[tuple]]
     short = confirmed.with_told(doubtful.where(confirmed.SHORT), records)
     found = found.union(messages.route_breaks(routes.where(FAILS), short))
     return cases.told(found.union(counter_breaks(queues, ends, routes)))
+
+
+SENT_AGAIN = (*HELD, SENT, SENT | {"link": 4})
+OTHER_SENT = SENT | {"message": 6, "position": 2}
+OTHER_AGAIN = (OTHER, OTHER_SENT, OTHER_SENT | {"link": 4})
+DETACHED = {"kind": Kind.LINK_DETACHED, "link": 3}
+UNENDED = {  # and whether that is known
+    "by its checkpoint": (True, (*SENT_AGAIN, outlet())),
+    "by a checkpoint in between": (True, (*HELD, SENT, outlet(), SENT | {"link": 4} | AFTER)),
+    "still there by its checkpoint": (False, (*SENT_AGAIN, outlet(unsettled=1))),
+    "of two that were sent again one": (
+        False,
+        (*SENT_AGAIN, *OTHER_AGAIN, outlet(sent=2, unsettled=1)),
+    ),
+    "its outlet is gone": (
+        True,
+        (*HELD, SENT, DETACHED, SENT | {"link": 4}),
+    ),
+    "its outlet is gone, but has ended it": (
+        False,
+        (*SENT_AGAIN, *OTHER_AGAIN, RELEASED, DETACHED),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNENDED)
+def test_what_was_sent_again_is_stuck_where_its_first_outlet_has_it_no_more(ended, case):
+    rows = [row for row in ended[case] if row[1] == 5 and row[0] in ("STUCK", "DUPLICATE")]
+    assert rows[0][0] == ("STUCK" if UNENDED[case][0] else "DUPLICATE")
+
+
+@pytest.fixture(scope="module")
+def ended(frames) -> dict[str, list[tuple]]:
+    cases = Cases({name: lines for name, (_known, lines) in UNENDED.items()})
+    records = frames.records(*cases.lines).cache()
+    summed = ledger_of(records)
+    runs = incarnations(summed)
+    balance = balances(summed, records, runs)[OUTLET.name]
+    steps = copies.with_previous(copies.copy_steps(records))
+    known = causes.effects(steps, doubtful_of(records, steps), runs)
+    owed = outlets.owed(outlets.gone(balance.totals, summed), records)
+    unended = causes.never_ended(balance.failed, known, owed)
+    return cases.told(copies.step_breaks(steps, unended))
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,11 @@
 """Outlets that are gone: which of their deliveries never ended, on frames."""
 
 import pytest
-from support.audit_frames import Cases, ledger_of
+from support.audit_frames import Cases, doubtful_of, ledger_of
 
 from gateway.accounting.steps import causes, copies, identities, outlets
 from gateway.accounting.steps.identities import OUTLET
+from gateway.accounting.steps.ledger import incarnations
 from gateway.audit.schema import Flag, Kind, Outcome
 
 COPY = {"node": "q", "message": 5, "position": 1, "mix": 77}
@@ -48,9 +49,10 @@ def told(frames) -> dict[str, list[tuple]]:
     records = frames.records(*cases.lines).cache()
     summed = ledger_of(records)
     totals = identities.totals(identities.sums(summed, OUTLET), OUTLET)
-    known = causes.effects(copies.with_previous(copies.copy_steps(records))).cache()
+    steps = copies.with_previous(copies.copy_steps(records))
+    known = causes.effects(steps, doubtful_of(records, steps), incarnations(summed)).cache()
     owing = outlets.gone(totals, summed).cache()
-    return cases.told(outlets.detached_breaks(owing, records, known))
+    return cases.told(outlets.detached_breaks(owing, outlets.owed(owing, records), known))
 
 
 @pytest.mark.parametrize("case", ["ended", "still there", "seen"])

@@ -20,6 +20,13 @@ def test_a_break_has_its_story_and_the_command_for_all_of_it() -> None:
     assert "<code>amqp-gateway audit trace --message 7</code>" in told
 
 
+def test_a_break_of_a_segment_says_where_in_it_if_that_is_known() -> None:
+    whole = broken("LOG_GAP", segment="1.audit", detail="it is missing")
+    assert tables.break_text(whole) == "1.audit: it is missing"
+    inside = whole | {"block": 3, "offset": 70}
+    assert tables.break_text(inside) == "1.audit block 3 offset 70: it is missing"
+
+
 def test_breaks_stand_below_their_class_and_those_that_are_not_proven_apart() -> None:
     unproven = broken(proven=False, since=3, sequence=9)
     told = tables.breaks(found(breaks=[broken("LOG_GAP"), broken(), broken(), unproven]))
