@@ -156,8 +156,11 @@ class Recovery:
             prefix = prefix_of(host.name, self._plain_host)
             if prefix and text.startswith(prefix):
                 return host, text[len(prefix) :]
-        plain = self._hosts.get(self._plain_host)
-        return plain or next(iter(self._hosts.values())), text
+        return self._any_host(), text
+
+    def _any_host(self) -> VirtualHost:
+        """The plain one, if it is configured."""
+        return self._hosts.get(self._plain_host) or next(iter(self._hosts.values()))
 
     def _topology_row(self, row: TopologyRow, dispatched: Dispatched) -> None:
         if row.kind == RowKind.EXCHANGE:
@@ -319,7 +322,7 @@ class Recovery:
     def _give_reader(self, message: Message, host: VirtualHost | None) -> None:
         """That of its host; of a copy whose queue is absent any, which digests all the same."""
         if host is None and message.reader is None:
-            host = self._hosts[self._plain_host]
+            host = self._any_host()
         if host is not None:
             message.reader = host.reader
 

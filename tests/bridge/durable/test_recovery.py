@@ -482,3 +482,16 @@ def test_what_a_host_holds_that_is_not_configured_is_kept_until_it_is() -> None:
     assert world.bridge.problems == []
     queue = world.bridge.hosts["other"].topology.find_queue("q")
     assert queue is not None and (queue.depth, world.depth()) == (1, 0)
+
+
+def test_what_a_host_has_that_is_not_configured_any_more_is_there_when_it_is_again() -> None:
+    world = World(hosts=["first", "second"])
+    world.queue(durable=True)
+    world.send(b"1", durable=True)
+    world.turn()
+    for names, depth in ((["second"], 0), (["second", "first"], 1)):
+        world.host_names = names
+        world.crash()
+        queue = world.bridge.hosts[names[-1]].topology.find_queue("q")
+        assert (0 if queue is None else queue.depth) == depth
+        assert len(world.bridge.problems) == 1 - depth
