@@ -136,3 +136,5 @@ class VirtualHost:
             self.settlement.end_deleted(queue)
         elif queue.settings.exclusive and queue.settings.auto_delete:
             self.owners.delete_unused(queue)
+        else:
+            self.publishing.displacing.recovered(queue)

@@ -14,7 +14,7 @@ from gateway.config.raw import Problem, touches, validated
 from gateway.config.remote_rules import profile_problems, remote_rules, unknown_upstream
 from gateway.config.section import Section
 from gateway.config.settings import Settings
-from gateway.config.topology import topology_rules
+from gateway.config.topology import queue_arguments, topology_rules
 from gateway.config.upstreams import UpstreamSection
 from gateway.errors import ConfigurationError
 from gateway.files.whole import CONFIGURATION_MAX, expanded, is_file, read_whole
@@ -94,7 +94,12 @@ def settle(raw: dict[str, Any], base: pathlib.Path) -> Settings:
     broken = [path for path, _text in problems]
     settings = _where_its_data_is(anchor(settings, base))
     problems += [(reads[0], text) for reads, text in rules(settings) if not touches(broken, reads)]
-    for more in (_unknown_upstreams(raw), _unknown_profiles(raw, base), _missing_files(raw, base)):
+    for more in (
+        _unknown_upstreams(raw),
+        _unknown_profiles(raw, base),
+        _missing_files(raw, base),
+        queue_arguments(raw.get("virtual_hosts")),
+    ):
         known = set(problems)
         problems += [each for each in more if each not in known]
     if problems:

@@ -25,7 +25,7 @@ def validated(model: type[Model], raw: dict[str, Any]) -> tuple[Model, list[Prob
             return model.model_validate(rest), problems
         except pydantic.ValidationError as error:
             errors = error.errors(include_url=False)
-            told = [problem_of(found["loc"], found) for found in errors]
+            told = list(dict.fromkeys([problem_of(found["loc"], found) for found in errors]))
             broken = [path for path, _text in problems]
             # What is set aside does not make what it stood in a problem, too.
             problems += [
@@ -62,6 +62,8 @@ SAID_OTHERWISE = {
 def problem_of(location: tuple[int | str, ...], found: Any) -> Problem:
     """What pydantic found, in the gateway's words."""
     # Any: pydantic's ErrorDetails, whose ctx differs by type of error.
+    if location[-3:-2] == ("arguments",):  # of a value, which may be of several types
+        return ".".join(map(str, location[:-1])), "must be true, false, a whole number or a text"
     text = str(found["msg"]).replace("Input should", "must", 1)
     if found["type"] == "value_error":
         text = str(found["ctx"]["error"])

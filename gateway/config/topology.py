@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import Field
 
 from gateway.amqp_0_10._spec_constants import BOOLEAN, INT64, STR16
 from gateway.amqp_0_10.types import FieldTable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gateway.config.settings import HostSettings, Settings
 
 Name = Annotated[str, Field(min_length=1, max_length=255)]
-Arguments = dict[str, StrictBool | StrictInt | str]
+Arguments = dict[str, bool | int | str]
 
 PREDECLARED: Final = {
     "amq.direct": DIRECT,
@@ -89,9 +89,29 @@ def queue_settings(section: QueueSection) -> QueueSettings | Refusal:
     settings = QueueSettings(durable=section.durable, alternate_exchange=section.alternate_exchange)
     asked = Asked(remote=False)
     refusal = asked.read(field_table(section.arguments)) or asked.apply(settings)
+    if refusal is None and settings.no_local:
+        return invalid("no-local goes with exclusive queues, which belong to a client")
     if refusal is None and asked.ignored:
         return invalid(f"{asked.ignored[0]} has no effect")
     return refusal or settings
+
+
+def queue_arguments(hosts: object) -> Iterator[tuple[str, str]]:
+    """What is wrong with arguments in `hosts` as they are written, whatever else is wrong there."""
+    for number, host in enumerate(hosts if isinstance(hosts, list) else []):
+        queues = host.get("queues") if isinstance(host, dict) else None
+        for place, queue in enumerate(queues if isinstance(queues, list) else []):
+            given = queue.get("arguments") if isinstance(queue, dict) else None
+            if not isinstance(given, dict):
+                continue
+            known = {
+                name: value
+                for name, value in given.items()
+                if isinstance(name, str) and isinstance(value, bool | int | str)
+            }
+            made = queue_settings(QueueSection(name="a queue", arguments=known))
+            if isinstance(made, Refusal):
+                yield f"virtual_hosts.{number}.queues.{place}.arguments", made.description
 
 
 def topology_rules(settings: Settings) -> Iterator[tuple[list[str], str]]:
@@ -121,14 +141,18 @@ def _of_host(path: str, host: HostSettings) -> Iterator[tuple[list[str], str]]:
             yield [f"{at}.arguments"], made.description
     for number, binding in enumerate(host.bindings):
         at = f"{path}.bindings.{number}"
+        matches = binding.arguments.get(MATCH) in ("all", "any")
         if binding.exchange not in exchanges:
-            yield [f"{at}.exchange"], f"there is no exchange {binding.exchange!r}"
-        elif exchanges[binding.exchange] == HEADERS and MATCH not in binding.arguments:
+            why = f"there is no exchange {binding.exchange!r}"
+            yield [f"{at}.exchange", f"{path}.exchanges"], why
+        elif exchanges[binding.exchange] == HEADERS and not matches:
             yield [f"{at}.arguments"], "a headers binding needs x-match: all or any"
         if binding.queue not in queues:
-            yield [f"{at}.queue"], f"there is no queue {binding.queue!r} here"
+            why = f"there is no queue {binding.queue!r} here"
+            yield [f"{at}.queue", f"{path}.queues"], why
 
 
 def _alternate(path: str, name: str, known: dict[str, str]) -> Iterator[tuple[list[str], str]]:
     if name and name not in known:
-        yield [f"{path}.alternate_exchange"], f"there is no exchange {name!r}"
+        exchanges = f"{path.partition('.queues')[0].partition('.exchanges')[0]}.exchanges"
+        yield [f"{path}.alternate_exchange", exchanges], f"there is no exchange {name!r}"

@@ -73,9 +73,30 @@ def test_two_of_one_name_are_refused():
     }
 
 
-def test_values_are_flags_whole_numbers_and_texts():
-    told = problems(host(queues=[{"name": "q", "arguments": {"qpid.max_count": 1.5}}]))
-    assert told and all(path.startswith("virtual_hosts") for path in told)
+def test_what_is_of_a_wrong_type_hides_nothing_and_makes_nothing_else_a_problem():
+    told = problems(
+        host(
+            exchanges=[{"name": "x", "type": "fanout", "durable": "perhaps"}],
+            queues=[
+                {"name": "q", "arguments": {"qpid.max_count": 1.5, "qpid.priorities": -1}},
+                {"name": "r", "durable": "perhaps", "arguments": {"no-local": True}},
+            ],
+            bindings=[{"exchange": "x", "queue": "q"}, {"exchange": "amq.match", "queue": "r"}],
+        )
+    )
+    at = "virtual_hosts.0"
+    assert told == {
+        f"{at}.exchanges.0.durable": "must be true or false",
+        f"{at}.queues.0.arguments.qpid.max_count": (
+            "must be true, false, a whole number or a text"
+        ),
+        f"{at}.queues.0.arguments": (
+            "qpid.priorities is no number of 0 or more, or too large a one"
+        ),
+        f"{at}.queues.1.durable": "must be true or false",
+        f"{at}.queues.1.arguments": "no-local goes with exclusive queues, which belong to a client",
+        f"{at}.bindings.1.arguments": "a headers binding needs x-match: all or any",
+    }
 
 
 def test_a_queue_is_made_with_what_its_arguments_say():

@@ -97,6 +97,7 @@ class Queue:
         last_values: of a queue that keeps those: which copies they are.
         groups: of a queue that has those.
         rings: what enters it when it is full pushes others out, unless it is remote.
+        evicting: a ring lets copies go, of which none may come back to it meanwhile.
         destructs: it is deleted when more is in it than may be, unless it is remote.
         displaces: it rings, destructs, or keeps last values.
         flow: whose publishes wait for room in it; `None`: nobody's do.
@@ -116,6 +117,7 @@ class Queue:
         "destructs",
         "displaces",
         "entered",
+        "evicting",
         "expiring",
         "flow",
         "groups",
@@ -183,6 +185,7 @@ class Queue:
         self.last_values: LastValues | None = None
         if discipline.last_value_key:
             self.last_values = LastValues(discipline.last_value_key)
+        self.evicting = False
         self.groups: Groups | None = None
         if discipline.group_key:
             self.groups = Groups(discipline.group_key, discipline.no_group, self.places)
@@ -272,6 +275,8 @@ class Queue:
         return self.max_size > 0 and self.octets > self.max_size
 
     def _is_full_ring(self, size: int, count: int) -> bool:
+        if self.evicting:
+            return True
         if self.max_size and size > self.max_size and count == 1:
             return True
         if self.settings.discipline.policy == Policy.RING or not self._lacks_room(size, count):

@@ -4,7 +4,8 @@ A ring lets copies go when the newcomer is in, so that this goes itself where al
 it. Whoever has all that are to go before it is left with the newer ones: the oldest are taken back,
 as qpidd has it. What goes is sent on to the alternate exchange, if the queue has one; where it
 enters rings again, others go in turn, up to `HOPS`, and as long as that is not too much for one
-verb. What is beyond that leaves for good.
+verb. What is beyond that leaves for good; and what a ring lets go does not come back to it, so that
+rings that lead to one another keep what is newest.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gateway.bridge.spread.entering import FEW
 from gateway.bridge.spread.rerouting import NO_END, Rerouting
 from gateway.wire.work import COPY, SHARE, VERB, WORK
 
-HOPS: Final = 8
+HOPS: Final = 32  # of rings whose alternates lead to one another
 NOBODY: Final = 0  # an owner that there is not
 
 
@@ -167,6 +168,11 @@ class Displacing:
         self._under_way.add(queue.number)
         return first
 
+    def recovered(self, queue: Queue) -> None:
+        """A queue is back: the process may have ended while it let copies go."""
+        if queue.rings and queue.placement is None and queue.is_over() and self._is_first(queue):
+            self._copies.turns.spread.put_off(Trimming(self, queue))
+
     def trim(self, queue: Queue, end: int) -> bool:
         """Let go what is too much until `WORK.units` is above `end`; whether all of it has."""
         if not queue.deleted and not self._let_go(queue, end):
@@ -204,6 +210,7 @@ class Displacing:
         if self._hops == 0:
             self._end = WORK.units + VERB
         self._hops += 1
+        queue.evicting = True
         try:
             while queue.is_over():
                 entry = queue.first_to_go()
@@ -212,6 +219,7 @@ class Displacing:
                 if WORK.units > end:
                     return not queue.is_over()
         finally:
+            queue.evicting = False
             self._hops -= 1
             ledger.transaction = transaction
         return True

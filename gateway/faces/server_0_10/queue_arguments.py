@@ -127,7 +127,8 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
     "qpid.policy_type": (
         Fate.DONE,
         "at those limits: `reject`, `ring`, `ring_strict`, `self-destruct`; `flow_to_disk` and "
-        "others are as `reject`, and counted",
+        "others are as `reject`, and counted. What a ring lets go is sent on to the alternate "
+        "exchange, through 32 rings at most, and to none a second time",
     ),
     "qpid.auto_delete_timeout": (Fate.DONE, "seconds; implies auto-delete"),
     "no-local": (Fate.DONE, "of exclusive queues; of others refused, 540"),

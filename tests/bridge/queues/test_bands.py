@@ -2,6 +2,7 @@
 
 import pytest
 from support.bridge_world import World
+from support.rules import rule
 
 from gateway.bridge.queues.bands import Bands
 from gateway.bridge.queues.discipline import Discipline
@@ -23,6 +24,7 @@ def taken(world: World, count: int) -> list[int]:
     return [int(body) for body in consumer.bodies()]
 
 
+@rule("0-10", "message", "priority-level-implementation")
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [
@@ -49,6 +51,15 @@ def test_without_a_priority_one_of_0_10_has_the_lowest_and_one_of_1_0_the_normal
     assert bands.level_of(message) == 0
     message.encoding = Encoding.AMQP_1_0
     assert bands.level_of(message) == 4
+
+
+@rule("0-10", "message", "min-priority-levels")
+@rule("1.0", "3.2.1", "priorities-are-distinct")
+def test_a_queue_that_is_declared_without_priorities_has_none():
+    world = World()
+    world.queue()
+    publish(world, 0, 9, 4)
+    assert taken(world, 3) == [0, 9, 4]
 
 
 def test_the_highest_goes_first_and_of_one_level_what_came_first():

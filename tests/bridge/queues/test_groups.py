@@ -223,6 +223,17 @@ def test_what_is_gone_leaves_nothing_behind_though_one_copy_stays():
     world.check()
 
 
+def test_keys_may_be_long_and_are_not_kept_as_long():
+    world = grouped()
+    for key in ("x" * 60_000, "x" * 60_000, "x" * 59_999 + "y", "\ud800" * 100):
+        headers = {"g": Tagged(Kind.STRING, key)}
+        world.host.publishing.publish(world.message(key="q", headers=headers), None, 0)
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None and queue.groups is not None
+    assert sorted(group.count for group in queue.groups.groups.values()) == [1, 1, 2]
+    assert all(len(key) < 100 for key in queue.groups.groups)
+
+
 class Model:
     """Who has which group, by what was sent and settled alone."""
 

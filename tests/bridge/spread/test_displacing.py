@@ -6,6 +6,7 @@ from support.work import units_of
 from gateway.audit.schema import Kind
 from gateway.bridge.queues.discipline import Discipline, Policy
 from gateway.bridge.seams import PublishStatus
+from gateway.bridge.spread.displacing import HOPS
 from gateway.message import ACCEPTED, Condition
 from gateway.wire.work import SHARE, VERB
 
@@ -153,18 +154,64 @@ def test_what_goes_is_sent_on_to_the_alternate_exchange():
     assert (checked.kinds[Kind.DEAD_LETTERED], checked.kinds[Kind.EVICTED]) == (2, 0)
 
 
-def test_rings_that_are_each_others_alternate_end():
+def test_rings_that_are_each_others_alternate_end_and_keep_the_newest():
     world = World()
     for name in ("one", "two"):
         world.host.declaring.declare_exchange(f"to {name}", "fanout")
-    world.queue("one", max_count=1, alternate_exchange="to two", discipline=RING)
-    world.queue("two", max_count=1, alternate_exchange="to one", discipline=RING)
+    world.queue("one", max_count=2, alternate_exchange="to two", discipline=RING)
+    world.queue("two", max_count=2, alternate_exchange="to one", discipline=RING)
     bind(world, "one", "to one")
     bind(world, "two", "to two")
-    for number in range(5):
+    for number in range(9):
         world.send(b"%d" % number, key="one")
-    assert world.depth("one") == world.depth("two") == 1
-    assert world.check().kinds[Kind.EVICTED] == 3
+    assert (browsed(world, "two"), browsed(world, "one")) == ([b"5", b"6"], [b"7", b"8"])
+    world.check()
+
+
+def test_a_ring_that_is_its_own_alternate_keeps_the_newest():
+    world = World()
+    world.host.declaring.declare_exchange("back", "fanout")
+    world.queue("q", max_count=2, alternate_exchange="back", discipline=RING)
+    bind(world, "q", "back")
+    world.send(b"1", b"2", b"3", b"4", b"5")
+    assert browsed(world) == [b"4", b"5"]
+    world.check()
+
+
+def test_a_chain_of_rings_ends_where_a_message_has_displaced_enough():
+    world = World()
+    names = [f"ring {number}" for number in range(HOPS + 5)]
+    for name, after in zip(names, [*names[1:], None], strict=True):
+        world.host.declaring.declare_exchange(f"to {name}", "fanout")
+        alternate = "" if after is None else f"to {after}"
+        if after is not None:
+            world.host.declaring.declare_exchange(alternate, "fanout")
+        world.queue(name, max_count=1, alternate_exchange=alternate, discipline=RING)
+        bind(world, name, f"to {name}")
+    for number in range(len(names)):
+        world.send(b"%d" % number, key=names[0])
+    held = [world.depth(name) for name in names]
+    assert held == [1] * (HOPS + 1) + [0] * 4
+    assert world.check().kinds[Kind.EVICTED] == 4
+
+
+def test_what_a_ring_had_not_let_go_when_the_process_ended_goes_when_it_is_back():
+    world = World()
+    world.queue(durable=True, max_size=20_000, discipline=RING)
+    for _ in range(20_000):
+        world.send(b"x", durable=True)
+    world.turn()
+    world.auto_commit = False
+    world.send(b"y" * 19_000, durable=True)
+    world.bridge.end_turn(world.now_ms)
+    world.commit()
+    world.auto_commit = True
+    world.crash()
+    world.turn()
+    found = world.host.topology.find_queue("q")
+    assert found is not None and found.octets <= 20_000
+    assert browsed(world)[-1] == b"y" * 19_000
+    world.check()
 
 
 def test_one_large_one_that_takes_the_room_of_very_many_is_no_long_turn():
