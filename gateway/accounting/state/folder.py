@@ -11,6 +11,7 @@ How its files are kept, and other runs away from them, is told in `keeping`.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -26,6 +27,7 @@ from gateway.files.json_text import json_value
 
 # Of the state, raised with whatever a fold leaves out and a step asks for; and of the records.
 FORM: Final = f"2.{SCHEMA_VERSION}"
+DIGEST: Final = "sha256"  # of all else that stands in `state.json`
 REBUILD: Final = "begin anew with --rebuild"
 
 Tables = dict[str, dict[str, Table]]
@@ -174,7 +176,11 @@ def in_text(state: State, tables: Tables) -> str:
         "records": state.records,
         "tables": tables,
     }
-    return json.dumps(told)
+    return json.dumps(told | {DIGEST: _digest_of(told)})
+
+
+def _digest_of(told: dict[str, Any]) -> str:  # Any: of JSON
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 def parsed(octets: bytes) -> tuple[State, Tables]:
@@ -183,6 +189,9 @@ def parsed(octets: bytes) -> tuple[State, Tables]:
         told = json_value(octets)
     except ValueError:
         raise StateError("is no state") from None
+    digest = told.pop(DIGEST, None) if isinstance(told, dict) else None
+    if digest is not None and digest != _digest_of(told):  # earlier gateways wrote none
+        raise StateError("is damaged")
     form = told.get("form") if isinstance(told, dict) else None
     if form != FORM:
         raise StateError(f"is of version {form}, not of {FORM}")

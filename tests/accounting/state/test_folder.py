@@ -94,7 +94,7 @@ def test_a_state_of_a_version_that_did_not_say_its_tables_is_gone_on_from(tmp_pa
     Folder(tmp_path).write(STATE)
     file = tmp_path / "state.json"
     told = json.loads(file.read_text())
-    del told["tables"]
+    del told["tables"], told["sha256"]
     file.write_text(json.dumps(told))
     folder = Folder(tmp_path)
     assert folder.read() == STATE
@@ -109,11 +109,29 @@ def test_a_state_of_a_version_that_said_no_more_than_octets_is_gone_on_from(tmp_
     file = tmp_path / "state.json"
     told = json.loads(file.read_text())
     told["tables"] = {"00000001": {"part.parquet": 4}}
+    del told["sha256"]
     file.write_text(json.dumps(told))
     assert Folder(tmp_path).read() == STATE
     table.write_text("row")
     with pytest.raises(StateError, match="is not as the state has it"):
         Folder(tmp_path).read()
+
+
+def test_one_flipped_bit_of_what_a_state_says_of_itself_is_refused_or_says_nothing_else(tmp_path):
+    put(tmp_path)
+    Folder(tmp_path).write(STATE)
+    file = tmp_path / "state.json"
+    octets = file.read_bytes()
+    refused = 0
+    for place in range(len(octets)):
+        changed = bytearray(octets)
+        changed[place] ^= 1 << place % 7
+        file.write_bytes(changed)
+        try:
+            assert Folder(tmp_path).read() == STATE
+        except StateError:
+            refused += 1
+    assert refused > len(octets) * 9 // 10
 
 
 def test_one_flipped_bit_of_what_a_table_says_of_itself_is_refused(tmp_path):
