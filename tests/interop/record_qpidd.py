@@ -114,30 +114,34 @@ def answered(directory: Path, lines: list[str]) -> list[str]:
     with tempfile.TemporaryDirectory() as work:
         broker = Qpidd(directory, ALL, Path(work))
         talks: dict[str, Hearing] = {}
-        found = []
-        for line in lines:
-            who, what = read(line)
-            if who not in talks or talks[who].outcome:
-                talks[who] = Hearing(broker.port)
-            talk = talks[who]
-            if isinstance(what, Said):
-                talk.says(what)
-            elif what == "hear":
-                talk.hears()
-            elif what != "end":
-                time.sleep(pause_ms(what) / 1000)
-                talk.hears()
-            else:
+        try:
+            return [_answered(broker, talks, line) for line in lines]
+        finally:
+            for talk in talks.values():
                 talk.close()
-                del talks[who]
-                time.sleep(QUIET_S)
-            found.append(talk.takes())
-            for text in talk.texts:
-                print(f"{line}\n    {found[-1]} {text}")
-            talk.texts.clear()
-        for talk in talks.values():
-            talk.close()
-        broker.stop()
+            broker.stop()
+
+
+def _answered(broker: Qpidd, talks: dict[str, Hearing], line: str) -> str:
+    who, what = read(line)
+    if who not in talks or talks[who].outcome:
+        talks[who] = Hearing(broker.port)
+    talk = talks[who]
+    if isinstance(what, Said):
+        talk.says(what)
+    elif what == "hear":
+        talk.hears()
+    elif what != "end":
+        time.sleep(pause_ms(what) / 1000)
+        talk.hears()
+    else:
+        talk.close()
+        del talks[who]
+        time.sleep(QUIET_S)
+    found = talk.takes()
+    for text in talk.texts:
+        print(f"{line}\n    {found} {text}")
+    talk.texts.clear()
     return found
 
 
