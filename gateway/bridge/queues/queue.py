@@ -270,9 +270,7 @@ class Queue:
 
     def is_over(self) -> bool:
         """Whether more is in it than its own limits allow."""
-        if self.max_count and self.places.count > self.max_count:
-            return True
-        return self.max_size > 0 and self.octets > self.max_size
+        return self._lacks_room(0, 0)
 
     def _is_full_ring(self, size: int, count: int) -> bool:
         if self.evicting:

@@ -81,8 +81,12 @@ class Displaced:
             entry = queue.first_to_go()
             if entry is not None and self._displacing.free(queue, entry):
                 self._rerouting = self._letting.dead_letter(queue, entry, Reason.QUEUE_FULL)
-        if self._rerouting is not None and not self._rerouting.go_on(end):
-            return False
+        if self._rerouting is not None:
+            queue.evicting = True  # but not between two passes: others publish to it then
+            arrived = self._rerouting.go_on(end)
+            queue.evicting = False
+            if not arrived:
+                return False
         self._displacing.on_displaced(queue)
         return True
 
@@ -159,7 +163,12 @@ class Displacing:
             self._copies.be_last(queue, newest)
         if queue.destructs and queue.is_over() and self._is_first(queue):
             self._copies.turns.spread.put_off(Destruction(self, queue))
-        elif queue.rings and not self._let_go(queue, WORK.units + SHARE) and self._is_first(queue):
+        elif queue.rings:
+            self._trim_some(queue, WORK.units + SHARE)
+
+    def _trim_some(self, queue: Queue, end: int64) -> None:
+        """What is more than that goes in later turns."""
+        if not self._let_go(queue, end) and self._is_first(queue):
             self._copies.turns.spread.put_off(Trimming(self, queue))
 
     def _is_first(self, queue: Queue) -> bool:
@@ -175,10 +184,11 @@ class Displacing:
 
     def trim(self, queue: Queue, end: int) -> bool:
         """Let go what is too much until `WORK.units` is above `end`; whether all of it has."""
-        if not queue.deleted and not self._let_go(queue, end):
-            return False
-        self._under_way.discard(queue.number)
-        return True
+        self._under_way.discard(queue.number)  # so that what has to wait longer may be put off
+        if queue.deleted or self._let_go(queue, end):
+            return True
+        self._under_way.add(queue.number)
+        return False
 
     def destroy(self, queue: Queue) -> None:
         """Delete one that destructs itself."""
@@ -191,7 +201,7 @@ class Displacing:
         """One that goes to very many queues has gone: there may be more."""
         self._under_way.discard(queue.number)
         if not queue.deleted:
-            self._let_go(queue, WORK.units)
+            self._trim_some(queue, WORK.units)
 
     def free(self, queue: Queue, entry: Entry) -> bool:
         """Let nobody have a copy that is to go."""

@@ -7,6 +7,7 @@ from gateway.audit.schema import Kind
 from gateway.bridge.queues.discipline import Discipline, Policy
 from gateway.bridge.seams import PublishStatus
 from gateway.bridge.spread.displacing import HOPS
+from gateway.bridge.spread.entering import FEW
 from gateway.message import ACCEPTED, Condition
 from gateway.wire.work import SHARE, VERB
 
@@ -248,6 +249,30 @@ def test_where_it_goes_to_very_many_queues_it_is_here_or_there_after_a_crash():
     assert {world.depth(name) for name in names} in ({0}, {1})
     moved = world.depth(names[0]) == 1
     assert (b"1" in browsed(world)) is not moved
+    world.check()
+
+
+def test_a_ring_that_is_one_of_very_many_that_its_alternate_leads_to_lets_each_copy_go_once():
+    world = World()
+    world.host.declaring.declare_exchange("many", "fanout", durable=True)
+    names = [f"kept {number}" for number in range(FEW + 10)]
+    for name in names:
+        world.queue(name, durable=True)
+        bind(world, name, "many")
+    world.queue("q", durable=True, max_count=1, alternate_exchange="many", discipline=RING)
+    bind(world, "q", "many")
+    world.send(b"1", b"2", b"3", durable=True)
+    world.turn()
+    assert browsed(world) == [b"3"]
+    assert {world.depth(name) for name in names} == {2}
+    world.auto_commit = False
+    world.send(b"4", durable=True)
+    world.bridge.end_turn(world.now_ms)
+    world.commit()
+    world.auto_commit = True
+    world.crash()
+    world.turn()
+    assert world.depth() == 1
     world.check()
 
 
