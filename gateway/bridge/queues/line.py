@@ -276,7 +276,8 @@ class Line:
         freed = groups.take_freed()
         if freed is not None and (self._choosers or self._choosy):
             for subscription in self.subscriptions.values():
-                look_again(subscription, freed)
+                if subscription.acquire:
+                    look_again(subscription, freed)
 
     def _serve_owner(self, groups: Groups) -> bool:
         """Send a copy to a taker that has its group, and credit for it; whether one was."""

@@ -145,6 +145,7 @@ def test_who_looks_by_a_filter_looks_again_when_a_group_is_free():
 
     world = grouped()
     send(world, b"A1", b"A2", b"B2")
+    browser, _ = world.subscribe(acquire=False)
     one, _ = world.subscribe(credit=1)
     world.turn()
     chooser, _ = world.subscribe(filter=Second())
@@ -152,6 +153,7 @@ def test_who_looks_by_a_filter_looks_again_when_a_group_is_free():
     assert chooser.bodies() == [b"B2"]
     settle(world, one.take()[0])
     assert chooser.bodies() == [b"B2", b"A2"]
+    assert browser.bodies() == [b"A2", b"B2"]
     world.check()
 
 
