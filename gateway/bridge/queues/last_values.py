@@ -31,10 +31,11 @@ class LastValues:
 
     def is_last(self, entry: Entry) -> bool:
         """Whether there is none that came after it."""
-        return self._newest.get(self._keys[entry.position], entry.position) == entry.position
+        key = self._keys.get(entry.position)
+        return key is None or self._newest.get(key, entry.position) == entry.position
 
     def remove(self, entry: Entry) -> None:
-        """A copy leaves, for whatever reason."""
-        key = self._keys.pop(entry.position)
-        if self._newest.get(key) == entry.position:
+        """A copy leaves, for whatever reason; it is none of them if it came while all went on."""
+        key = self._keys.pop(entry.position, None)
+        if key is not None and self._newest.get(key) == entry.position:
             del self._newest[key]

@@ -4,6 +4,8 @@ from support.bridge_world import Consumer, World
 
 from gateway.audit.schema import Kind as Step
 from gateway.bridge.queues.discipline import Discipline, Policy
+from gateway.bridge.queues.last_values import NO_POSITION, LastValues
+from gateway.bridge.queues.places import Entry
 from gateway.message import RELEASED, Kind
 from gateway.wire.tagged import Tagged
 
@@ -113,3 +115,16 @@ def test_a_ring_of_last_values_has_both_ways():
     assert browsed(world) == [b"b2", b"c1"]
     checked = world.check()
     assert (checked.kinds[Step.REPLACED], checked.kinds[Step.EVICTED]) == (1, 1)
+
+
+def test_a_copy_that_came_past_it_is_the_last_of_its_own_and_leaves_without_a_word():
+    """As those of a commit do whose queue is deleted meanwhile, or that is an upstream's by now."""
+    world, last_values = World(), LastValues("k")
+    headers = {"k": Tagged(Kind.STRING, "a")}
+    known, other = (Entry(at, world.message(headers=headers), 0, False) for at in (1, 2))
+    assert last_values.put(known) == NO_POSITION
+    assert last_values.is_last(other)
+    last_values.remove(other)
+    assert last_values.is_last(known)
+    last_values.remove(known)
+    assert last_values.put(other) == NO_POSITION
