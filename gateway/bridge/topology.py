@@ -254,7 +254,7 @@ class Topology:
         self.bindings.kept.note(octets_of(name, settings.arguments))
         self.keeping_out += settings.no_local
         self.count_alternate(settings.alternate_exchange, 1)
-        words = settings.discipline.in_words()
+        words = settings.in_words()
         self.names.record(Reason.QUEUE_DECLARED, queue.node, 0, settings.durable, whose=words)
         return queue
 

@@ -18,6 +18,7 @@ from gateway.bridge.queues.discipline import (
     PLAIN,
     Discipline,
     FlowLimits,
+    Life,
     Policy,
 )
 from gateway.bridge.seams import QueueSettings, Subscriber
@@ -60,6 +61,9 @@ class Form(IntEnum):
 
 
 POLICIES: Final = {int(policy): policy for policy in Policy}
+LIVES: Final = {int(life): life for life in Life}
+LIFE_AT: Final = 3  # the bit of a queue's first where its life begins
+LIFE_MASK: Final = 3
 QUEUE_KINDS: Final = (
     *(int(RowKind.QUEUE), int(RowKind.TRANSIT), int(RowKind.DELETED), int(RowKind.UNREADABLE)),
 )
@@ -167,6 +171,7 @@ class QueueRow:
             (1 if settings.exclusive else 0)
             | (2 if settings.auto_delete else 0)
             | (4 if settings.no_local else 0)
+            | int(settings.life) << LIFE_AT
         )
         _text(out, settings.alternate_exchange)
         out.i64(settings.max_count)
@@ -192,6 +197,9 @@ def queue_row(value: bytes) -> QueueRow:
     max_count = data.i64()
     max_size = data.i64()
     arguments = _read_octets(data)
+    life = bits >> LIFE_AT & LIFE_MASK
+    if life not in LIVES:
+        raise DecodeError(f"a queue of life {life}")
     settings = QueueSettings(
         durable=True,
         exclusive=bits & 1 != 0,
@@ -201,6 +209,7 @@ def queue_row(value: bytes) -> QueueRow:
         max_size=max_size,
         arguments=arguments,
         auto_delete_timeout_ms=data.i64(),
+        life=LIVES[life],
         no_local=bits & 4 != 0,
     )
     upstream: str | None = None

@@ -20,6 +20,14 @@ class Policy(IntEnum):
     SELF_DESTRUCT = 3  # the queue is deleted
 
 
+class Life(IntEnum):
+    """When a queue that deletes itself is over; the store has the number."""
+
+    UNUSED = 0  # nobody subscribes any more, nor has it exclusively
+    UNUSED_AND_EMPTY = 1  # nor is anything in it
+    CLOSED = 2  # nobody subscribes any more, whoever has it
+
+
 @final
 @dataclass(init=False, slots=True)
 class FlowLimits:

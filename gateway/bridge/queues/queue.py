@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.bands import Band, Bands
@@ -26,6 +26,13 @@ from gateway.message import NEVER, Message
 
 REBUILD_SLACK: Final = 64
 EVERYTHING: Final = (1 << 62) - 1
+
+
+class Emptied(Protocol):
+    """Who wants to know that nothing is in a queue any more: a virtual host's owners."""
+
+    def on_empty(self, queue: Queue) -> None:
+        """The last copy has left."""
 
 
 @final
@@ -100,6 +107,7 @@ class Queue:
         evicting: a ring lets copies go, of which none may come back to it meanwhile.
         destructs: it is deleted when more is in it than may be, unless it is remote.
         displaces: it rings, destructs, or keeps last values.
+        emptied: who is told when it is empty; `None`: nobody need be.
         flow: whose publishes wait for room in it; `None`: nobody's do.
     """
 
@@ -116,6 +124,7 @@ class Queue:
         "deleted",
         "destructs",
         "displaces",
+        "emptied",
         "entered",
         "evicting",
         "expiring",
@@ -186,6 +195,7 @@ class Queue:
         if discipline.last_value_key:
             self.last_values = LastValues(discipline.last_value_key)
         self.evicting = False
+        self.emptied: Emptied | None = None
         self.groups: Groups | None = None
         if discipline.group_key:
             self.groups = Groups(discipline.group_key, discipline.no_group, self.places)

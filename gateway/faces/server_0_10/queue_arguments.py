@@ -14,8 +14,10 @@ from gateway.bridge.queues.discipline import (
     NO_GROUP,
     Discipline,
     FlowLimits,
+    Life,
     Policy,
 )
+from gateway.bridge.seams import LIVES as LIFE_NAMES
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
@@ -41,6 +43,7 @@ class Argument(IntEnum):
     FLOW_STOP_SIZE = 14
     FLOW_RESUME_COUNT = 15
     FLOW_RESUME_SIZE = 16
+    LIFE = 22
     # What has no effect, and must be well said all the same.
     NUMBER = 17
     TEXT = 18
@@ -54,6 +57,7 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.max_size": Argument.MAX_SIZE,
     "qpid.policy_type": Argument.POLICY,
     "qpid.auto_delete_timeout": Argument.AUTO_DELETE_TIMEOUT,
+    "qpid.lifetime-policy": Argument.LIFE,
     "no-local": Argument.NO_LOCAL,
     "qpid.priorities": Argument.PRIORITIES,
     "x-qpid-priorities": Argument.PRIORITIES,
@@ -90,6 +94,8 @@ POLICIES: Final[dict[str, Policy]] = {
     "ring_strict": Policy.RING_STRICT,
     "self-destruct": Policy.SELF_DESTRUCT,
 }
+LIVES: Final[dict[str, Life]] = {name: life for life, name in LIFE_NAMES.items()}
+MANUAL: Final = "manual"  # whatever else is said, it does not delete itself
 COUNT_MAX: Final = 0xFFFFFFFF
 SIZE_MAX: Final = 0xFFFFFFFF_FFFFFFFF
 SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -131,6 +137,13 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         "exchange, through 32 rings at most, and to none a second time",
     ),
     "qpid.auto_delete_timeout": (Fate.DONE, "seconds; implies auto-delete"),
+    "qpid.lifetime-policy": (
+        Fate.DONE,
+        "`delete-if-unused`, `delete-if-unused-and-empty` and `delete-on-close`, which is with the "
+        "last subscription, whoever has the queue exclusively: each implies auto-delete; `manual` "
+        "switches that off, and its timeout. Others, as `delete-if-empty`, are counted: a qpidd "
+        "does not know them either",
+    ),
     "no-local": (Fate.DONE, "of exclusive queues; of others refused, 540"),
     "qpid.priorities, x-qpid-priorities": (
         Fate.DONE,
@@ -179,7 +192,7 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         Fate.COUNTED,
         "by flow_stop_size and flow_resume_size publishers wait",
     ),
-    "qpid.lifetime-policy, qpid.lifetime_policy, qpid.exclusivity_policy": (
+    "qpid.lifetime_policy, qpid.exclusivity_policy": (
         Fate.COUNTED,
         "`auto_delete` and `exclusive` of the command say it",
     ),
@@ -254,6 +267,11 @@ class Asked:
             if switch is None:
                 return invalid(f"{name} is neither true nor false")
             self._said[argument] = switch
+        elif argument == Argument.LIFE:
+            life = text_of(tagged) or ""
+            self._said[argument] = life
+            if life not in LIVES and life != MANUAL:
+                self.ignored.append(f"{name}={life}")
         elif argument == Argument.LAST_VALUE:
             self._said[argument] = True  # whatever it is set to
         elif argument in TEXTS:
@@ -303,6 +321,12 @@ class Asked:
         timeout = self._number(Argument.AUTO_DELETE_TIMEOUT)
         settings.auto_delete = settings.auto_delete or timeout > 0
         settings.auto_delete_timeout_ms = timeout * 1000
+        life = self._text(Argument.LIFE)
+        if life in LIVES:
+            settings.auto_delete = True
+            settings.life = LIVES[life]
+        elif life == MANUAL:
+            settings.auto_delete = False
 
     def _order(self, discipline: Discipline) -> Refusal | None:
         """Priorities and last values, and what is done at the limits."""
