@@ -17,7 +17,7 @@ from gateway.bridge.limits import NO_QUOTA, BridgeLimits
 from gateway.config.audit import AuditSettings
 from gateway.config.section import Count, Section
 from gateway.config.topology import BindingSection, ExchangeSection, QueueSection
-from gateway.config.units import Address, address, duration, size
+from gateway.config.units import Address, Host, address, duration, host, size
 from gateway.config.upstreams import NodeSection, UpstreamSection
 from gateway.wire.limits import Limits
 from gateway.wire.scram import ITERATIONS_MAX
@@ -66,6 +66,16 @@ class HostSettings(Section):
     """Queues that are made at start; those that are there stay as they are."""
     bindings: list[BindingSection] = Field(default_factory=list)
     """Bindings that are made at start, of these queues."""
+
+
+class ElsewhereSettings(Section):
+    """Other containers, as the clients of one virtual host are told of them."""
+
+    redirect: Annotated[Host, *host()] | None = None
+    """Where who opens the virtual host is sent instead, to this host and port: clients of 0-10 that
+    do not insist, and all of 1.0. Null: they may stay."""
+    known_hosts: list[Annotated[Host, *host()]] = Field(default_factory=list)
+    """Where they may go when they lose this gateway; told in the answer to their open."""
 
 
 class LimitSettings(Section):
@@ -344,6 +354,8 @@ class Settings(Section):
         default_factory=lambda: [HostSettings(name="default")]
     )
     """The first one is the default."""
+    elsewhere: dict[str, ElsewhereSettings] = Field(default_factory=dict)
+    """Where else clients may go, or are sent, by the name of the virtual host that they open."""
     upstreams: dict[str, UpstreamSection] = Field(default_factory=dict)
     """The containers that the gateway dials, by name."""
     nodes: list[NodeSection] = Field(default_factory=list)

@@ -65,7 +65,7 @@ from gateway.service.declared import declare
 from gateway.service.drift import DriftLines
 from gateway.service.expiry import ExpiryLines
 from gateway.service.exposed import exposed
-from gateway.service.faces import face_settings
+from gateway.service.faces import elsewhere, face_settings
 from gateway.service.files import (
     admin_tls,
     certificate_expires_s,
@@ -338,6 +338,7 @@ class Service:
             self.authentication.nobodys_names = nobodys_names(settings)
             self.authentication.require_tls_for = tuple(settings.require_tls_for)
             self.faces.anonymous_allowed = settings.anonymous_allowed
+            self.faces.elsewhere = elsewhere(settings)
             set_level(settings.logging.level)
             self._note_users(by)
             self.rules.adopt(access, settings, by)

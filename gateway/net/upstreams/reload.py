@@ -44,6 +44,7 @@ RELOADABLE: Final = (
     "audit.keep_size",
     "audit.keep_unclosed",
     "audit.signing_key_file",
+    "elsewhere",
     "logging.level",
     "metrics_token_file",
     "nodes",

@@ -101,8 +101,10 @@ public final class JmsPeer {
       return new AMQConnection(connectionUrl());
     }
     // by its name: without that client this program is one of 0-10 all the same
+    String uri = "amqp://127.0.0.1:" + required("port");
     var factory = (ConnectionFactory) Class.forName("org.apache.qpid.jms.JmsConnectionFactory")
-        .getConstructor(String.class).newInstance("amqp://127.0.0.1:" + required("port"));
+        .getConstructor(String.class)
+        .newInstance(options.containsKey("failover") ? "failover:(" + uri + ")" : uri);
     return factory.createConnection();
   }
 
