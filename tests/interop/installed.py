@@ -135,6 +135,27 @@ def _qpid_python_missing() -> str | None:
     return None
 
 
+def qpidd() -> Path:
+    """The folder of a real qpidd and its C++ clients; nothing here can install one."""
+    return Path(os.environ.get("QPIDD", "/nonexistent"))
+
+
+def qpidd_missing() -> str | None:
+    """What a qpidd lacks, in words; None when it can be used."""
+    folder = qpidd()
+    if not (folder / "qpidd").is_file():
+        return "QPIDD names no folder with a qpidd, qpid-send and qpid-receive"
+    run = subprocess.run(
+        ["./qpidd", "--no-module-dir", "--version"],
+        cwd=folder,
+        env={**os.environ, "LD_LIBRARY_PATH": "lib"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return f"the qpidd there does not run: {run.stderr.strip()}" if run.returncode else None
+
+
 def _java_broker_missing(place: Path) -> str | None:
     if not (place / "lib").is_dir():
         return f"no broker in {place}"
