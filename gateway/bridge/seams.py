@@ -209,7 +209,7 @@ class QueueSettings:
         arguments: kept as they came, for queries: an encoded map.
         auto_delete_timeout_ms: how long an auto-delete queue stays after its last subscription.
         life: when an auto-delete queue is over.
-        no_local: of an exclusive queue: what its owner's connection publishes does not enter.
+        no_local: what the connection publishes does not enter that has it, or subscribes alone.
         subscriber: it was made for a durable subscription, and is its user's alone.
         unmarked: of a store that did not tell yet which queues were.
         maker: the user who made it; "" where that is not known.

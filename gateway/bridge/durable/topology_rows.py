@@ -240,11 +240,13 @@ def _discipline(out: Writer, discipline: Discipline) -> None:
     _text(out, discipline.no_group)
     out.u8(1 if discipline.browse_only else 0)
     flow = discipline.flow
-    if flow != NO_FLOW:
+    if flow != NO_FLOW or discipline.filter:
         out.i64(flow.stop_count)
         out.i64(flow.stop_size)
         out.i64(flow.resume_count)
         out.i64(flow.resume_size)
+    if discipline.filter:
+        _text(out, discipline.filter)
 
 
 def _read_discipline(data: Reader) -> Discipline:
@@ -261,6 +263,7 @@ def _read_discipline(data: Reader) -> Discipline:
         no_group=_read_text(data),
         browse_only=data.u8() == 1,
         flow=_read_flow(data) if data.remaining() else NO_FLOW,  # nor when publishers waited
+        filter=_read_text(data) if data.remaining() else "",  # nor what it let in
     )
 
 

@@ -15,6 +15,7 @@ from typing import Final, Protocol, final
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.bands import Band, Bands
 from gateway.bridge.queues.discipline import NO_FLOW, Policy
+from gateway.bridge.queues.entrance import Entrance
 from gateway.bridge.queues.flow import FlowControl
 from gateway.bridge.queues.groups import Groups
 from gateway.bridge.queues.last_values import LastValues
@@ -107,6 +108,7 @@ class Queue:
         evicting: a ring lets copies go, of which none may come back to it meanwhile.
         destructs: it is deleted when more is in it than may be, unless it is remote.
         displaces: it rings, destructs, or keeps last values.
+        entrance: what it lets in.
         emptied: who is told when it is empty; `None`: nobody need be.
         flow: whose publishes wait for room in it; `None`: nobody's do.
     """
@@ -126,6 +128,7 @@ class Queue:
         "displaces",
         "emptied",
         "entered",
+        "entrance",
         "evicting",
         "expiring",
         "flow",
@@ -195,6 +198,7 @@ class Queue:
         if discipline.last_value_key:
             self.last_values = LastValues(discipline.last_value_key)
         self.evicting = False
+        self.entrance = Entrance(settings)
         self.emptied: Emptied | None = None
         self.groups: Groups | None = None
         if discipline.group_key:
@@ -260,14 +264,10 @@ class Queue:
     def keeps_out(self, message: Message) -> bool:
         """Whether `message` is not to enter, though a binding leads here.
 
-        The queue is deleted, and its bindings are still taken out of the routers; or its owner
-        published the message, and does not want to have it back.
+        The queue is deleted, and its bindings are still taken out of the routers; or it is nothing
+        that the queue was declared for.
         """
-        if self.deleted:
-            return True
-        if not self.settings.no_local or self.owner is None:
-            return False
-        return self.owner.connection_id() == message.publisher
+        return self.deleted or self.entrance.keeps_out(message, self.owner)
 
     def full_for(self, size: int, count: int = 1) -> bool:
         """Whether its own limits forbid so many more messages, of `size` octets together.

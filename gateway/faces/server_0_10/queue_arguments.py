@@ -20,6 +20,7 @@ from gateway.bridge.queues.discipline import (
 from gateway.bridge.seams import LIVES as LIFE_NAMES
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition, Refusal
+from gateway.selectors.selector import read_selector
 from gateway.wire.tagged import Tagged
 
 
@@ -44,6 +45,7 @@ class Argument(IntEnum):
     FLOW_RESUME_COUNT = 15
     FLOW_RESUME_SIZE = 16
     LIFE = 22
+    FILTER = 23
     # What has no effect, and must be well said all the same.
     NUMBER = 17
     TEXT = 18
@@ -58,6 +60,7 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.policy_type": Argument.POLICY,
     "qpid.auto_delete_timeout": Argument.AUTO_DELETE_TIMEOUT,
     "qpid.lifetime-policy": Argument.LIFE,
+    "qpid.filter": Argument.FILTER,
     "no-local": Argument.NO_LOCAL,
     "qpid.priorities": Argument.PRIORITIES,
     "x-qpid-priorities": Argument.PRIORITIES,
@@ -144,7 +147,16 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         "switches that off, and its timeout. Others, as `delete-if-empty`, are counted: a qpidd "
         "does not know them either",
     ),
-    "no-local": (Fate.DONE, "of exclusive queues; of others refused, 540"),
+    "no-local": (
+        Fate.DONE,
+        "what the connection publishes does not enter that has the queue exclusively, or else has "
+        "an exclusive subscription to it; of a queue at an upstream refused, 540",
+    ),
+    "qpid.filter": (
+        Fate.DONE,
+        "the selector of what enters; the rest is dropped, its publisher hears of nothing. What is "
+        "no selector is refused, 542",
+    ),
     "qpid.priorities, x-qpid-priorities": (
         Fate.DONE,
         "levels; 0 and 1 are a plain queue, above 10 are 10",
@@ -201,7 +213,7 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         "rejected messages go to the alternate exchange of the command",
     ),
     "qpid.queue_sort_key": (Fate.COUNTED, "the order is that of arrival"),
-    "qpid.filter, qpid.default_filters": (Fate.COUNTED, "a subscription may have a selector"),
+    "qpid.default_filters": (Fate.COUNTED, "a subscription may have a selector"),
     "qpid.trace.id, qpid.trace.exclude": (Fate.COUNTED, "federation is not offered"),
     "qpid.paging, qpid.max_pages_loaded, qpid.page_factor": (
         Fate.COUNTED,
@@ -272,6 +284,10 @@ class Asked:
             self._said[argument] = life
             if life not in LIVES and life != MANUAL:
                 self.ignored.append(f"{name}={life}")
+        elif argument == Argument.FILTER:
+            refusal = self._take_filter(tagged)
+            if refusal is not None:
+                return refusal
         elif argument == Argument.LAST_VALUE:
             self._said[argument] = True  # whatever it is set to
         elif argument in TEXTS:
@@ -290,6 +306,19 @@ class Asked:
             if value < 0 or value > (SIZE_MAX if name.endswith("size") else COUNT_MAX):
                 return invalid(f"{name} is no number of 0 or more, or too large a one")
             self._said[argument] = value
+        return None
+
+    def _take_filter(self, tagged: Tagged) -> Refusal | None:
+        value = tagged.value
+        text = "" if value is None else text_of(tagged)
+        if text is None and isinstance(value, int):
+            text = str(value)  # of a switch the word, which is a selector
+        if text is None:
+            return invalid("qpid.filter is no text")
+        selector = read_selector(text) if text else None
+        if isinstance(selector, Refusal):
+            return invalid(f"qpid.filter: {selector.description}")
+        self._said[Argument.FILTER] = text
         return None
 
     def _take_level(self, name: str, tagged: Tagged) -> bool:
@@ -332,6 +361,7 @@ class Asked:
         """Priorities and last values, and what is done at the limits."""
         discipline.policy = POLICIES.get(self._text(Argument.POLICY), Policy.REJECT)
         discipline.browse_only = self._is_set(Argument.BROWSE_ONLY)
+        discipline.filter = self._text(Argument.FILTER)
         asked = self._number(Argument.PRIORITIES)
         levels = min(asked, LEVELS_MAX) if asked > 1 else 0
         discipline.levels = levels
@@ -424,7 +454,7 @@ def switched(tagged: Tagged) -> bool | None:
     value = tagged.value
     if isinstance(value, str):
         return SWITCHES.get(value.lower())
-    return bool(value) if isinstance(value, int) else None
+    return bool(value) if isinstance(value, int) or value is None else None
 
 
 def text_of(tagged: Tagged) -> str | None:

@@ -22,9 +22,13 @@ FLOWING = (
     Discipline(flow=FlowLimits(stop_count=8, resume_count=7)),
     Discipline(policy=Policy.SELF_DESTRUCT, flow=FlowLimits(stop_size=1 << 70, resume_size=5)),
 )
+LATER = (
+    Discipline(filter="a = 'ä'"),
+    Discipline(filter="a = 1", flow=FlowLimits(stop_count=8, resume_count=7)),
+)
 
 
-@pytest.mark.parametrize("discipline", [PLAIN, *EVERY, *FLOWING])
+@pytest.mark.parametrize("discipline", [PLAIN, *EVERY, *FLOWING, *LATER])
 def test_a_discipline_comes_back(discipline: Discipline):
     assert queue_row(row(discipline)).settings.discipline == discipline
 
