@@ -158,7 +158,9 @@ def in_doubt(result: spec.RecoverResult) -> list[str]:
         assert isinstance(each, Struct32)
         branch = open_struct(each)
         assert isinstance(branch, spec.Xid)
-        names = (each.decode() for each in (branch.global_id, branch.branch_id) if each)
+        names = (
+            each.decode("ascii", "replace") for each in (branch.global_id, branch.branch_id) if each
+        )
         found.append(".".join(names))
     return sorted(found)
 
