@@ -188,6 +188,8 @@ class Model:
     def _prepare(self, who: str, name: str) -> str:
         branch = self._idle(name)
         _must(not branch.by_hand, 409)
+        if branch.prepared:
+            return OK
         if branch.doomed == TOO_LATE:
             return self._forgets(name, TOO_LATE)
         if branch.doomed:
@@ -246,8 +248,9 @@ class Model:
     def time_passes(self, ms: int) -> None:
         self.now_ms += ms
         for name, branch in self.branches.items():
-            ends = not branch.prepared and not branch.by_hand and not branch.doomed
+            ends = not branch.prepared and not branch.by_hand
             if ends and branch.until_ms <= self.now_ms:
+                branch.doomed = TOO_LATE
                 self._dooms(name, TOO_LATE)
 
     def operator_ends(self, name: str, *, commit: bool) -> bool:

@@ -1,6 +1,7 @@
 """The model of XA says what a real qpidd answered, and the departures where we do otherwise."""
 
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -37,7 +38,8 @@ class Telling:
 
     def __init__(self) -> None:
         self.model = Model()
-        self.came: dict[str, list[Copy]] = {}
+        self.came: dict[str, dict[int, Copy]] = {}
+        self.commands: Counter[str] = Counter()  # of the broker: deliveries are called by number
 
     def tell(self, line: str, answer: str) -> tuple[str, str]:
         """What the model answers, and what was answered, but for deliveries."""
@@ -47,13 +49,14 @@ class Telling:
             said = self._command(who, what)
         elif what == "end":
             self.model.leaves(who)
+            self._forget(who)
         elif what != "hear":
             self.model.time_passes(pause_ms(what))
         told = [each for each in answer.split("; ") if not self._delivered(who, each)]
         if not told or not said:
             return "", ""
         if said.isdigit():
-            self.came.pop(who, None)
+            self._forget(who)
         return said, told[0]
 
     def _command(self, who: str, said: Said) -> str:
@@ -90,7 +93,7 @@ class Telling:
 
     def _settle(self, who: str, command: Any) -> None:  # Any: what settles
         for number, _ in command.transfers or []:
-            if number >= len(self.came.get(who, [])):
+            if number not in self.came.get(who, {}):
                 continue
             copy = self.came[who][number]
             if isinstance(command, spec.MessageReject):
@@ -102,11 +105,17 @@ class Telling:
     def _delivered(self, who: str, answer: str) -> bool:
         found = re.fullmatch(r"d gets (\w+)( again)?", answer)
         if found is None:
+            self.commands[who] += answer != "ok" and not answer.isdigit()
             return False
         copy = self.model.takes(who, found[1], "q")
         assert copy.again is None or copy.again == bool(found[2]), answer
-        self.came.setdefault(who, []).append(copy)
+        self.came.setdefault(who, {})[self.commands[who]] = copy
+        self.commands[who] += 1
         return True
+
+    def _forget(self, who: str) -> None:
+        self.came.pop(who, None)
+        del self.commands[who]
 
 
 @pytest.mark.parametrize("name", NAMES)
