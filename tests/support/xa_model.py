@@ -155,33 +155,35 @@ class Model:
 
     def _start(self, who: str, name: str, *, join: bool = False, resume: bool = False) -> str:
         talker = self._talker(who)
-        _must(talker.selected and not talker.branch, 409)
+        _must(talker.selected, 409)
         _must(not (join and resume), 530)
+        _must(not talker.branch, 409)
         if not join and not resume:
             _must(name not in self.branches, 530)
             self.branches[name] = Branch(self.now_ms + DEFAULT_S * 1000)
         branch = self._known(name)
         _must(not branch.prepared and not branch.by_hand, 409)
         _must((who in branch.suspended) == resume, 409)
-        if branch.doomed:
-            return branch.doomed
         branch.suspended.discard(who)
+        if branch.doomed == TOO_LATE:
+            return TOO_LATE
         branch.inside.add(who)
         talker.branch = name
         return OK
 
     def _end(self, who: str, name: str, *, fail: bool = False, suspend: bool = False) -> str:
         talker = self._talker(who)
+        _must(talker.selected, 409)
         _must(not (fail and suspend), 530)
         _must(bool(talker.branch) and talker.branch == name, 409)
         branch = self.branches[name]
         branch.inside.discard(who)
         talker.branch = ""
-        if suspend and not branch.doomed:
+        if suspend and branch.doomed != TOO_LATE:
             branch.suspended.add(who)
-        if fail or branch.doomed:
+        elif fail or branch.doomed:
             self._dooms(name, ROLLED_BACK)
-        return branch.doomed or OK
+        return TOO_LATE if branch.doomed == TOO_LATE else ROLLED_BACK if fail else OK
 
     # Coordination.
 
@@ -193,6 +195,7 @@ class Model:
         if branch.doomed == TOO_LATE:
             return self._forgets(name, TOO_LATE)
         if branch.doomed:
+            self._rolls_back(name)
             return ROLLED_BACK
         if not self.held(name):
             return self._forgets(name, READ_ONLY)
@@ -203,9 +206,10 @@ class Model:
         branch = self._idle(name)
         if branch.by_hand:
             return branch.by_hand
+        _must(branch.prepared != one_phase or branch.doomed == TOO_LATE, 409)
         if branch.doomed:
+            self._rolls_back(name)
             return self._forgets(name, branch.doomed)
-        _must(branch.prepared != one_phase, 409)
         self._commits(name)
         return self._forgets(name, OK)
 
