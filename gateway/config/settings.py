@@ -22,6 +22,7 @@ from gateway.config.upstreams import NodeSection, UpstreamSection
 from gateway.wire.limits import Limits
 from gateway.wire.scram import ITERATIONS_MAX
 
+Legacy = Literal["DIGEST-MD5", "CRAM-MD5-HASHED", "CRAM-MD5"]
 ListenAddress = Annotated[Address, *address()]
 
 
@@ -340,10 +341,17 @@ class Settings(Section):
     users_file: pathlib.Path | None = None
     """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
     access: AccessSettings = AccessSettings()
-    require_tls_for: list[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]] = Field(
+    require_tls_for: list[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | Legacy] = Field(
         default_factory=list
     )
     """SASL mechanisms that clients are offered inside TLS only. PLAIN shows the password."""
+    legacy_mechanisms: list[Legacy] = Field(default_factory=list)
+    """SASL mechanisms from before SCRAM, for clients that have no better one: each is offered if
+    some user has a verifier for it (`amqp-gateway user password --legacy`), which is worth as much
+    as the password to whoever reads the users file. CRAM-MD5-HASHED is of Qpid's Java client."""
+    digest_hosts: list[str] = Field(default_factory=list)
+    """What clients of DIGEST-MD5 may call the gateway, in its digest-uri: with names here, what
+    was said to another server is refused. Empty: anything."""
     scram_iterations: Annotated[int, Field(ge=4096, le=ITERATIONS_MAX)] = 65_536
     """SCRAM is offered only if no user's verifier takes more iterations than this: clients with
     Cyrus SASL (Proton, qpid's of C++) refuse more than 65,536, and do not try PLAIN then."""
