@@ -22,6 +22,8 @@ from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.faces.withdrawn import commit_refusal
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
+from gateway.permissions.actions import Action, ObjectKind
+from gateway.permissions.asked import Asked
 
 STATUS: Final = {
     Verdict.OK: spec.XaStatus.XA_OK,
@@ -86,6 +88,9 @@ class Distributed:
         branch = self._branches.by_xid.get(xid)
         if branch is None:
             return _unknown(xid)
+        refusal = self._refusal(branch)
+        if refusal is not None:
+            return refusal
         if isinstance(command, spec.DtxGetTimeout):
             return spec.GetTimeoutResult(timeout=branch.timeout_s)
         if isinstance(command, spec.DtxSetTimeout):
@@ -138,6 +143,9 @@ class Distributed:
         """Join it, or resume what was suspended."""
         if branch is None:
             return _unknown(xid)
+        refusal = self._refusal(branch)
+        if refusal is not None:
+            return refusal
         if resume != (xid in self._suspended):
             return _illegal("the session has suspended it" if not resume else "it is not suspended")
         if resume:
@@ -178,12 +186,27 @@ class Distributed:
 
     # Decisions about branches.
 
+    def _asked(self, branch: Branch) -> Asked | None:
+        """What access rules are asked; `None`: it is the client's own, or no qpidd would ask."""
+        client = self._client
+        if branch.user == client.user() or not client.access.permits.hides:
+            return None
+        return Asked(Action.DECIDE, ObjectKind.BRANCH, branch.xid.text())
+
+    def _refusal(self, branch: Branch) -> Refusal | None:
+        asked = self._asked(branch)
+        return None if asked is None else self._client.access.refusal(asked)
+
+    def _hears_of(self, branch: Branch) -> bool:
+        asked = self._asked(branch)
+        return asked is None or self._client.access.may(asked)
+
     def _recover(self) -> Answer:
         values: list[object] = [
             close_struct(
                 spec.Xid(format=xid.format, global_id=xid.global_id, branch_id=xid.branch_id)
             )
-            for xid in [branch.xid for branch in self._branches.in_doubt()]
+            for xid in [each.xid for each in self._branches.in_doubt() if self._hears_of(each)]
         ]
         return spec.RecoverResult(in_doubt=Array(STRUCT32, values))
 

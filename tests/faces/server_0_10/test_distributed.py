@@ -21,6 +21,7 @@ from support.branches_0_10 import (
     works,
     xid,
 )
+from support.own_rules import own_rules
 from support.rules import rule
 from support.talk_0_10 import Gateway
 from support.transactions_0_10 import check, gateway_with
@@ -29,6 +30,7 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.types import Command
 from gateway.audit.schema import Kind
 from gateway.bridge.limits import BridgeLimits
+from gateway.permissions.actions import Action
 
 # Publishing.
 
@@ -528,6 +530,59 @@ def test_a_branch_is_forgotten_long_after_its_time() -> None:
     assert branch_of(gateway) is not None
     gateway.world.pass_time(1)
     assert branch_of(gateway) is None
+
+
+# Whose they are.
+
+
+def ruled(*rules: str) -> Gateway:
+    """A gateway with such access rules, and a branch of Ann's that is prepared."""
+    gateway = gateway_with()
+    gateway.settings.access.in_force.rules = own_rules(*rules, "allow: publish")
+    client = selected(gateway, "ann")
+    works(client, b"1")
+    assert asks(client, prepare()) == OK
+    return gateway
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        prepare(),
+        commit(),
+        rollback(),
+        forget(),
+        spec.DtxGetTimeout(xid=xid()),
+        spec.DtxSetTimeout(xid=xid(), timeout=1),
+        start(join=True),
+    ],
+)
+def test_the_branches_of_others_are_for_who_may_decide(command: Command) -> None:
+    gateway = ruled("allow: decide, users: tm")
+    assert asks(selected(gateway, "joe"), command) == 403
+    assert asks(selected(gateway, "joe"), spec.DtxRecover()) == []
+    assert asks(selected(gateway, "tm"), spec.DtxRecover()) == ["x"]
+    assert asks(selected(gateway, "ann"), spec.DtxRecover()) == ["x"]
+    assert asks(selected(gateway, "tm"), command) != 403
+    assert gateway.settings.counts.access_refused[Action.DECIDE] == 1
+
+
+def test_without_rules_everybody_decides_about_all_of_them() -> None:
+    gateway = gateway_with()
+    works(selected(gateway, "ann"), b"1")
+    assert asks(gateway.session("joe"), commit(one_phase=True)) == OK
+
+
+def test_what_may_not_be_published_any_more_when_its_work_ends_is_not() -> None:
+    gateway = ruled()
+    client = selected(gateway, "ann")
+    asks(client, start("y"))
+    client.publishes(b"2")
+    client.hears()
+    gateway.settings.access.in_force.rules = own_rules()
+    client.face.client.access.renew()
+    assert asks(client, end("y")) == 403
+    assert gateway.world.depth() == 0
 
 
 # The disk.
