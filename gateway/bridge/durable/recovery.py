@@ -233,6 +233,8 @@ class Recovery:
                 auto_delete=row.auto_delete,
                 alternate_exchange=row.alternate_exchange,
                 arguments=row.arguments,
+                numbers=row.numbers,
+                remembers=row.remembers,
             )
             exchange.maker = row.maker
 
