@@ -107,6 +107,7 @@ class VirtualHost:
 
     def make_line(self, queue: Queue) -> Line:
         """What dispatches from `queue`, and tells this host who left."""
+        self.owners.attend(queue)
         return Line(queue, self._dispatcher, self)
 
     def on_subscription_left(self, subscription: Subscription) -> None:
@@ -116,10 +117,7 @@ class VirtualHost:
         if queue.inbound:
             self.nodes.inlets.on_left(subscription)
             return
-        # An exclusive queue is deleted when its owner ends (0-10 queue.declare, auto-delete); one
-        # that was not declared so, but that somebody has for a link, goes with the link.
-        settings = queue.settings
-        if settings.auto_delete and (queue.owner is None or not settings.exclusive):
+        if queue.settings.auto_delete:
             self.owners.delete_unused(queue)
 
     def on_link_gone(self, subscription: Subscription) -> None:

@@ -34,7 +34,7 @@ from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import UNKNOWN_EXCHANGE, Topology
 from gateway.bridge.transaction import Held, Transaction, give_room, hold, let_go, refuse_deleted
 from gateway.message import ACCEPTED, RELEASED, Condition, Flag, Message, Refusal
-from gateway.wire.work import COPY, PUBLISH, WORDS_MAX, WORK, too_many_words
+from gateway.wire.work import COPY, PUBLISH, VERB, WORDS_MAX, WORK, too_many_words
 
 IMMEDIATE: Final = int(Flag.IMMEDIATE)
 HELD_ENOUGH: Final = "the gateway holds as much as it may, or as much as it may of yours"
@@ -96,6 +96,8 @@ class Publishing:
         if not queues:
             if queues is None:
                 return self._unroutable(message, exchange, link)
+            if self._is_kept_out(exchange, message):
+                return self._keep_out(message, exchange, link)
             return self._unrouted(message, exchange, publisher, token, link, transaction)
         if message.flags & IMMEDIATE:
             queues = self._ready(queues, message)
@@ -192,7 +194,30 @@ class Publishing:
         queues = exchange.router.route(message)
         if self._topology.keeping_out == 0 or queues is None:
             return queues
-        return [queue for queue in queues if not queue.keeps_out(message)]
+        given_up = WORK.given_up
+        end = WORK.units + VERB
+        found: list[Queue] = []
+        for queue in queues:
+            if not queue.keeps_out(message):
+                found.append(queue)
+            # What a filter was given up on may be what its queue is there for.
+            if WORK.units > end or WORK.given_up > given_up:
+                return None
+        return found
+
+    def _is_kept_out(self, exchange: Exchange, message: Message) -> bool:
+        """Whether it is for a queue, but for none that lets it in."""
+        if self._topology.keeping_out == 0:
+            return False
+        queues = exchange.router.route(message)
+        return queues is not None and not all([queue.deleted for queue in queues])
+
+    def _keep_out(self, message: Message, exchange: Exchange, link: int) -> Published:
+        """It has come where it was to go, and is not wanted: its publisher need not hear of it."""
+        WORK.units += PUBLISH + COPY
+        self._copies.ledger.received(message, exchange, 1, link)
+        self._copies.ledger.unroutable(message, exchange, Reason.NOT_ALLOWED)
+        return DONE
 
     def _unrouted(
         self,

@@ -252,9 +252,9 @@ class Topology:
             self.rules.adopt_queue(queue)
         self.queues[name] = queue
         self.bindings.kept.note(octets_of(name, settings.arguments))
-        self.keeping_out += settings.no_local
+        self.keeping_out += queue.entrance.guarded
         self.count_alternate(settings.alternate_exchange, 1)
-        words = settings.discipline.in_words()
+        words = settings.in_words()
         self.names.record(Reason.QUEUE_DECLARED, queue.node, 0, settings.durable, whose=words)
         return queue
 
@@ -306,7 +306,7 @@ class Topology:
             self.subscribed.pop(queue.settings.subscriber.key(), None)
         self.bindings.kept.give(octets_of(queue.name, queue.settings.arguments))
         del self.lines[queue.number]
-        self.keeping_out -= queue.settings.no_local
+        self.keeping_out -= queue.entrance.guarded
         self.count_alternate(queue.settings.alternate_exchange, -1)
         self.rows.remove_queue(RowKind.QUEUE, queue)
         self.names.record(Reason.QUEUE_DELETED, queue.node, 0, queue.settings.durable)

@@ -89,8 +89,6 @@ def queue_settings(section: QueueSection) -> QueueSettings | Refusal:
     settings = QueueSettings(durable=section.durable, alternate_exchange=section.alternate_exchange)
     asked = Asked(remote=False)
     refusal = asked.read(field_table(section.arguments)) or asked.apply(settings)
-    if refusal is None and settings.no_local:
-        return invalid("no-local goes with exclusive queues, which belong to a client")
     if refusal is None and asked.ignored:
         return invalid(f"{asked.ignored[0]} has no effect")
     return refusal or settings

@@ -104,7 +104,7 @@ def _said(settings: QueueSettings) -> str:
         "durable" if settings.durable else "transient",
         f"max_count={settings.max_count}",
         f"max_size={settings.max_size}",
-        settings.discipline.in_words(),
+        settings.in_words(),
     ]
     if settings.alternate_exchange:
         words.append(f"alternate_exchange={settings.alternate_exchange}")

@@ -79,7 +79,7 @@ def test_what_is_of_a_wrong_type_hides_nothing_and_makes_nothing_else_a_problem(
             exchanges=[{"name": "x", "type": "fanout", "durable": "perhaps"}],
             queues=[
                 {"name": "q", "arguments": {"qpid.max_count": 1.5, "qpid.priorities": -1}},
-                {"name": "r", "durable": "perhaps", "arguments": {"no-local": True}},
+                {"name": "r", "durable": "perhaps", "arguments": {"no-local": "perhaps"}},
             ],
             bindings=[{"exchange": "x", "queue": "q"}, {"exchange": "amq.match", "queue": "r"}],
         )
@@ -94,7 +94,7 @@ def test_what_is_of_a_wrong_type_hides_nothing_and_makes_nothing_else_a_problem(
             "qpid.priorities is no number of 0 or more, or too large a one"
         ),
         f"{at}.queues.1.durable": "must be true or false",
-        f"{at}.queues.1.arguments": "no-local goes with exclusive queues, which belong to a client",
+        f"{at}.queues.1.arguments": "no-local is neither true nor false",
         f"{at}.bindings.1.arguments": "a headers binding needs x-match: all or any",
     }
 

@@ -70,9 +70,8 @@ def subscribe(name: str) -> spec.MessageSubscribe:
         (spec.ExchangeQuery(name="amq.failover"), Feature.FAILOVER, None),
         (declare("qpid.policy_type", "flow_to_disk"), Feature.QUEUE_POLICY, None),
         (declare("qpid.queue_msg_sequence"), Feature.MESSAGE_SEQUENCE, None),
-        (declare("no-local"), Feature.NO_LOCAL, 540),
         pytest.param(
-            bind(arguments=argument("qpid.exclusive-binding")),
+            bind(exchange="amq.topic", arguments=argument("qpid.exclusive-binding")),
             Feature.EXCLUSIVE_BINDING,
             None,
             marks=rule("0-10", "exchange.bind.arguments", "unknown-argument"),
@@ -115,6 +114,7 @@ def test_what_is_offered_is_not_counted() -> None:
     client = gateway.session()
     client.does(spec.QueueDeclare(queue="q", arguments=argument("qpid.max_count")))
     client.does(declare("unknown"), bind(), subscribe("x-apache-selector-not"))
+    client.does(bind(arguments=argument("qpid.exclusive-binding")), declare("no-local"))
     client.publishes(b"1")
     assert client.hears()
     assert used(gateway.settings.counts) == {}

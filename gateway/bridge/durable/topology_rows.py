@@ -18,6 +18,7 @@ from gateway.bridge.queues.discipline import (
     PLAIN,
     Discipline,
     FlowLimits,
+    Life,
     Policy,
 )
 from gateway.bridge.seams import QueueSettings, Subscriber
@@ -61,6 +62,9 @@ class Form(IntEnum):
 
 
 POLICIES: Final = {int(policy): policy for policy in Policy}
+LIVES: Final = {int(life): life for life in Life}
+LIFE_AT: Final = 3  # the bit of a queue's first where its life begins
+LIFE_MASK: Final = 3
 QUEUE_KINDS: Final = (
     *(int(RowKind.QUEUE), int(RowKind.TRANSIT), int(RowKind.DELETED), int(RowKind.UNREADABLE)),
 )
@@ -168,6 +172,7 @@ class QueueRow:
             (1 if settings.exclusive else 0)
             | (2 if settings.auto_delete else 0)
             | (4 if settings.no_local else 0)
+            | int(settings.life) << LIFE_AT
         )
         _text(out, settings.alternate_exchange)
         out.i64(settings.max_count)
@@ -193,6 +198,9 @@ def queue_row(value: bytes) -> QueueRow:
     max_count = data.i64()
     max_size = data.i64()
     arguments = _read_octets(data)
+    life = bits >> LIFE_AT & LIFE_MASK
+    if life not in LIVES:
+        raise DecodeError(f"a queue of life {life}")
     settings = QueueSettings(
         durable=True,
         exclusive=bits & 1 != 0,
@@ -202,6 +210,7 @@ def queue_row(value: bytes) -> QueueRow:
         max_size=max_size,
         arguments=arguments,
         auto_delete_timeout_ms=data.i64(),
+        life=LIVES[life],
         no_local=bits & 4 != 0,
     )
     upstream: str | None = None
@@ -232,11 +241,13 @@ def _discipline(out: Writer, discipline: Discipline) -> None:
     _text(out, discipline.no_group)
     out.u8(1 if discipline.browse_only else 0)
     flow = discipline.flow
-    if flow != NO_FLOW:
+    if flow != NO_FLOW or discipline.filter:
         out.i64(flow.stop_count)
         out.i64(flow.stop_size)
         out.i64(flow.resume_count)
         out.i64(flow.resume_size)
+    if discipline.filter:
+        _text(out, discipline.filter)
 
 
 def _read_discipline(data: Reader) -> Discipline:
@@ -253,6 +264,7 @@ def _read_discipline(data: Reader) -> Discipline:
         no_group=_read_text(data),
         browse_only=data.u8() == 1,
         flow=_read_flow(data) if data.remaining() else NO_FLOW,  # nor when publishers waited
+        filter=_read_text(data) if data.remaining() else "",  # nor what it let in
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final, Protocol, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.durable.topology_rows import BindingRow, RowKind, row_key, row_span
-from gateway.bridge.exchanges.exchange import HEADERS, Binding, Exchange
+from gateway.bridge.exchanges.exchange import DIRECT, HEADERS, Binding, Exchange
 from gateway.bridge.exchanges.filters import binding_selector
 from gateway.bridge.exchanges.headers import MATCH_ARGUMENT, match_of
 from gateway.bridge.exchanges.scopes import Scopes
@@ -26,6 +26,7 @@ from gateway.wire.accounts import Account
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import BINDING, LOOK, MATCH, STEP, VERB, WORK, too_many_words
 
+EXCLUSIVE: Final = "qpid.exclusive-binding"  # of a direct exchange: no other queue has the key
 CLEARED_AT: Final = 64  # so many rows or more are removed from the store as one
 
 
@@ -111,6 +112,7 @@ class Bindings:
         """Bind; a second binding of the same queue, exchange and key changes nothing.
 
         `scoped`: it is not stored, and ends with `owner`, unless somebody binds the same otherwise.
+        With `EXCLUSIVE`, whatever its value, a direct exchange unbinds all others by that key.
         `arguments` have codes of `Kind` (the match of a headers exchange), `encoded` is how they
         came. Refused: not-found, resource-locked, invalid-argument (default exchange, empty queue
         name, unknown x-match), resource-limit-exceeded.
@@ -125,7 +127,11 @@ class Bindings:
             refusal = reserved(f"exchange {exchange!r}", source.serves, owner)
             if refusal is not None:
                 return refusal
-        return self._add(bound, source, key, arguments, encoded, owner if scoped else None)
+        refusal = self._add(bound, source, key, arguments, encoded, owner if scoped else None)
+        if refusal is None and EXCLUSIVE in arguments and may_be_alone(source):
+            others = [each for each in source.bound_by(key) if each.queue is not bound]
+            self.unbinding.exclude(source, others)
+        return refusal
 
     def lack_match(self, queue_name: str, exchange_name: str, arguments: dict[str, Tagged]) -> bool:
         """Whether a binding of the two would be to a headers exchange, and not say how to match.
@@ -353,6 +359,11 @@ class Bindings:
         self._number -= 1
         self.kept.give(binding.octets)
 
+    def unbind_found(self, exchange: Exchange, binding: Binding) -> None:
+        """See `Unbound`."""
+        if exchange.find(binding.queue.name, binding.key) is binding:
+            self.remove(exchange, binding)
+
     def on_let_go(self, queue: Queue | None) -> None:
         """All those of a deleted queue, or of an exchange, have been let go, in a later turn."""
         if queue is not None:
@@ -418,6 +429,11 @@ class Bindings:
         if queue_name is None:
             return Bound(key_not_matched=key not in self._topology.queues)
         return Bound(key_not_matched=key != queue_name)
+
+
+def may_be_alone(exchange: Exchange) -> bool:
+    """Whether a binding to it may be the only one by its key, as the gateway sees to that."""
+    return exchange.type == DIRECT and exchange.placement is None
 
 
 def _worth(binding: Binding) -> int:

@@ -104,7 +104,11 @@ class DirectRouter:
 
     def route(self, message: Message) -> list[Queue]:
         """The queues of the routing key, each once."""
-        bound = self._by_key.get(message.routing_key)
+        return self.bound_by(message.routing_key)
+
+    def bound_by(self, key: str) -> list[Queue]:
+        """The queues of a key, each once."""
+        bound = self._by_key.get(key)
         return self._nowhere if bound is None else bound.listed()
 
 
@@ -232,6 +236,10 @@ class SelectingRouter:
     def idle(self) -> bool:
         """Whether there are no selectors any more."""
         return not self._selected
+
+    def routers(self) -> list[Router]:
+        """That of the bindings without a selector, and one for each selector."""
+        return [self.plain, *[each.router for each in self._selected.values()]]
 
     def route(self, message: Message) -> list[Queue] | None:
         """The queues of bindings whose key matches and whose selector, if any, accepts."""
@@ -399,6 +407,16 @@ class Exchange:
         """The binding of a queue by that key."""
         keys = self.bindings.get(queue)
         return None if keys is None else keys.get(key)
+
+    def bound_by(self, key: str) -> list[Binding]:
+        """All bindings of a direct exchange by that key."""
+        router = self.router
+        routers = router.routers() if isinstance(router, SelectingRouter) else [router]
+        found: list[Binding] = []
+        for each in routers:
+            assert isinstance(each, DirectRouter)
+            found += [self.bindings[queue.name][key] for queue in each.bound_by(key)]
+        return found
 
     def every(self) -> list[Binding]:
         """All bindings."""

@@ -117,6 +117,8 @@ class Line:
         self.queue.users.links += 1
         self.queue.users.subscriptions += 1
         self.queue.users.ever = True
+        if subscription.exclusive:
+            self.queue.entrance.alone = subscription.owner
         if subscription.acquire:
             self.queue.users.consumers += 1
             if subscription.filter is not None:
@@ -147,6 +149,8 @@ class Line:
     def _forget(self, subscription: Subscription) -> None:
         del self.subscriptions[subscription.number]
         self.queue.users.subscriptions -= 1
+        if subscription.exclusive:
+            self.queue.entrance.alone = None
         if subscription.acquire:
             self.queue.users.consumers -= 1
             if subscription.filter is not None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.bands import Band, Bands
 from gateway.bridge.queues.discipline import NO_FLOW, Policy
+from gateway.bridge.queues.entrance import Entrance
 from gateway.bridge.queues.flow import FlowControl
 from gateway.bridge.queues.groups import Groups
 from gateway.bridge.queues.last_values import LastValues
@@ -26,6 +27,13 @@ from gateway.message import NEVER, Message
 
 REBUILD_SLACK: Final = 64
 EVERYTHING: Final = (1 << 62) - 1
+
+
+class Emptied(Protocol):
+    """Who wants to know that nothing is in a queue any more: a virtual host's owners."""
+
+    def on_empty(self, queue: Queue) -> None:
+        """The last copy has left."""
 
 
 @final
@@ -100,6 +108,8 @@ class Queue:
         evicting: a ring lets copies go, of which none may come back to it meanwhile.
         destructs: it is deleted when more is in it than may be, unless it is remote.
         displaces: it rings, destructs, or keeps last values.
+        entrance: what it lets in.
+        emptied: who is told when it is empty; `None`: nobody need be.
         flow: whose publishes wait for room in it; `None`: nobody's do.
     """
 
@@ -116,7 +126,9 @@ class Queue:
         "deleted",
         "destructs",
         "displaces",
+        "emptied",
         "entered",
+        "entrance",
         "evicting",
         "expiring",
         "flow",
@@ -186,6 +198,8 @@ class Queue:
         if discipline.last_value_key:
             self.last_values = LastValues(discipline.last_value_key)
         self.evicting = False
+        self.entrance = Entrance(settings)
+        self.emptied: Emptied | None = None
         self.groups: Groups | None = None
         if discipline.group_key:
             self.groups = Groups(discipline.group_key, discipline.no_group, self.places)
@@ -250,14 +264,10 @@ class Queue:
     def keeps_out(self, message: Message) -> bool:
         """Whether `message` is not to enter, though a binding leads here.
 
-        The queue is deleted, and its bindings are still taken out of the routers; or its owner
-        published the message, and does not want to have it back.
+        The queue is deleted, and its bindings are still taken out of the routers; or it is nothing
+        that the queue was declared for.
         """
-        if self.deleted:
-            return True
-        if not self.settings.no_local or self.owner is None:
-            return False
-        return self.owner.connection_id() == message.publisher
+        return self.deleted or self.entrance.keeps_out(message, self.owner)
 
     def full_for(self, size: int, count: int = 1) -> bool:
         """Whether its own limits forbid so many more messages, of `size` octets together.

@@ -25,6 +25,7 @@ from gateway.amqp_0_10._spec import (
 )
 from gateway.amqp_0_10.encoding import write_map
 from gateway.amqp_0_10.types import Command, FieldTable, Struct, kept_map
+from gateway.bridge.exchanges.bindings import EXCLUSIVE, may_be_alone
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
@@ -120,6 +121,8 @@ class Declarations:
             return self.host.bindings.unbinding.tell(waiter, command_id)
         if not isinstance(command, ExchangeBind):
             return False
+        if self._excludes(command):
+            return self.host.bindings.unbinding.tell(waiter, command_id)
         return self.host.reaching.reach_binding(
             command.queue or "",
             command.exchange or "",
@@ -220,7 +223,8 @@ class Declarations:
         if any([key.startswith(FEDERATION_PREFIX) for key in keys]):
             self.uses.refuse(Feature.FEDERATION)
             return Refusal(Condition.NOT_IMPLEMENTED, "federation is not offered here")
-        self.uses.arguments(keys)
+        alone = self._excludes(command)
+        self.uses.arguments([key for key in keys if key != EXCLUSIVE or not alone])
         if self.host.bindings.lack_match(command.queue, command.exchange, neutral(arguments)):
             return Refusal(Condition.INTERNAL_ERROR, "a headers binding needs x-match: all or any")
         if self._selects_otherwise(command, neutral(arguments)):
@@ -235,6 +239,13 @@ class Declarations:
             self.owner,
             scoped=any([key == SCOPE and tagged.value == SESSION for key, tagged in arguments]),
         )
+
+    def _excludes(self, command: ExchangeBind) -> bool:
+        """Whether it is to be the only binding by its key, as far as that is done here."""
+        exchange = self.host.topology.find_exchange(command.exchange or "")
+        if exchange is None or not may_be_alone(exchange):
+            return False
+        return any([key == EXCLUSIVE for key, _ in command.arguments or []])
 
     def _selects_otherwise(self, command: ExchangeBind, arguments: dict[str, Tagged]) -> bool:
         """Whether there is the binding, and a second one would get what the client excludes."""
@@ -302,10 +313,10 @@ class Declarations:
             refusal = self._apply(name, arguments, settings)
             if refusal is not None:
                 return refusal
-        if settings.no_local and not (settings.exclusive and self._is_local(name)):
+        if settings.no_local and not self._is_local(name):
             # A consumer must never get what it excluded.
             self.uses.refuse(Feature.NO_LOCAL)
-            return Refusal(Condition.NOT_IMPLEMENTED, "no-local needs an exclusive queue of ours")
+            return Refusal(Condition.NOT_IMPLEMENTED, "no-local needs a queue of ours")
         answer = self.host.declaring.declare_queue(
             name, settings, self.owner, passive=command.passive
         )

@@ -14,10 +14,13 @@ from gateway.bridge.queues.discipline import (
     NO_GROUP,
     Discipline,
     FlowLimits,
+    Life,
     Policy,
 )
+from gateway.bridge.seams import LIVES as LIFE_NAMES
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition, Refusal
+from gateway.selectors.selector import read_selector
 from gateway.wire.tagged import Tagged
 
 
@@ -41,6 +44,8 @@ class Argument(IntEnum):
     FLOW_STOP_SIZE = 14
     FLOW_RESUME_COUNT = 15
     FLOW_RESUME_SIZE = 16
+    LIFE = 22
+    FILTER = 23
     # What has no effect, and must be well said all the same.
     NUMBER = 17
     TEXT = 18
@@ -54,6 +59,8 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.max_size": Argument.MAX_SIZE,
     "qpid.policy_type": Argument.POLICY,
     "qpid.auto_delete_timeout": Argument.AUTO_DELETE_TIMEOUT,
+    "qpid.lifetime-policy": Argument.LIFE,
+    "qpid.filter": Argument.FILTER,
     "no-local": Argument.NO_LOCAL,
     "qpid.priorities": Argument.PRIORITIES,
     "x-qpid-priorities": Argument.PRIORITIES,
@@ -90,6 +97,8 @@ POLICIES: Final[dict[str, Policy]] = {
     "ring_strict": Policy.RING_STRICT,
     "self-destruct": Policy.SELF_DESTRUCT,
 }
+LIVES: Final[dict[str, Life]] = {name: life for life, name in LIFE_NAMES.items()}
+MANUAL: Final = "manual"  # whatever else is said, it does not delete itself
 COUNT_MAX: Final = 0xFFFFFFFF
 SIZE_MAX: Final = 0xFFFFFFFF_FFFFFFFF
 SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -131,7 +140,23 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         "exchange, through 32 rings at most, and to none a second time",
     ),
     "qpid.auto_delete_timeout": (Fate.DONE, "seconds; implies auto-delete"),
-    "no-local": (Fate.DONE, "of exclusive queues; of others refused, 540"),
+    "qpid.lifetime-policy": (
+        Fate.DONE,
+        "`delete-if-unused`, `delete-if-unused-and-empty` and `delete-on-close`, which is with the "
+        "last subscription, whoever has the queue exclusively: each implies auto-delete; `manual` "
+        "switches that off, and its timeout. Others, as `delete-if-empty`, are counted: a qpidd "
+        "does not know them either",
+    ),
+    "no-local": (
+        Fate.DONE,
+        "what the connection publishes does not enter that has the queue exclusively, or else has "
+        "an exclusive subscription to it; of a queue at an upstream refused, 540",
+    ),
+    "qpid.filter": (
+        Fate.DONE,
+        "the selector of what enters; the rest is dropped, its publisher hears of nothing. What is "
+        "no selector is refused, 542",
+    ),
     "qpid.priorities, x-qpid-priorities": (
         Fate.DONE,
         "levels; 0 and 1 are a plain queue, above 10 are 10",
@@ -179,7 +204,7 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         Fate.COUNTED,
         "by flow_stop_size and flow_resume_size publishers wait",
     ),
-    "qpid.lifetime-policy, qpid.lifetime_policy, qpid.exclusivity_policy": (
+    "qpid.lifetime_policy, qpid.exclusivity_policy": (
         Fate.COUNTED,
         "`auto_delete` and `exclusive` of the command say it",
     ),
@@ -188,7 +213,7 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         "rejected messages go to the alternate exchange of the command",
     ),
     "qpid.queue_sort_key": (Fate.COUNTED, "the order is that of arrival"),
-    "qpid.filter, qpid.default_filters": (Fate.COUNTED, "a subscription may have a selector"),
+    "qpid.default_filters": (Fate.COUNTED, "a subscription may have a selector"),
     "qpid.trace.id, qpid.trace.exclude": (Fate.COUNTED, "federation is not offered"),
     "qpid.paging, qpid.max_pages_loaded, qpid.page_factor": (
         Fate.COUNTED,
@@ -254,6 +279,15 @@ class Asked:
             if switch is None:
                 return invalid(f"{name} is neither true nor false")
             self._said[argument] = switch
+        elif argument == Argument.LIFE:
+            life = text_of(tagged) or ""
+            self._said[argument] = life
+            if life not in LIVES and life != MANUAL:
+                self.ignored.append(f"{name}={life}")
+        elif argument == Argument.FILTER:
+            refusal = self._take_filter(tagged)
+            if refusal is not None:
+                return refusal
         elif argument == Argument.LAST_VALUE:
             self._said[argument] = True  # whatever it is set to
         elif argument in TEXTS:
@@ -272,6 +306,19 @@ class Asked:
             if value < 0 or value > (SIZE_MAX if name.endswith("size") else COUNT_MAX):
                 return invalid(f"{name} is no number of 0 or more, or too large a one")
             self._said[argument] = value
+        return None
+
+    def _take_filter(self, tagged: Tagged) -> Refusal | None:
+        value = tagged.value
+        text = "" if value is None else text_of(tagged)
+        if text is None and isinstance(value, int):
+            text = str(value)  # of a switch the word, which is a selector
+        if text is None:
+            return invalid("qpid.filter is no text")
+        selector = read_selector(text) if text else None
+        if isinstance(selector, Refusal):
+            return invalid(f"qpid.filter: {selector.description}")
+        self._said[Argument.FILTER] = text
         return None
 
     def _take_level(self, name: str, tagged: Tagged) -> bool:
@@ -303,11 +350,18 @@ class Asked:
         timeout = self._number(Argument.AUTO_DELETE_TIMEOUT)
         settings.auto_delete = settings.auto_delete or timeout > 0
         settings.auto_delete_timeout_ms = timeout * 1000
+        life = self._text(Argument.LIFE)
+        if life in LIVES:
+            settings.auto_delete = True
+            settings.life = LIVES[life]
+        elif life == MANUAL:
+            settings.auto_delete = False
 
     def _order(self, discipline: Discipline) -> Refusal | None:
         """Priorities and last values, and what is done at the limits."""
         discipline.policy = POLICIES.get(self._text(Argument.POLICY), Policy.REJECT)
         discipline.browse_only = self._is_set(Argument.BROWSE_ONLY)
+        discipline.filter = self._text(Argument.FILTER)
         asked = self._number(Argument.PRIORITIES)
         levels = min(asked, LEVELS_MAX) if asked > 1 else 0
         discipline.levels = levels
@@ -400,7 +454,7 @@ def switched(tagged: Tagged) -> bool | None:
     value = tagged.value
     if isinstance(value, str):
         return SWITCHES.get(value.lower())
-    return bool(value) if isinstance(value, int) else None
+    return bool(value) if isinstance(value, int) or value is None else None
 
 
 def text_of(tagged: Tagged) -> str | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.bridge.durable.topology_rows import QueueRow, queue_row
-from gateway.bridge.queues.discipline import PLAIN, Discipline, FlowLimits, Policy
+from gateway.bridge.queues.discipline import PLAIN, Discipline, FlowLimits, Life, Policy
 from gateway.bridge.seams import QueueSettings
 from gateway.errors import DecodeError
 
@@ -22,9 +22,13 @@ FLOWING = (
     Discipline(flow=FlowLimits(stop_count=8, resume_count=7)),
     Discipline(policy=Policy.SELF_DESTRUCT, flow=FlowLimits(stop_size=1 << 70, resume_size=5)),
 )
+LATER = (
+    Discipline(filter="a = 'ä'"),
+    Discipline(filter="a = 1", flow=FlowLimits(stop_count=8, resume_count=7)),
+)
 
 
-@pytest.mark.parametrize("discipline", [PLAIN, *EVERY, *FLOWING])
+@pytest.mark.parametrize("discipline", [PLAIN, *EVERY, *FLOWING, *LATER])
 def test_a_discipline_comes_back(discipline: Discipline):
     assert queue_row(row(discipline)).settings.discipline == discipline
 
@@ -51,3 +55,17 @@ def test_one_that_cannot_be_is_unreadable(discipline: Discipline):
     for cut in range(len(row(PLAIN)) + 1, len(octets)):
         with pytest.raises(DecodeError):
             queue_row(bytes(octets[:cut]))
+
+
+@pytest.mark.parametrize("life", Life)
+def test_the_life_of_a_queue_comes_back(life: Life):
+    settings = QueueSettings(durable=True, auto_delete=True, life=life)
+    found = queue_row(QueueRow("main", "q", 1, settings).encoded()).settings
+    assert (found.auto_delete, found.life, found.no_local) == (True, life, False)
+
+
+def test_a_life_that_there_is_not_is_unreadable():
+    octets = bytearray(row(PLAIN))
+    octets[row(PLAIN).index(b"q") + 9] = 0x18  # behind the name and the number
+    with pytest.raises(DecodeError, match="life 3"):
+        queue_row(bytes(octets))

@@ -101,9 +101,15 @@ public final class JmsPeer {
       return new AMQConnection(connectionUrl());
     }
     // by its name: without that client this program is one of 0-10 all the same
+    String uri = "amqp://127.0.0.1:" + required("port");
+    if (options.containsKey("mechanism")) {
+      uri += "?amqp.saslMechanisms=" + required("mechanism");
+    }
     var factory = (ConnectionFactory) Class.forName("org.apache.qpid.jms.JmsConnectionFactory")
-        .getConstructor(String.class).newInstance("amqp://127.0.0.1:" + required("port"));
-    return factory.createConnection();
+        .getConstructor(String.class)
+        .newInstance(options.containsKey("failover") ? "failover:(" + uri + ")" : uri);
+    return options.containsKey("user") ? factory.createConnection(required("user"), required("password"))
+        : factory.createConnection();
   }
 
   private Destination destination(String text) throws JMSException, URISyntaxException {
