@@ -45,6 +45,7 @@ class RowKind(IntEnum):
     UNREADABLE = 9  # a `QueueRow`: what could be read of one, its name and number
     PLAIN_HOST = 10  # see `node_names`; there is one
     SEEN = 11  # a position: see `dispatched`
+    IMPORT = 12  # see `imports`
 
 
 class Form(IntEnum):
@@ -336,6 +337,16 @@ def read_identity(key: str, value: bytes) -> QueueRow | None:
     if not key.startswith(row_key(host)):
         return None
     return QueueRow(host, name, number, QueueSettings(durable=True))
+
+
+def renumbered(value: bytes, number: int) -> bytes:
+    """The value of a `QueueRow` with another number, and all else as it is, whatever its age."""
+    data = Reader(value)
+    data.u8()
+    _read_text(data)
+    _read_text(data)
+    at = data.pos
+    return value[:at] + number.to_bytes(8, "big") + value[at + 8 :]
 
 
 @final
