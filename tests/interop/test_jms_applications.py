@@ -1,4 +1,4 @@
-"""What applications of JMS rely on beyond messages: subscriptions that last, destinations that do not.
+"""What applications of JMS rely on beyond messages: subscriptions, temporary destinations.
 
 Both clients, of either protocol, against one gateway.
 """

@@ -45,7 +45,9 @@ class RowKind(IntEnum):
     UNREADABLE = 9  # a `QueueRow`: what could be read of one, its name and number
     PLAIN_HOST = 10  # see `node_names`; there is one
     SEEN = 11  # a position: see `dispatched`
-    IMPORT = 12  # see `imports`
+    BRANCH = 12  # see `branches.rows`; `BRANCH_PAGE`: what it holds
+    BRANCH_PAGE = 13
+    IMPORT = 14  # see `imports`
 
 
 class Form(IntEnum):
@@ -314,7 +316,7 @@ def numbers_of(rows: list[TopologyRow]) -> set[int]:
     """The numbers of all queues that have a row of any kind, as far as these can be read."""
     found: set[int] = set()
     for row in rows:
-        if row.kind in QUEUE_KINDS:
+        if row.kind in QUEUE_KINDS or row.kind == RowKind.BRANCH:  # which begins alike
             identity = read_identity(row.key, row.value)
             if identity is not None:
                 found.add(identity.number)
