@@ -82,7 +82,8 @@ class VirtualHost:
         self.topology = topology
         self.bindings: Bindings = topology.bindings
         self._dispatcher = dispatcher
-        self.publishing = Publishing(topology, dispatcher.copies)
+        self.publishing = Publishing(topology, dispatcher.copies, numbers)
+        topology.bindings.repeating = self.publishing
         self.nodes = Nodes(name, topology, dispatcher, numbers, limits, self.publishing, self)
         self._transit = Transit(topology, dispatcher.copies, self.publishing, self.nodes)
         self.settlement = Settlement(topology, dispatcher, self.publishing, self._transit)

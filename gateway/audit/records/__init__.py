@@ -126,6 +126,9 @@ Restart
     row in the store cannot be read - is kept there: recovered at each start, with a checkpoint,
     until it is back. Only where not even the queue's name can be read, nothing is recovered: the
     log of the gateway says how many copies are kept so, and they are called LOST.
+    What an import has put into the store has not been recovered but comes in, at the first start
+    that finds it: `link_attached` with PUBLISHER and the `actor` "operator by store import",
+    `received` from the exchange "import DIGEST" with one copy, and `entered`; then `link_detached`.
     In order: `queue_checkpoint`, `outlet_checkpoint`, `route_checkpoint` of all, then
     `incarnation_stopped`, the last record.
 

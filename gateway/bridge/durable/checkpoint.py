@@ -142,7 +142,7 @@ class Checkpoint:
             depth=absent.depth + sum([queue.depth for queue in queues]),
             unsettled=sum([queue.unsettled for queue in queues]),
             octets=absent.octets + sum([queue.octets for queue in queues]),
-            entered=sum([queue.entered for queue in queues]),
+            entered=absent.entered + sum([queue.entered for queue in queues]),
             checksum=checksum,
         )
 

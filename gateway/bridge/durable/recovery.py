@@ -16,6 +16,7 @@ from gateway.bridge.branches.rows import branch_row, page_row
 from gateway.bridge.branches.shelf import NAME as BRANCH
 from gateway.bridge.durable.absent import AbsentQueue
 from gateway.bridge.durable.dispatched import Dispatched
+from gateway.bridge.durable.imports import Imports
 from gateway.bridge.durable.topology_rows import (
     QUEUE_KINDS,
     QueueRow,
@@ -32,6 +33,7 @@ from gateway.bridge.durable.topology_writes import upstream_of
 from gateway.bridge.exchanges.exchange import Binding
 from gateway.bridge.exchanges.filters import kept_selector
 from gateway.bridge.host import VirtualHost
+from gateway.bridge.ledger import DURABLE, TRANSIT
 from gateway.bridge.node_names import prefix_of
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.queues.copies import DELIVERY_COUNT_MAX, Copies
@@ -63,6 +65,7 @@ class Recovery:
         "_digests",
         "_host_of",
         "_hosts",
+        "_imports",
         "_missing",
         "_nameless",
         "_numbers",
@@ -90,6 +93,7 @@ class Recovery:
         self._absent: dict[int, AbsentQueue] = {}
         self._nameless: dict[int, int] = {}
         self._digests: dict[int, int] = {}
+        self._imports = Imports(copies.ledger, numbers, copies.turns.writes)
         self.absent: dict[int, AbsentQueue] = {}
         self.problems: list[str] = []
 
@@ -111,8 +115,10 @@ class Recovery:
         self._topology_rows(bindings, dispatched)
         self._count_alternates()
         dispatched.apply(list(self._queues.values()))
+        self._imports.begin({name: prefix_of(name, self._plain_host) for name in self._hosts})
         for entry in recovered.entries:
             self._entry(entry, dispatched)
+        self._imports.end()
         self._branches.restore(self._queues)
         for number, count in self._nameless.items():
             self.problems.append(
@@ -185,6 +191,8 @@ class Recovery:
             self._unreadable_before(row)
         elif row.kind == RowKind.PLAIN_HOST:
             host_row(row.value)
+        elif row.kind == RowKind.IMPORT:
+            self._imports.read(row)
         elif row.kind == RowKind.BRANCH:
             self._branch(row.value)
         elif row.kind == RowKind.BRANCH_PAGE:
@@ -245,6 +253,8 @@ class Recovery:
                 auto_delete=row.auto_delete,
                 alternate_exchange=row.alternate_exchange,
                 arguments=row.arguments,
+                numbers=row.numbers,
+                remembers=row.remembers,
             )
             exchange.maker = row.maker
 
@@ -344,8 +354,11 @@ class Recovery:
         entry = Entry(stored.position, message, count, True)
         entry.annotations = stored.annotations
         self._copies.recover(queue, entry)
-        ledger.counts.recovered += 1
-        self._say(queue.node, message, stored.position, count)
+        flags = DURABLE | TRANSIT if queue.transit else DURABLE
+        if self._say(queue.node, stored, count, flags=flags, lane=queue.lane_of(entry)):
+            queue.entered += 1
+        else:
+            ledger.counts.recovered += 1
 
     def _give_reader(self, message: Message, host: VirtualHost | None) -> None:
         """That of its host; of a copy whose queue is absent any, which digests all the same."""
@@ -362,25 +375,41 @@ class Recovery:
             return
         message = stored.message
         absent.hold(message.id, stored.position, len(message.payload))
-        self._say(absent.node, message, stored.position, stored.delivery_count)
+        if self._say(absent.node, stored, stored.delivery_count):
+            absent.entered += 1
 
-    def _say(self, node: int, message: Message, position: int, count: int) -> None:
+    def _say(
+        self, node: int, stored: StoredEntry, count: int, *, flags: int = DURABLE, lane: int = 0
+    ) -> bool:
+        """It is back, or has come by an import: whether it has."""
+        message, position = stored.message, stored.position
         body_digest = self._digests.get(message.id)
         if body_digest is None:
             reader = message.reader
             body_digest = 0 if reader is None else reader.body_digest(message)
             self._digests[message.id] = body_digest
         ledger = self._copies.ledger
-        ledger.audit.recovered(
-            ledger.now_ms,
-            message.id,
-            position,
-            node=node,
-            id_digest=message.id_digest,
-            body_digest=body_digest,
-            size=len(message.payload),
-            delivery_count=count,
-        )
+        telling = self._imports.of(message.id, stored.queue_id, position)
+        if telling is not None:
+            self._imports.say(telling, stored, body_digest, node=node, flags=flags, lane=lane)
+        else:
+            ledger.audit.recovered(
+                ledger.now_ms,
+                message.id,
+                position,
+                node=node,
+                id_digest=message.id_digest,
+                body_digest=body_digest,
+                size=len(message.payload),
+                delivery_count=count,
+            )
+        self._end_turn(stored)
+        return telling is not None
+
+    def _end_turn(self, stored: StoredEntry) -> None:
+        """Behind that copy, if there is much to be written."""
+        ledger = self._copies.ledger
         if ledger.audit.pending() > BLOCK_OCTETS:
             turns = self._copies.turns
+            self._imports.reached(stored.queue_id, stored.position)
             turns.end(ledger.audit.take_block(ledger.now_ms, turns.writes.any()))

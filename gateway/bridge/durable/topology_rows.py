@@ -47,6 +47,7 @@ class RowKind(IntEnum):
     SEEN = 11  # a position: see `dispatched`
     BRANCH = 12  # see `branches.rows`; `BRANCH_PAGE`: what it holds
     BRANCH_PAGE = 13
+    IMPORT = 14  # see `imports`
 
 
 class Form(IntEnum):
@@ -86,7 +87,10 @@ def row_span(*parts: str) -> tuple[str, str]:
 class ExchangeRow:
     """A durable exchange."""
 
-    __slots__ = ("alternate_exchange", "arguments", "auto_delete", "host", "maker", "name", "type")
+    __slots__ = (
+        *("alternate_exchange", "arguments", "auto_delete", "host", "maker", "name", "numbers"),
+        *("remembers", "type"),
+    )
 
     def __init__(
         self,
@@ -97,6 +101,9 @@ class ExchangeRow:
         alternate_exchange: str,
         arguments: bytes,
         maker: str,
+        *,
+        numbers: bool = False,
+        remembers: bool = False,
     ) -> None:
         self.host = host
         self.name = name
@@ -105,6 +112,8 @@ class ExchangeRow:
         self.auto_delete = auto_delete
         self.alternate_exchange = alternate_exchange
         self.arguments = arguments
+        self.numbers = numbers
+        self.remembers = remembers
 
     def key(self) -> str:
         """Its row's key."""
@@ -116,7 +125,11 @@ class ExchangeRow:
         _text(out, self.host)
         _text(out, self.name)
         _text(out, self.type)
-        out.u8(1 if self.auto_delete else 0)
+        out.u8(
+            (1 if self.auto_delete else 0)
+            | (2 if self.numbers else 0)
+            | (4 if self.remembers else 0)
+        )
         _text(out, self.alternate_exchange)
         _octets(out, self.arguments)
         if self.maker:
@@ -127,14 +140,18 @@ class ExchangeRow:
 def exchange_row(value: bytes) -> ExchangeRow:
     """Decode; `DecodeError`."""
     data = _open(value)
+    host, name, type = _read_text(data), _read_text(data), _read_text(data)
+    bits = data.u8()
     return ExchangeRow(
-        _read_text(data),
-        _read_text(data),
-        _read_text(data),
-        data.u8() == 1,
+        host,
+        name,
+        type,
+        bits & 1 != 0,
         _read_text(data),
         _read_octets(data),
         _read_text(data) if data.remaining() else "",  # makers were not told, at first
+        numbers=bits & 2 != 0,
+        remembers=bits & 4 != 0,
     )
 
 
@@ -242,13 +259,15 @@ def _discipline(out: Writer, discipline: Discipline) -> None:
     _text(out, discipline.no_group)
     out.u8(1 if discipline.browse_only else 0)
     flow = discipline.flow
-    if flow != NO_FLOW or discipline.filter:
+    more = bool(discipline.filter or discipline.number_header)
+    if flow != NO_FLOW or more:
         out.i64(flow.stop_count)
         out.i64(flow.stop_size)
         out.i64(flow.resume_count)
         out.i64(flow.resume_size)
-    if discipline.filter:
+    if more:
         _text(out, discipline.filter)
+        _text(out, discipline.number_header)
 
 
 def _read_discipline(data: Reader) -> Discipline:
@@ -266,6 +285,7 @@ def _read_discipline(data: Reader) -> Discipline:
         browse_only=data.u8() == 1,
         flow=_read_flow(data) if data.remaining() else NO_FLOW,  # nor when publishers waited
         filter=_read_text(data) if data.remaining() else "",  # nor what it let in
+        number_header=_read_text(data) if data.remaining() else "",
     )
 
 
@@ -319,6 +339,16 @@ def read_identity(key: str, value: bytes) -> QueueRow | None:
     if not key.startswith(row_key(host)):
         return None
     return QueueRow(host, name, number, QueueSettings(durable=True))
+
+
+def renumbered(value: bytes, number: int) -> bytes:
+    """The value of a `QueueRow` with another number, and all else as it is, whatever its age."""
+    data = Reader(value)
+    data.u8()
+    _read_text(data)
+    _read_text(data)
+    at = data.pos
+    return value[:at] + number.to_bytes(8, "big") + value[at + 8 :]
 
 
 @final
