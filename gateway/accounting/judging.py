@@ -103,6 +103,7 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     ]
     if seen.several:  # else nothing was to be there after a restart
         found.append(copies.lost_at_restart(copies.without(open_copies, beyond), missed))
+        found.append(transactions.branches_lost(seen.records, seen.runs))
     if bounds.late_ms:
         found.append(ages.late(timed, bounds))
     if failing:

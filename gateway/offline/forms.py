@@ -14,6 +14,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from gateway.bridge.branches.branch import State
+from gateway.bridge.branches.rows import branch_row
 from gateway.bridge.durable.imports import import_row
 from gateway.bridge.durable.topology_rows import (
     BindingRow,
@@ -282,12 +284,24 @@ def _import(value: bytes) -> Told:
     return {"sha256": row.digest, "who": row.who, "at": moment(row.at_ms)}
 
 
+def _branch(value: bytes) -> Told:
+    row = branch_row(value)
+    return {
+        "host": row.host,
+        "branch": row.text,
+        "state": State(row.state).name.lower() if row.state in set(State) else row.state,
+        "user": row.user,
+        "prepared": moment(row.prepared_ms),
+    }
+
+
 _READERS: Final[dict[int, Callable[[bytes], Told]]] = {
     RowKind.EXCHANGE: _exchange,
     RowKind.BINDING: lambda value: binding_facts(binding_row(value)),
     RowKind.DEBT: lambda value: binding_facts(binding_row(value)),
     RowKind.PLAIN_HOST: lambda value: {"host": host_row(value)},
     RowKind.IMPORT: _import,
+    RowKind.BRANCH: _branch,
     **dict.fromkeys(
         (RowKind.QUEUE, RowKind.TRANSIT, RowKind.DELETED, RowKind.UNREADABLE),
         lambda value: queue_facts(queue_row(value)),

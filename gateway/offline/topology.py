@@ -6,6 +6,9 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, final
 
+from gateway.bridge.branches.branch import State
+from gateway.bridge.branches.rows import branch_row, page_row
+from gateway.bridge.branches.shelf import NAME
 from gateway.bridge.durable.imports import ALL, ImportRow, import_row
 from gateway.bridge.durable.topology_rows import (
     BindingRow,
@@ -20,6 +23,7 @@ from gateway.bridge.durable.topology_rows import (
     queue_row,
     read_identity,
 )
+from gateway.bridge.seams import QueueSettings
 from gateway.bridge.topology import PREDECLARED
 from gateway.errors import DecodeError
 from gateway.store.contents import topology_in
@@ -31,6 +35,7 @@ STATES: Final = {
     int(RowKind.TRANSIT): "in front of an upstream",
     int(RowKind.DELETED): "deleted",
     int(RowKind.UNREADABLE): "its row cannot be read",
+    int(RowKind.BRANCH): "what a prepared branch is to publish",
 }
 GONE: Final = "in no row"
 PREDECLARED_NAMES: Final = frozenset(name for name, _type in PREDECLARED)
@@ -81,6 +86,8 @@ class Topology:
             RowKind.IMPORT: lambda row: self.imports.append(import_row(row.value)),
             RowKind.DISPATCHED: lambda row: self.marked.append(row.key),
             **dict.fromkeys(STATES, self._queue),
+            RowKind.BRANCH: self._branch,
+            RowKind.BRANCH_PAGE: lambda row: page_row(row.value),
         }
         for row in self.rows:
             read = readers.get(row.kind)
@@ -121,6 +128,12 @@ class Topology:
 
     def _queue(self, stored: TopologyRow) -> None:
         self._put(stored.kind, queue_row(stored.value))
+
+    def _branch(self, stored: TopologyRow) -> None:
+        row = branch_row(stored.value)
+        if row.state == State.PREPARED:
+            settings = QueueSettings(durable=True)
+            self._put(stored.kind, QueueRow(row.host, NAME + row.text, row.number, settings))
 
     def _identity(self, stored: TopologyRow) -> None:
         """What its number and name are, if no more can be read."""
