@@ -219,6 +219,11 @@ class Session:
         self._account.give(octets)
         return True
 
+    def keeps_too_much(self) -> bool:
+        """Whether twice as much is kept as there is room for: of answers that are not completed."""
+        replay = self.replay
+        return replay is not None and replay.octets > 2 * self._replay_max
+
     def uncompleted(self) -> int:
         """How many commands of the peer are not completed."""
         return self.incoming.uncompleted()
@@ -265,7 +270,10 @@ class Session:
         `code` is the command's `CODE`. No event follows.
         """
         self.ended = True
-        self.lose_state()
+        if self.replay is not None:
+            if self.replay.held and self.machine.state == _ATTACHED:
+                self.point()
+            self.lose_state()
         exception = spec.ExecutionException(
             error_code=error.code,
             command_id=command_id,

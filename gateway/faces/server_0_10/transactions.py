@@ -15,6 +15,7 @@ from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.types import Command
 from gateway.bridge.seams import PublishStatus
 from gateway.bridge.transaction import Transaction
+from gateway.faces.client import Client
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.errors import failure_of
 from gateway.faces.server_0_10.parking import Parking
@@ -59,6 +60,10 @@ class Transactions:
         self._permits = self._client.access.permits
         # Ids of deliveries that the commit is to accept.
         self._accepted = RangeSet()
+
+    def move(self, client: Client) -> None:
+        """The session has another connection, or none; who has it is asked again at the commit."""
+        self._client = client
 
     def carry_out(self, command: Command, command_id: int) -> Refusal | None:
         """Carry out a command of class tx; a commit may have to be waited for."""
