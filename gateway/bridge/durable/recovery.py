@@ -342,7 +342,7 @@ class Recovery:
         if shelf is not None:
             shelf.put(Entry(stored.position, message, stored.delivery_count, True))
             ledger.counts.recovered += 1
-            self._say(shelf.node, message, stored.position, stored.delivery_count)
+            self._say(shelf.node, stored, stored.delivery_count)
             return
         if queue is None:
             ledger.counts.orphaned += 1

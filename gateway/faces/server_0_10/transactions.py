@@ -16,6 +16,7 @@ from gateway.amqp_0_10.types import Command
 from gateway.bridge.branches.branch import Branch
 from gateway.bridge.seams import PublishStatus
 from gateway.bridge.transaction import Transaction
+from gateway.faces.client import Client
 from gateway.faces.features import Feature
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.errors import failure_of
@@ -85,6 +86,10 @@ class Transactions:
     def on_settled(self) -> None:
         """Some of what it had is not its own any more."""
         self._subscriptions.on_settled()
+
+    def move(self, client: Client) -> None:
+        """The session has another connection, or none; who has it is asked again at the commit."""
+        self._client = client
 
     def carry_out(self, command: Command, command_id: int) -> Refusal | None:
         """Carry out a command of class tx; a commit may have to be waited for."""
