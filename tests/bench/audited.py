@@ -5,14 +5,16 @@
 The gateway has no way to run without its log. So this makes a copy of the installed package in
 which a record is not written, and a body has no digest; the compiled form has those two modules
 compiled again, for which mypyc and a C compiler must be here. Both then carry messages as
-`throughput` does in process, by turns, each time in a process of its own. CPU of the best of the
-rounds, at two sizes: like ratios mean that the cost is linear.
+`throughput` does, by turns, each time in a process of its own. CPU of the best of the rounds.
+
+*in process*, at two sizes: like ratios mean that the cost is linear. What the commit thread does is
+in neither. What stands for it only answers: to keep all blocks in memory cost the audited form a
+fifth of what it was charged with, and to keep the messages made the log of durable ones look cheap.
+Nor are the first messages of a process, for which memory has to be found.
+*sockets*: all threads of a gateway with its disk. The commit thread hashes and writes the segments.
 
 Still in the copy: what is done to know what would be recorded, and one translation in 64 that is
-checked. In neither: what the commit thread does, which writes the segments beside the store. What
-stands for it here only answers: to keep all blocks in memory cost the audited form a fifth of what
-it was charged with, and to keep the messages made the log of durable ones look cheap. Nor the first
-messages of a process, for which memory has to be found.
+checked.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import gateway
 from gateway.wire import buffers
 
 ROUNDS = 11
+ROUNDS_ON_SOCKETS = 5
 COMPILED = not buffers.__file__.endswith(".py")
 # Of each module: how a function begins, what its annotation ends with, and what it does instead.
 LEFT_OUT = {
@@ -50,7 +53,7 @@ for each in made:
 setup(name="copy", py_modules=[], ext_modules=made,
       script_args=["build_ext", "--build-lib", sys.argv[1], "--build-temp", sys.argv[2]])
 """
-MEASURE = """
+IN_PROCESS = """
 import sys
 from functools import partial
 from bench.throughput import in_process
@@ -68,7 +71,13 @@ def measured(messages):
     return in_process(messages, durable=durable, seen=lambda hub: Answering(hub.world))[1]
 measured(1000)
 audit = 0
-print(measured(int(sys.argv[1])), audit)
+print(measured(int(sys.argv[1])))
+assert (audit > 0) == (sys.argv[3] == "audited"), "the other form was measured"
+"""
+SOCKETS = """
+import sys
+from bench.throughput import through_sockets
+print(through_sockets(int(sys.argv[1]), durable=sys.argv[2] == "durable")[1])
 """
 
 
@@ -89,18 +98,19 @@ def unaudited(directory: Path) -> None:
             subprocess.run(arguments, cwd=directory, check=True, stdout=subprocess.DEVNULL)
 
 
-def cpu_of(messages: int, kind: str, copy: Path | None) -> float:
+def cpu_of(program: str, messages: int, kind: str, copy: Path | None) -> float:
     """CPU microseconds a message, with the gateway that is in this directory, or is installed."""
     directory = copy or Path(gateway.__file__).parents[1]
     paths = f"{directory}{os.pathsep}{Path(__file__).parents[1]}"
-    environment = os.environ | {"PYTHONPATH": paths}
-    arguments = [sys.executable, "-c", MEASURE, str(messages), kind]
+    form = "audited" if copy is None else "unaudited"
     run = subprocess.run(
-        arguments, env=environment, cwd="/", check=True, text=True, stdout=subprocess.PIPE
+        [sys.executable, "-P", "-c", program, str(messages), kind, form],
+        env=os.environ | {"PYTHONPATH": paths},
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
     )
-    cpu, octets = run.stdout.split()
-    assert (int(octets) == 0) == (copy is not None), "the other form was measured"
-    return 1e6 * float(cpu) / messages
+    return 1e6 * float(run.stdout) / messages
 
 
 def main() -> None:
@@ -109,15 +119,20 @@ def main() -> None:
         copy = Path(scratch)
         unaudited(copy)
         print(f"{'compiled' if COMPILED else 'pure'} form, 0-10 to 1.0, CPU us a message")
-        print("             messages    audited  unaudited   unaudited / audited")
-        for kind in ("transient", "durable"):
-            for size in (messages, 4 * messages):
-                rounds = [
-                    (cpu_of(size, kind, None), cpu_of(size, kind, copy)) for _ in range(ROUNDS)
-                ]
-                audited, without = (min(each) for each in zip(*rounds, strict=True))
-                figures = f"{size:10,} {audited:10.2f} {without:10.2f} {without / audited:10.3f}"
-                print(f"{kind:10} {figures}", flush=True)
+        print("                        messages    audited  unaudited   unaudited / audited")
+        for way, program, sizes, rounds in (
+            ("in process", IN_PROCESS, (messages, 4 * messages), ROUNDS),
+            ("sockets", SOCKETS, (10 * messages,), ROUNDS_ON_SOCKETS),
+        ):
+            for kind in ("transient", "durable"):
+                for size in sizes:
+                    spent = [
+                        [cpu_of(program, size, kind, each) for each in (None, copy)]
+                        for _ in range(rounds)
+                    ]
+                    audited, without = (min(each) for each in zip(*spent, strict=True))
+                    figures = f"{audited:10.2f} {without:10.2f} {without / audited:10.3f}"
+                    print(f"{way:11} {kind:10} {size:10,} {figures}", flush=True)
 
 
 if __name__ == "__main__":
