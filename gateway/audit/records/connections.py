@@ -147,11 +147,32 @@ class ConnectionRecords(IncarnationRecords):
         self._record(_LINK_DETACHED, now_ms, link=link, connection=connection, reason=reason)
 
     def transaction(
-        self, now_ms: int64, transaction: int64, *, connection: int64, outcome: int64
+        self,
+        now_ms: int64,
+        transaction: int64,
+        *,
+        connection: int64,
+        outcome: int64,
+        node: int64 = 0,
+        reason: int64 = 0,
+        actor: int64 = 0,
+        address: int64 = 0,
     ) -> None:
-        """A transaction ended: COMMITTED, ROLLED_BACK or IN_DOUBT."""
+        """A transaction ended: COMMITTED, ROLLED_BACK or IN_DOUBT.
+
+        `node`: of a branch, its name: it may be PREPARED or RECOVERED, or decided by an operator
+        (`reason`), who is `actor`.
+        """
         self._record(
-            _TRANSACTION, now_ms, transaction=transaction, connection=connection, outcome=outcome
+            _TRANSACTION,
+            now_ms,
+            transaction=transaction,
+            connection=connection,
+            outcome=outcome,
+            node=node,
+            reason=reason,
+            actor=actor,
+            address=address,
         )
 
     def topology(
