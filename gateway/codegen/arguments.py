@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.faces.server_0_10.argument_fates import FATES
+from gateway.faces.arguments.fates import FATES
 
 HEAD: Final = """\
 # Arguments of queue.declare
 
-Written by `python -m gateway.codegen` from `gateway/faces/server_0_10/argument_fates.py`: change a
+Written by `python -m gateway.codegen` from `gateway/faces/arguments/fates.py`: change a
 row there, not here.
 
 What brokers of 0-10 know, and what the gateway does of it where the queue lives in its own store. A

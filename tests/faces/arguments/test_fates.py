@@ -1,7 +1,7 @@
 """The table of arguments for people, against what is read."""
 
-from gateway.faces.server_0_10.argument_fates import FATES, Fate
-from gateway.faces.server_0_10.queue_arguments import NAMES, WITHOUT_EFFECT
+from gateway.faces.arguments.fates import FATES, Fate
+from gateway.faces.arguments.of_queues import NAMES, WITHOUT_EFFECT
 
 
 def test_the_table_for_people_says_done_of_what_is_read_and_of_nothing_else():

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from gateway.faces.server_0_10.queue_arguments import ALERT_GAP_S, LAST_VALUE_KEY
+from gateway.faces.arguments.of_queues import ALERT_GAP_S, LAST_VALUE_KEY
 
 
 class Fate(Enum):

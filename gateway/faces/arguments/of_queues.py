@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, final
 
+from gateway.amqp_0_10.encoding import write_map
+from gateway.amqp_0_10.types import FieldTable
 from gateway.bridge.queues.discipline import (
     LEVELS_MAX,
     NO_GROUP,
@@ -22,6 +24,7 @@ from gateway.bridge.seams import LIVES as LIFE_NAMES
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition, Refusal
 from gateway.selectors.selector import read_selector
+from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 
 
@@ -373,6 +376,15 @@ class Asked:
 
 def _name(argument: tuple[str, Tagged]) -> str:
     return argument[0]
+
+
+def encoded(arguments: FieldTable) -> bytes:
+    """Arguments as they are kept, for queries and over a restart; empty for none."""
+    if not arguments:
+        return b""
+    writer = Writer()
+    write_map(writer, arguments)
+    return writer.getvalue()
 
 
 def invalid(why: str) -> Refusal:

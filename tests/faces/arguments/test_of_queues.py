@@ -5,7 +5,7 @@ import pytest
 from gateway.amqp_0_10._spec_constants import BOOLEAN, INT64, STR16, VOID
 from gateway.bridge.queues.discipline import NO_FLOW, PLAIN, AlertLimits, Discipline, Life, Policy
 from gateway.bridge.seams import QueueSettings
-from gateway.faces.server_0_10.queue_arguments import Asked
+from gateway.faces.arguments.of_queues import Asked
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
 

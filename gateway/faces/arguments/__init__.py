@@ -1,0 +1,5 @@
+"""By what queues and exchanges are declared: the arguments of 0-10, as deployed clients spell them.
+
+of_queues, of_exchanges   what they mean
+fates                     what becomes of each, for people
+"""
