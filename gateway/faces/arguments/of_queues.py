@@ -106,6 +106,7 @@ NAMES: Final[dict[str, Argument]] = {
 }
 FAIRSHARE_OF: Final = ("qpid.fairshare", "x-qpid-fairshare")  # and, behind -, a level
 LAST_VALUE_KEY: Final = "qpid.LVQ_key"
+PREFIX: Final = "qpid."
 POLICIES: Final[dict[str, Policy]] = {
     "reject": Policy.REJECT,
     "ring": Policy.RING,
@@ -385,6 +386,17 @@ def encoded(arguments: FieldTable) -> bytes:
     writer = Writer()
     write_map(writer, arguments)
     return writer.getvalue()
+
+
+def texts(arguments: FieldTable) -> dict[str, str]:
+    """Those arguments that qpidd has rules about, as it writes them."""
+    found: dict[str, str] = {}
+    for key, tagged in arguments:
+        if key.startswith(PREFIX):
+            value = tagged.value
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            found[key[len(PREFIX) :]] = text
+    return found
 
 
 def invalid(why: str) -> Refusal:
