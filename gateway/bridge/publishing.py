@@ -353,7 +353,7 @@ class Publishing:
             held.next += len(part)
             held.exchange.pending -= len(part)
             give_room(len(part), held, self._copies.pressure)
-            _use_room(part, held.message)
+            use_room(part, held.message)
             if late is not None:
                 part = self._decided(part, held, late)
             living = refuse_deleted(held, part, self._copies.ledger)
@@ -541,7 +541,7 @@ def _alike(queues: list[Queue]) -> list[Queue]:
     return queues
 
 
-def _use_room(queues: list[Queue], message: Message) -> None:
+def use_room(queues: list[Queue], message: Message) -> None:
     """Copies come for which room was kept."""
     size = len(message.payload)
     for queue in queues:

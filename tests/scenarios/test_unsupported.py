@@ -46,7 +46,6 @@ def subscribe(name: str) -> spec.MessageSubscribe:
 @pytest.mark.parametrize(
     ("command", "feature", "code"),
     [
-        (spec.DtxSelect(), Feature.DTX, 540),
         (spec.FileQos(prefetch_size=1, prefetch_count=1), Feature.FILE, 540),
         (spec.StreamQos(prefetch_size=1, prefetch_count=1), Feature.STREAM, 540),
         pytest.param(

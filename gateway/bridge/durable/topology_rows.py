@@ -47,6 +47,9 @@ class RowKind(IntEnum):
     UNREADABLE = 9  # a `QueueRow`: what could be read of one, its name and number
     PLAIN_HOST = 10  # see `node_names`; there is one
     SEEN = 11  # a position: see `dispatched`
+    BRANCH = 12  # see `branches.rows`; `BRANCH_PAGE`: what it holds
+    BRANCH_PAGE = 13
+    IMPORT = 14  # see `imports`
 
 
 class Form(IntEnum):
@@ -331,7 +334,7 @@ def numbers_of(rows: list[TopologyRow]) -> set[int]:
     """The numbers of all queues that have a row of any kind, as far as these can be read."""
     found: set[int] = set()
     for row in rows:
-        if row.kind in QUEUE_KINDS:
+        if row.kind in QUEUE_KINDS or row.kind == RowKind.BRANCH:  # which begins alike
             identity = read_identity(row.key, row.value)
             if identity is not None:
                 found.add(identity.number)
@@ -354,6 +357,16 @@ def read_identity(key: str, value: bytes) -> QueueRow | None:
     if not key.startswith(row_key(host)):
         return None
     return QueueRow(host, name, number, QueueSettings(durable=True))
+
+
+def renumbered(value: bytes, number: int) -> bytes:
+    """The value of a `QueueRow` with another number, and all else as it is, whatever its age."""
+    data = Reader(value)
+    data.u8()
+    _read_text(data)
+    _read_text(data)
+    at = data.pos
+    return value[:at] + number.to_bytes(8, "big") + value[at + 8 :]
 
 
 @final
