@@ -341,8 +341,8 @@ class Recovery:
         shelf = self._branches.shelf(stored.queue_id)
         if shelf is not None:
             shelf.put(Entry(stored.position, message, stored.delivery_count, True))
-            ledger.counts.recovered += 1
-            self._say(shelf.node, stored, stored.delivery_count)
+            if not self._say(shelf.node, stored, stored.delivery_count):
+                ledger.counts.recovered += 1
             return
         if queue is None:
             ledger.counts.orphaned += 1
