@@ -189,6 +189,22 @@ def test_a_transaction_goes_on() -> None:
     gateway.world.check()
 
 
+def test_a_branch_goes_on_that_the_session_works_in() -> None:
+    gateway = Gateway()
+    gateway.world.queue()
+    client = keeping(gateway)
+    xid = spec.Xid(format=1, global_id=b"g", branch_id=b"b")
+    client.does(spec.DtxSelect(), spec.DtxStart(xid=xid))
+    client.publishes(b"1")
+    client.hears()
+    lost(client)
+    again, _ = resumes(client)
+    again.publishes(b"2")
+    again.does(spec.DtxEnd(xid=xid), spec.DtxPrepare(xid=xid), spec.DtxCommit(xid=xid))
+    assert depth(gateway) == 2
+    gateway.world.check()
+
+
 def test_completions_that_the_client_has_not_heard_of_are_told_again() -> None:
     gateway = Gateway()
     gateway.world.queue()
