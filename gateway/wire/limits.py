@@ -75,7 +75,7 @@ class Limits:
         login_octets_max: int = 64 * 1024,
         answers_max: int = 256 * 1024,
         unread_max: int = 1024 * 1024,
-        session_timeout_s: int = 300,
+        session_timeout_s: int = 60,
     ) -> None:
         self.max_frame_size = max_frame_size
         self.channel_max = channel_max

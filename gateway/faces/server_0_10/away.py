@@ -1,9 +1,9 @@
 """A session that has no connection: its state waits for the next one, until its time is over.
 
 It holds what it held: subscriptions without credit, exclusive queues, scoped bindings, its
-transaction, what is unsettled, and what the client has not confirmed. Commands that wait are
-carried out when it has a connection again; completions go on. Other access rules end it if its user
-may not be here any more; what they say of its subscriptions counts when it is attached again.
+transaction or branch, what is unsettled, and what the client has not confirmed. Commands that wait
+are carried out when it has a connection again; completions go on. Other access rules end it if its
+user may not be here any more; what they say of its subscriptions counts when it is attached again.
 Source: 0-10 XML, session.request-timeout.
 """
 

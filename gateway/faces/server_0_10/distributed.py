@@ -73,7 +73,7 @@ class Distributed:
         self._verdict = Verdict.OK  # of the command that waits
 
     def move(self, client: Client) -> None:
-        """The session has another connection, or none; the branches are its own still."""
+        """The session has another connection, or none."""
         self._client = client
 
     def carry_out(self, command: Command, command_id: int) -> Answer:

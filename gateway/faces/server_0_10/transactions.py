@@ -65,6 +65,10 @@ class Transactions:
         # Ids of deliveries that the commit is to accept.
         self._accepted = RangeSet()
 
+    def move(self, client: Client) -> None:
+        """The session has another connection, or none; who has it is asked again at the commit."""
+        self._client = client
+
     @property
     def current(self) -> Transaction | None:
         """The transaction that the session is in; `None`: in none."""
@@ -86,10 +90,6 @@ class Transactions:
     def on_settled(self) -> None:
         """Some of what it had is not its own any more."""
         self._subscriptions.on_settled()
-
-    def move(self, client: Client) -> None:
-        """The session has another connection, or none; who has it is asked again at the commit."""
-        self._client = client
 
     def carry_out(self, command: Command, command_id: int) -> Refusal | None:
         """Carry out a command of class tx; a commit may have to be waited for."""
