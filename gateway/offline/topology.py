@@ -32,6 +32,7 @@ STATES: Final = {
     int(RowKind.DELETED): "deleted",
     int(RowKind.UNREADABLE): "its row cannot be read",
 }
+KINDS: Final = frozenset(int(kind) for kind in RowKind)
 GONE: Final = "in no row"
 PREDECLARED_NAMES: Final = frozenset(name for name, _type in PREDECLARED)
 
@@ -85,9 +86,10 @@ class Topology:
         for row in self.rows:
             read = readers.get(row.kind)
             try:
-                if read is None:
+                if read is not None:
+                    read(row)
+                elif row.kind not in KINDS:
                     raise DecodeError("no row of this version is of that kind")
-                read(row)
             except DecodeError as error:
                 self.unreadable.append(f"topology {row.kind} {row.key!r}: {error}")
                 self._identity(row)

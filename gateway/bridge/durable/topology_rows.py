@@ -45,7 +45,7 @@ class RowKind(IntEnum):
     UNREADABLE = 9  # a `QueueRow`: what could be read of one, its name and number
     PLAIN_HOST = 10  # see `node_names`; there is one
     SEEN = 11  # a position: see `dispatched`
-    IMPORT = 12  # see `imports`
+    IMPORT = 20  # see `imports`
 
 
 class Form(IntEnum):
