@@ -126,7 +126,7 @@ def import_store(file: pathlib.Path, directory: pathlib.Path | None, again: bool
             directory,
             source,
             size=size,
-            who=f"{_user()}: {printable(told)}"[:WHO_MAX],
+            who=f"{printable(told)} ({_user()})"[:WHO_MAX],
             now_ms=int(time.time() * 1000),
             again=again,
         )

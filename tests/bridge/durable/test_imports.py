@@ -24,7 +24,7 @@ def bring(
 ) -> None:
     """As `store import` does, of queues that are not there."""
     writes = TurnWriter()
-    row = ImportRow(7, "ab" * 32, "ann: file", world.now_ms, FIRST, FIRST + 2 * MANY)
+    row = ImportRow(7, "ab" * 32, "file (ann)", world.now_ms, FIRST, FIRST + 2 * MANY)
     number = FIRST
     for at, name in enumerate(names):
         queue = QueueRow(host, name, QUEUE + at, QueueSettings(durable=True))
@@ -67,7 +67,7 @@ def test_what_was_brought_is_received_by_a_link_of_its_own_and_has_entered() -> 
     (link,) = [row for row in world.blocks.raw() if row["kind"] == Kind.LINK_ATTACHED]
     assert received["exchange"] == link["node"] == "import abababababababab"
     assert received["link"] == link["link"]
-    assert (link["actor"], link["peer"]) == ("operator by store import", "ann: file")
+    assert (link["actor"], link["peer"]) == ("operator by store import", "import: file (ann)")
     declared = [
         row["node"]
         for row in world.blocks.raw()
