@@ -12,6 +12,8 @@ from mypy_extensions import i64 as int64
 
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.exchanges.marks import Marks
+from gateway.bridge.numbers import Numbers
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
@@ -45,17 +47,18 @@ NOWHERE: Final = UNKNOWN_EXCHANGE  # the exchange of a message that is refused b
 class Publishing:
     """The verb publish of one virtual host, and the way to alternate exchanges.
 
-    Implements `entering.Places`, `rerouting.Ways`, `displacing.Letting`.
+    Implements `entering.Places`, `rerouting.Ways`, `displacing.Letting`, `bindings.Repeating`.
 
     Attributes:
         displacing: what copies take the place of that came in.
     """
 
-    __slots__ = ("_copies", "_topology", "displacing")
+    __slots__ = ("_copies", "_numbers", "_topology", "displacing")
 
-    def __init__(self, topology: Topology, copies: Copies) -> None:
+    def __init__(self, topology: Topology, copies: Copies, numbers: Numbers) -> None:
         self._topology = topology
         self._copies = copies
+        self._numbers = numbers
         self.displacing = Displacing(copies, self)
 
     def publish(
@@ -92,6 +95,8 @@ class Publishing:
         if self._copies.pressure.full(message.publisher):
             self._refuse(message, exchange, Reason.QUEUE_FULL, 0, link)
             return _refused(HELD_ENOUGH)
+        if exchange.marks is not None:
+            message = self._mark(exchange.marks, message, transaction)
         queues = self.route(exchange, message)
         if not queues:
             if queues is None:
@@ -149,6 +154,8 @@ class Publishing:
 
     def enter(self, queues: list[Queue], held: Held) -> bool:
         """A copy into each queue: what a transaction held; whether any is durable."""
+        if held.exchange.marks is not None and not held.exchange.deleted:
+            held.exchange.marks.remember(held.message, self._copies.pressure)
         return self._enter(
             queues, held.message, held.exchange, held.rerouted, b"", None, held.stock
         )
@@ -205,6 +212,21 @@ class Publishing:
                 return None
         return found
 
+    def _mark(self, marks: Marks, message: Message, transaction: Transaction | None) -> Message:
+        """What an exchange does with all that comes; of a transaction it remembers with its end."""
+        message = marks.number(message)
+        if transaction is None:
+            marks.remember(message, self._copies.pressure)
+        return message
+
+    def repeat(self, exchange: Exchange) -> None:
+        """See `Repeating`: as if the message that came last came once more."""
+        marks = exchange.marks
+        last = None if marks is None else marks.last(self._copies.ledger.now_ms)
+        if last is not None:
+            number = self._numbers.next_message()
+            self.publish(last.with_octets(last.payload, last.body_at, number), None, 0)
+
     def _is_kept_out(self, exchange: Exchange, message: Message) -> bool:
         """Whether it is for a queue, but for none that lets it in."""
         if self._topology.keeping_out == 0:
@@ -244,6 +266,8 @@ class Publishing:
                 message, exchange, Reason.DISCARD_UNROUTABLE if discard else Reason.NO_BINDING
             )
             return UNROUTABLE
+        if alternate.marks is not None:
+            message = self._mark(alternate.marks, message, transaction)
         queues = self.route(alternate, message)
         if queues is None:
             return self._unroutable(message, exchange, link)
@@ -329,7 +353,7 @@ class Publishing:
             held.next += len(part)
             held.exchange.pending -= len(part)
             give_room(len(part), held, self._copies.pressure)
-            _use_room(part, held.message)
+            use_room(part, held.message)
             if late is not None:
                 part = self._decided(part, held, late)
             living = refuse_deleted(held, part, self._copies.ledger)
@@ -517,7 +541,7 @@ def _alike(queues: list[Queue]) -> list[Queue]:
     return queues
 
 
-def _use_room(queues: list[Queue], message: Message) -> None:
+def use_room(queues: list[Queue], message: Message) -> None:
     """Copies come for which room was kept."""
     size = len(message.payload)
     for queue in queues:

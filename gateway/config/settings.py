@@ -229,7 +229,10 @@ class QueueSettings(Section):
     keys and arguments; a declare or bind beyond it is refused."""
     transaction_size: Annotated[int, *size("64KiB", "2GiB")] = 64 * 1024 * 1024
     """Octets of the messages that one transaction of a client holds until its commit; 256 more
-    are counted for each copy, and only these of those that go to an upstream."""
+    are counted for each copy, and only these of those that go to an upstream; and 256 for each
+    message that a branch of a distributed one has accepted."""
+    branches: Count = 10_000
+    """Branches of distributed transactions of one virtual host, prepared ones included."""
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 
@@ -262,6 +265,7 @@ class QueueSettings(Section):
             route_cache_octets_max=self.route_cache_size,
             topology_octets_max=self.topology_size,
             transaction_octets_max=self.transaction_size,
+            branches_max=self.branches,
             turn_deliveries=self.turn_deliveries,
         )
 

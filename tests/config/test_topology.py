@@ -27,7 +27,12 @@ def test_every_problem_is_told_at_once():
         host(
             exchanges=[
                 {"name": "amq.mine", "type": "topic"},
-                {"name": "x", "type": "headers", "alternate_exchange": "nowhere"},
+                {
+                    "name": "x",
+                    "type": "headers",
+                    "alternate_exchange": "nowhere",
+                    "arguments": {"qpid.ive": 1, "qpid.filter": "a = 1"},
+                },
             ],
             queues=[
                 {"name": "q", "arguments": {"qpid.max_count": -1}},
@@ -48,6 +53,7 @@ def test_every_problem_is_told_at_once():
     assert told == {
         f"{at}.exchanges.0.name": "'amq.mine' is reserved",
         f"{at}.exchanges.1.alternate_exchange": "there is no exchange 'nowhere'",
+        f"{at}.exchanges.1.arguments": "qpid.filter has no effect",
         f"{at}.queues.0.arguments": (
             "qpid.max_count is no number of 0 or more, or too large a one"
         ),

@@ -53,6 +53,11 @@ class Headers:
     def selectable(self, message: Message, name: str) -> Tagged | None:
         return self.header(message, name)
 
+    def numbered(self, message: Message, name: str, number: int, *, wide: bool) -> Message:
+        """The number stands before the body."""
+        head = f"{name}={number}{'L' if wide else ''};".encode()
+        return message.with_octets(head + message.payload, len(head) + message.body_at)
+
     def body_digest(self, message: Message) -> int:
         return digest(message.body())
 

@@ -94,6 +94,7 @@ class Checkpoint:
                 self._put_together(queue)
             self._queues.extend(host.topology.queues.values())
             self._queues.extend(host.nodes.outbound.values())
+            self._queues.extend(host.branches.shelves())
             self._exchanges.append(host.topology.unknown)
             self._exchanges.extend(host.topology.exchanges.values())
             self._exchanges.extend(host.nodes.sources.by_upstream.values())

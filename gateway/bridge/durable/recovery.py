@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.bridge.branches.recovering import RecoveringBranches
+from gateway.bridge.branches.rows import branch_row, page_row
+from gateway.bridge.branches.shelf import NAME as BRANCH
 from gateway.bridge.durable.absent import AbsentQueue
 from gateway.bridge.durable.dispatched import Dispatched
 from gateway.bridge.durable.imports import Imports
@@ -57,6 +60,7 @@ class Recovery:
 
     __slots__ = (
         "_absent",
+        "_branches",
         "_copies",
         "_digests",
         "_host_of",
@@ -82,6 +86,7 @@ class Recovery:
         self._plain_host = plain_host
         self._copies = copies
         self._numbers = numbers
+        self._branches = RecoveringBranches(copies, numbers)
         self._queues: dict[int, Queue] = {}
         self._host_of: dict[int, VirtualHost] = {}
         self._missing: set[str] = set()
@@ -114,6 +119,7 @@ class Recovery:
         for entry in recovered.entries:
             self._entry(entry, dispatched)
         self._imports.end()
+        self._branches.restore(self._queues)
         for number, count in self._nameless.items():
             self.problems.append(
                 f"queue number {number} is in no row that can be read: its {count} messages are "
@@ -187,6 +193,12 @@ class Recovery:
             host_row(row.value)
         elif row.kind == RowKind.IMPORT:
             self._imports.read(row)
+        elif row.kind == RowKind.BRANCH:
+            self._branch(row.value)
+        elif row.kind == RowKind.BRANCH_PAGE:
+            page = page_row(row.value)
+            if page.host in self._hosts:
+                self._branches.read_page(page)
 
     def _unreadable(self, stored: TopologyRow, error: DecodeError) -> None:
         """A row of another version, or broken; a queue's is noted: it may be declared again."""
@@ -241,6 +253,8 @@ class Recovery:
                 auto_delete=row.auto_delete,
                 alternate_exchange=row.alternate_exchange,
                 arguments=row.arguments,
+                numbers=row.numbers,
+                remembers=row.remembers,
             )
             exchange.maker = row.maker
 
@@ -282,6 +296,16 @@ class Recovery:
         self._queues[row.number] = queue
         self._host_of[row.number] = host
 
+    def _branch(self, value: bytes) -> None:
+        row = branch_row(value)
+        host = self._host(row.host)
+        if host is None:
+            settings = QueueSettings(durable=True)
+            self._put_aside(QueueRow(row.host, BRANCH + row.text, row.number, settings))
+        else:
+            self._branches.read(row, host)
+            self._host_of[row.number] = host
+
     def _binding(self, value: bytes) -> None:
         row = binding_row(value)
         host = self._host(row.host)
@@ -314,6 +338,12 @@ class Recovery:
         self._give_reader(message, self._host_of.get(stored.queue_id))
         ledger = self._copies.ledger
         queue = self._queues.get(stored.queue_id)
+        shelf = self._branches.shelf(stored.queue_id)
+        if shelf is not None:
+            shelf.put(Entry(stored.position, message, stored.delivery_count, True))
+            ledger.counts.recovered += 1
+            self._say(shelf.node, stored, stored.delivery_count)
+            return
         if queue is None:
             ledger.counts.orphaned += 1
             self._keep(stored)

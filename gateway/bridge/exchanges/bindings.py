@@ -56,6 +56,13 @@ class Feeding(Protocol):
         """It no longer is."""
 
 
+class Repeating(Protocol):
+    """Who sends once more what an exchange remembers: a virtual host's publishing."""
+
+    def repeat(self, exchange: Exchange) -> None:
+        """A queue is bound to it: whoever is bound gets what came last, if the binding matches."""
+
+
 @final
 class Bindings:
     """What binds the queues of a host to its exchanges. Implements `Unbound`.
@@ -64,6 +71,7 @@ class Bindings:
         feeding: told of bindings to remote exchanges; `None`: there are no such.
         kept: octets that the host's queues, exchanges and bindings take.
         unbinding: bindings that go together.
+        repeating: told of bindings to exchanges that remember; set as soon as there is one.
     """
 
     __slots__ = (
@@ -76,6 +84,7 @@ class Bindings:
         "_turns",
         "feeding",
         "kept",
+        "repeating",
         "unbinding",
     )
 
@@ -97,6 +106,7 @@ class Bindings:
         self.feeding: Feeding | None = None
         self.kept = Account(limits.topology_octets_max)
         self.unbinding = Unbinding(self, turns.spread)
+        self.repeating: Repeating | None = None
 
     def bind(
         self,
@@ -127,11 +137,17 @@ class Bindings:
             refusal = reserved(f"exchange {exchange!r}", source.serves, owner)
             if refusal is not None:
                 return refusal
+        is_new = source.is_new_to(bound, key)
         refusal = self._add(bound, source, key, arguments, encoded, owner if scoped else None)
-        if refusal is None and EXCLUSIVE in arguments and may_be_alone(source):
+        if refusal is not None:
+            return refusal
+        if EXCLUSIVE in arguments and may_be_alone(source):
+            is_new = True
             others = [each for each in source.bound_by(key) if each.queue is not bound]
             self.unbinding.exclude(source, others)
-        return refusal
+        if is_new and source.marks is not None and self.repeating is not None:
+            self.repeating.repeat(source)
+        return None
 
     def lack_match(self, queue_name: str, exchange_name: str, arguments: dict[str, Tagged]) -> bool:
         """Whether a binding of the two would be to a headers exchange, and not say how to match.

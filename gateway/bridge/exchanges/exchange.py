@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.bridge.exchanges.headers import HeadersRouter
+from gateway.bridge.exchanges.marks import Marks
 from gateway.bridge.exchanges.topic import TopicRouter
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import Placement
@@ -315,6 +316,7 @@ class Exchange:
         kept: octets that it takes, which its virtual host's account knows of.
         deleted: gone by name.
         maker, made_by, dynamic, serves: as of a queue's settings.
+        marks: what else it does with what comes; `None`: nothing.
     """
 
     __slots__ = (
@@ -330,6 +332,7 @@ class Exchange:
         "kept",
         "made_by",
         "maker",
+        "marks",
         "name",
         "node",
         "pending",
@@ -374,6 +377,7 @@ class Exchange:
         self.made_by = 0
         self.dynamic = False
         self.serves = 0
+        self.marks: Marks | None = None
 
     def add(self, binding: Binding) -> None:
         """Add a binding that does not exist yet."""
@@ -417,6 +421,11 @@ class Exchange:
             assert isinstance(each, DirectRouter)
             found += [self.bindings[queue.name][key] for queue in each.bound_by(key)]
         return found
+
+    def is_new_to(self, queue: Queue, key: str) -> bool:
+        """Whether a binding by that key would bring the queue something that none brings it yet."""
+        keys = self.bindings.get(queue.name)
+        return keys is None or (self.type != FANOUT and key not in keys)
 
     def every(self) -> list[Binding]:
         """All bindings."""

@@ -11,6 +11,7 @@ entrance        what a queue lets in, of what is routed to it
 flow            whose publishes wait until there is less in a queue
 bands           which copy is next, by level of priority; last_values: the newest of each key
 groups          which subscription may have it; keys: by what they are told apart
+numbering       the numbers that a queue gives its copies
 line            a queue's subscriptions, and which of them gets the next copy; looking: by cursor
 dispatch        from queues to outlets, a bounded number in a turn
 """

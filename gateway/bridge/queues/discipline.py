@@ -76,6 +76,7 @@ class Discipline:
         browse_only: whoever subscribes browses.
         flow: when its publishers wait; that changes nothing of what becomes of its copies.
         filter: the selector of what it lets in; "": everything.
+        number_header: the header that tells each copy's number; "": they are not counted.
     """
 
     policy: Policy
@@ -87,6 +88,7 @@ class Discipline:
     browse_only: bool
     flow: FlowLimits
     filter: str
+    number_header: str
 
     def __init__(
         self,
@@ -100,6 +102,7 @@ class Discipline:
         browse_only: bool = False,
         flow: FlowLimits = NO_FLOW,
         filter: str = "",
+        number_header: str = "",
     ) -> None:
         self.policy = policy
         self.levels = levels
@@ -110,6 +113,7 @@ class Discipline:
         self.browse_only = browse_only
         self.flow = flow
         self.filter = filter
+        self.number_header = number_header
 
     def in_words(self) -> str:
         """What becomes of its copies, for the audit log and for people; "" for a plain queue."""
@@ -128,6 +132,8 @@ class Discipline:
             words.append("browse-only")
         if self.filter:
             words.append(f"filter={self.filter}")
+        if self.number_header:
+            words.append(f"numbers={self.number_header}")
         return " ".join(words)
 
 

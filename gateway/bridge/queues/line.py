@@ -375,8 +375,9 @@ class Line:
         queue = self.queue
         acquire = subscription.acquire
         settled = subscription.settled
+        numbering = queue.numbering
         delivery = Delivery(
-            entry.message,
+            entry.message if numbering is None else numbering.shown(entry),
             queue.number,
             entry.position,
             subscription.number,
@@ -389,6 +390,8 @@ class Line:
         if ticket is not None:
             delivery.transaction = ticket.transaction
         status = subscription.outlet.deliver(delivery)
+        if numbering is not None:
+            delivery.message = entry.message  # the other octets go with what is written
         if status is DeliverStatus.BLOCKED:
             subscription.blocked = True
             copies.ledger.counts.blocked += 1

@@ -19,6 +19,7 @@ from gateway.bridge.queues.entrance import Entrance
 from gateway.bridge.queues.flow import FlowControl
 from gateway.bridge.queues.groups import Groups
 from gateway.bridge.queues.last_values import LastValues
+from gateway.bridge.queues.numbering import Numbering
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
 from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
@@ -104,6 +105,7 @@ class Queue:
         band: all copies in their order, of a queue without priorities; `bands`: else, by level.
         last_values: of a queue that keeps those: which copies they are.
         groups: of a queue that has those.
+        numbering: of a queue that counts its copies.
         rings: what enters it when it is full pushes others out, unless it is remote.
         evicting: a ring lets copies go, of which none may come back to it meanwhile.
         destructs: it is deleted when more is in it than may be, unless it is remote.
@@ -143,6 +145,7 @@ class Queue:
         "node",
         "node_name",
         "number",
+        "numbering",
         "octets",
         "only",
         "owner",
@@ -203,6 +206,9 @@ class Queue:
         self.groups: Groups | None = None
         if discipline.group_key:
             self.groups = Groups(discipline.group_key, discipline.no_group, self.places)
+        self.numbering: Numbering | None = None
+        if discipline.number_header:
+            self.numbering = Numbering(discipline.number_header)
         self.destructs = discipline.policy == Policy.SELF_DESTRUCT
         self.displaces = self.rings or self.destructs or self.last_values is not None
         self.flow: FlowControl | None = None
@@ -328,6 +334,8 @@ class Queue:
             self.bands.put(entry)
         if self.groups is not None:
             self.groups.put(entry)
+        if self.numbering is not None:
+            self.numbering.put(entry)
         self.octets += len(message.payload)
         if self.flow is not None:
             self.flow.came(self.places.count, self.octets)
@@ -344,6 +352,8 @@ class Queue:
             self.last_values.remove(entry)
         if self.groups is not None:
             self.groups.remove(entry)
+        if self.numbering is not None:
+            self.numbering.remove(entry)
         message = entry.message
         self.octets -= len(message.payload)
         if self.flow is not None:

@@ -38,6 +38,7 @@ from gateway.faces.features import (
 )
 from gateway.faces.placed import is_remote_exchange, is_remote_queue, selector_of
 from gateway.faces.room import LITTLE
+from gateway.faces.server_0_10.exchange_arguments import AskedOfExchange
 from gateway.faces.server_0_10.queue_arguments import Asked
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
@@ -170,11 +171,13 @@ class Declarations:
         name = command.exchange or ""
         if not name:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
-        arguments = command.arguments or []
-        if not command.passive and arguments:
+        asked = AskedOfExchange(command.arguments or [])
+        local = not is_remote_exchange(self.host, name)
+        ignored = asked.ignored(local=local)
+        if not command.passive and ignored:
             if self.strict:
-                return unknown_argument(arguments[0][0])
-            self.uses.ignore([key for key, _ in arguments])
+                return unknown_argument(ignored[0])
+            self.uses.ignore(ignored)
         if command.type == XML_TYPE and not command.passive:
             self.uses.count(Feature.XML_EXCHANGE)
         answer = self.host.declaring.declare_exchange(
@@ -183,8 +186,10 @@ class Declarations:
             durable=command.durable,
             auto_delete=command.auto_delete,
             alternate_exchange=command.alternate_exchange or "",
-            arguments=encoded(arguments),
+            arguments=encoded(asked.told()),
             passive=command.passive,
+            numbers=asked.numbers and local,
+            remembers=asked.remembers and local,
         )
         return answer if isinstance(answer, Refusal) else None
 

@@ -46,9 +46,9 @@ class Argument(IntEnum):
     FLOW_RESUME_SIZE = 16
     LIFE = 22
     FILTER = 23
+    NUMBER_HEADER = 24
     # What has no effect, and must be well said all the same.
     NUMBER = 17
-    TEXT = 18
     GROUP_TIMESTAMP = 19
     PAGING = 20
     PAGES = 21
@@ -84,7 +84,7 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.file_size": Argument.NUMBER,
     "x-qpid-maximum-message-count": Argument.NUMBER,
     "x-qpid-maximum-message-size": Argument.NUMBER,
-    "qpid.queue_msg_sequence": Argument.TEXT,
+    "qpid.queue_msg_sequence": Argument.NUMBER_HEADER,
     "qpid.paging": Argument.PAGING,
     "qpid.max_pages_loaded": Argument.PAGES,
     "qpid.page_factor": Argument.PAGES,
@@ -99,6 +99,7 @@ POLICIES: Final[dict[str, Policy]] = {
 }
 LIVES: Final[dict[str, Life]] = {name: life for life, name in LIFE_NAMES.items()}
 MANUAL: Final = "manual"  # whatever else is said, it does not delete itself
+HEADER_MAX: Final = 255  # octets of a header's name
 COUNT_MAX: Final = 0xFFFFFFFF
 SIZE_MAX: Final = 0xFFFFFFFF_FFFFFFFF
 SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -107,11 +108,11 @@ SWITCHED: Final = (
     *(Argument.GROUP_TIMESTAMP, Argument.PAGING),
 )
 WITHOUT_EFFECT: Final = (
-    *(Argument.NUMBER, Argument.TEXT, Argument.GROUP_TIMESTAMP, Argument.PAGING, Argument.PAGES),
+    *(Argument.NUMBER, Argument.GROUP_TIMESTAMP, Argument.PAGING, Argument.PAGES),
 )
 TEXTS: Final = (
     *(Argument.POLICY, Argument.LAST_VALUE_KEY, Argument.GROUP_KEY, Argument.NO_GROUP),
-    Argument.TEXT,
+    Argument.NUMBER_HEADER,
 )
 KEYS: Final = (Argument.LAST_VALUE_KEY, Argument.GROUP_KEY)
 RINGS: Final = (Policy.RING, Policy.RING_STRICT)
@@ -190,7 +191,12 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
     ),
     "qpid.default-message-group": (Fate.DONE, "the group of messages that name none"),
     "qpid.group_timestamp": (Fate.COUNTED, "nobody asks for it but QMF"),
-    "qpid.queue_msg_sequence": (Fate.COUNTED, "no message is numbered"),
+    "qpid.queue_msg_sequence": (
+        Fate.DONE,
+        "the header by which whoever gets a message is told its number: from 1, in the order of "
+        "arrival, and anew after a restart of the gateway; not with last values. What leaves for "
+        "an alternate exchange is as it came",
+    ),
     "qpid.alert_count, qpid.alert_size, qpid.alert_repeat_gap": (
         Fate.COUNTED,
         "the metrics say how full queues are",
@@ -298,6 +304,8 @@ class Asked:
                 text = str(tagged.value)
             if text is None:
                 return invalid(f"{name} is no text")
+            if argument == Argument.NUMBER_HEADER and len(text.encode()) > HEADER_MAX:
+                return invalid(f"{name} is no name of a header: it is too long")
             self._said[argument] = text
             if argument == Argument.POLICY and text not in POLICIES:
                 self.ignored.append(f"{name}={text}")
@@ -378,6 +386,8 @@ class Asked:
             if levels:
                 return invalid("last values do not go with priorities")
             discipline.last_value_key = key or LAST_VALUE_KEY
+        else:
+            discipline.number_header = self._text(Argument.NUMBER_HEADER)
         return None
 
     def _group(self, discipline: Discipline) -> Refusal | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.bridge.durable.topology_rows import QueueRow, queue_row
+from gateway.bridge.durable.topology_rows import ExchangeRow, QueueRow, exchange_row, queue_row
 from gateway.bridge.queues.discipline import PLAIN, Discipline, FlowLimits, Life, Policy
 from gateway.bridge.seams import QueueSettings
 from gateway.errors import DecodeError
@@ -25,6 +25,8 @@ FLOWING = (
 LATER = (
     Discipline(filter="a = 'ä'"),
     Discipline(filter="a = 1", flow=FlowLimits(stop_count=8, resume_count=7)),
+    Discipline(number_header="n"),
+    Discipline(number_header="n", filter="a = 1", policy=Policy.RING),
 )
 
 
@@ -69,3 +71,15 @@ def test_a_life_that_there_is_not_is_unreadable():
     octets[row(PLAIN).index(b"q") + 9] = 0x18  # behind the name and the number
     with pytest.raises(DecodeError, match="life 3"):
         queue_row(bytes(octets))
+
+
+@pytest.mark.parametrize("auto_delete", [False, True])
+@pytest.mark.parametrize("numbers", [False, True])
+@pytest.mark.parametrize("remembers", [False, True])
+def test_what_an_exchange_does_comes_back(auto_delete: bool, numbers: bool, remembers: bool):
+    row = ExchangeRow(
+        *("main", "x", "topic", auto_delete, "", b"", ""), numbers=numbers, remembers=remembers
+    )
+    found = exchange_row(row.encoded())
+    told = (found.auto_delete, found.numbers, found.remembers)
+    assert told == (auto_delete, numbers, remembers)

@@ -174,7 +174,6 @@ def test_texts_and_switches_are_such():
 
 def test_what_has_no_effect_must_be_well_said():
     assert why(**{"qpid.alert_count": "x"}).startswith("qpid.alert_count is no number")
-    assert why(**{"qpid.queue_msg_sequence": 5}) == "qpid.queue_msg_sequence is no text"
     assert read(**{"qpid.alert_count": 5, "qpid.paging": 1})[2] == [
         *("qpid.alert_count", "qpid.paging"),
     ]
@@ -239,3 +238,13 @@ def test_the_table_for_people_says_done_of_what_is_read_and_of_nothing_else():
     assert {name for names in done for name in names if not name.endswith("-N")} == {
         name for name, argument in NAMES.items() if argument not in WITHOUT_EFFECT
     }
+
+
+def test_a_number_is_told_by_a_header_of_that_name_but_not_of_last_values():
+    asked = {"qpid.queue_msg_sequence": "seq"}
+    assert discipline(**asked) == Discipline(number_header="seq")
+    assert discipline(**asked, **{"qpid.last_value_queue": 1}) == discipline(
+        **{"qpid.last_value_queue": 1}
+    )
+    assert why(**{"qpid.queue_msg_sequence": 5}) == "qpid.queue_msg_sequence is no text"
+    assert why(**{"qpid.queue_msg_sequence": "ä" * 128}).endswith("it is too long")
