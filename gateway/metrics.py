@@ -139,6 +139,15 @@ METRICS: Final = (
         "reason",
     ),
     _counter("gateway_transactions_total", "Transactions, by how they ended.", "outcome"),
+    _gauge(
+        "gateway_branches",
+        "Branches of distributed transactions: open, prepared, or decided by an operator.",
+        "state",
+    ),
+    _gauge(
+        "gateway_oldest_prepared_branch_seconds",
+        "For how long the oldest prepared branch waits for its manager; 0: there is none.",
+    ),
     _gauge("gateway_open_transactions", "Transactions of 1.0 clients, not discharged."),
     _counter(
         "gateway_transactions_refused_total",

@@ -1,4 +1,4 @@
-"""Where a peer sends us instead: connection and link redirects (2.8.16, 2.8.18)."""
+"""Where a peer sends us instead, or we send it: connection and link redirects (2.8.16, 2.8.18)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error
 from gateway.amqp_1_0._spec_conditions import CONNECTION_REDIRECT, LINK_REDIRECT
 from gateway.amqp_1_0.primitives.fields import Fields
+from gateway.wire.places import Place
+from gateway.wire.tagged import Tagged
 
 _INTEGERS: Final = (
     types.UBYTE,
@@ -53,6 +55,16 @@ class Redirect:
         self.network_host = network_host
         self.port = port
         self.address = address
+
+
+def redirect_error(hostname: str, place: Place, text: str) -> Error:
+    """What a close says to whoever is to connect to `place`, and to name `hostname` in its open."""
+    info: Fields = {
+        "hostname": Tagged(types.STRING, hostname),
+        "network-host": Tagged(types.STRING, place.host),
+        "port": Tagged(types.USHORT, place.port),
+    }
+    return Error(condition=CONNECTION_REDIRECT, description=text, info=info)
 
 
 def redirect_of(error: Error | None) -> Redirect | None:

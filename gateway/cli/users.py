@@ -10,6 +10,7 @@ import click
 from gateway.cli.options import FILE, given_password
 from gateway.errors import GatewayError
 from gateway.files.whole import is_file
+from gateway.net.listening.legacy import REALM, SECRETS, LegacySecret, make_secret
 from gateway.net.listening.users import (
     ITERATIONS,
     User,
@@ -40,13 +41,26 @@ iterations_option = click.option(
     help="Of the verifiers; more make a stolen file worth less, and SCRAM of Cyrus SASL's clients"
     f" impossible. Default: {ITERATIONS['SCRAM-SHA-256']}, which those take.",
 )
+legacy_option = click.option(
+    "--legacy",
+    multiple=True,
+    type=click.Choice(list(SECRETS)),
+    help="Make a verifier for this mechanism, too, for a client that has no better one: who reads"
+    " the file can log in by it without the password. May be said several times. Default: those"
+    " that the user has.",
+)
+no_legacy_option = click.option("--no-legacy", is_flag=True, help="Make none of these.")
+realm_option = click.option(
+    "--realm", help=f"Of --legacy DIGEST-MD5; one for all users. Default: the user's, or {REALM}."
+)
 
 
 @click.group(epilog=EXAMPLES)
 def user() -> None:
     """Add, remove and list the users of a users file.
 
-    The file holds salted verifiers for SCRAM-SHA-256 and SCRAM-SHA-512. Its owner alone can read
+    The file holds salted verifiers for SCRAM-SHA-256 and SCRAM-SHA-512, and what else --legacy asks
+    for. Its owner alone can read
     it, and its group if it could before; what others could is taken from them. A running gateway
     sees a change at the next login; a reload ends the connections of users that are gone or have
     another password.
@@ -57,14 +71,25 @@ def user() -> None:
 @file_option
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 @iterations_option
+@legacy_option
+@no_legacy_option
+@realm_option
 @click.argument("name")
-def add(file: pathlib.Path, password_stdin: bool, iterations: int | None, name: str) -> None:
+def add(
+    file: pathlib.Path,
+    password_stdin: bool,
+    iterations: int | None,
+    legacy: tuple[str, ...],
+    no_legacy: bool,
+    realm: str | None,
+    name: str,
+) -> None:
     """Add a user, or give one a new password."""
     name = _name(name)
     users = _read(file)
-    made = _made(name, from_stdin=password_stdin, iterations=iterations)
     known = name in users
-    users[name] = made
+    kept = _kept(users.get(name, {}), legacy, realm, none=no_legacy)
+    users[name] = _made(name, kept, from_stdin=password_stdin, iterations=iterations)
     _write(file, users)
     click.echo(f"{name}: {'password changed' if known else 'added'} in {file}")
 
@@ -73,14 +98,26 @@ def add(file: pathlib.Path, password_stdin: bool, iterations: int | None, name: 
 @file_option
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 @iterations_option
+@legacy_option
+@no_legacy_option
+@realm_option
 @click.argument("name")
-def password(file: pathlib.Path, password_stdin: bool, iterations: int | None, name: str) -> None:
+def password(
+    file: pathlib.Path,
+    password_stdin: bool,
+    iterations: int | None,
+    legacy: tuple[str, ...],
+    no_legacy: bool,
+    realm: str | None,
+    name: str,
+) -> None:
     """Give a user that there is a new password."""
     name = _name(name)
     users = _read(file)
     if name not in users:
         raise GatewayError(f"{file} has no user {name}")
-    users[name] = _made(name, from_stdin=password_stdin, iterations=iterations)
+    kept = _kept(users[name], legacy, realm, none=no_legacy)
+    users[name] = _made(name, kept, from_stdin=password_stdin, iterations=iterations)
     _write(file, users)
     click.echo(f"{name}: password changed in {file}; a reload ends connections with the old one")
 
@@ -125,9 +162,24 @@ def _write(file: pathlib.Path, users: dict[str, User]) -> None:
         click.echo(taken, err=True)
 
 
-def _made(name: str, *, from_stdin: bool, iterations: int | None) -> User:
+def _kept(user: User, legacy: tuple[str, ...], realm: str | None, *, none: bool) -> dict[str, str]:
+    """The mechanisms from before SCRAM that are asked for, or that the user has; their realms."""
+    if none and legacy:
+        raise click.UsageError("either --legacy or --no-legacy")
+    if none:
+        return {}
+    had = {name: each.realm for name, each in user.items() if isinstance(each, LegacySecret)}
+    return {name: realm or had.get(name) or REALM for name in legacy or had}
+
+
+def _made(name: str, kept: dict[str, str], *, from_stdin: bool, iterations: int | None) -> User:
+    """Verifiers of a new password; `kept`: also for these mechanisms, each with its realm."""
     try:
-        return make_user(_password(name, from_stdin=from_stdin), iterations)
+        given = _password(name, from_stdin=from_stdin)
+        made = make_user(given, iterations)
+        for mechanism, realm in kept.items():
+            made[mechanism] = make_secret(mechanism, name, given, realm)
+        return made
     except ValueError as error:
         raise click.UsageError(f"the password cannot be used: {error}") from None
 

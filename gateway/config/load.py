@@ -228,6 +228,11 @@ def rules(settings: Settings) -> Iterator[tuple[list[str], str]]:
     hostnames = [dns_name(each) for host in settings.virtual_hosts for each in host.hostnames]
     if len(set(hostnames)) < len(hostnames):
         yield ["virtual_hosts"], "one hostname means two virtual hosts"
+    if settings.legacy_mechanisms and settings.users_file is None:
+        yield ["legacy_mechanisms", "users_file"], "needs users_file"
+    for name in settings.elsewhere:
+        if name not in names:
+            yield [f"elsewhere.{name}", "virtual_hosts"], "there is no virtual host of that name"
     yield from topology_rules(settings)
     yield from audit_rules(settings.audit, settings.data_directory / LOG)
     yield from remote_rules(settings)

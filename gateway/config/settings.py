@@ -17,11 +17,12 @@ from gateway.bridge.limits import NO_QUOTA, BridgeLimits
 from gateway.config.audit import AuditSettings
 from gateway.config.section import Count, Section
 from gateway.config.topology import BindingSection, ExchangeSection, QueueSection
-from gateway.config.units import Address, address, duration, size
+from gateway.config.units import Address, Host, address, duration, host, size
 from gateway.config.upstreams import NodeSection, UpstreamSection
 from gateway.wire.limits import Limits
 from gateway.wire.scram import ITERATIONS_MAX
 
+Legacy = Literal["DIGEST-MD5", "CRAM-MD5-HASHED", "CRAM-MD5"]
 ListenAddress = Annotated[Address, *address()]
 
 
@@ -66,6 +67,16 @@ class HostSettings(Section):
     """Queues that are made at start; those that are there stay as they are."""
     bindings: list[BindingSection] = Field(default_factory=list)
     """Bindings that are made at start, of these queues."""
+
+
+class ElsewhereSettings(Section):
+    """Other containers, as the clients of one virtual host are told of them."""
+
+    redirect: Annotated[Host, *host()] | None = None
+    """Where who opens the virtual host is sent instead, to this host and port: clients of 0-10 that
+    do not insist, and all of 1.0. Null: they may stay."""
+    known_hosts: list[Annotated[Host, *host()]] = Field(default_factory=list)
+    """Where they may go when they lose this gateway; told in the answer to their open."""
 
 
 class LimitSettings(Section):
@@ -218,7 +229,10 @@ class QueueSettings(Section):
     keys and arguments; a declare or bind beyond it is refused."""
     transaction_size: Annotated[int, *size("64KiB", "2GiB")] = 64 * 1024 * 1024
     """Octets of the messages that one transaction of a client holds until its commit; 256 more
-    are counted for each copy, and only these of those that go to an upstream."""
+    are counted for each copy, and only these of those that go to an upstream; and 256 for each
+    message that a branch of a distributed one has accepted."""
+    branches: Count = 10_000
+    """Branches of distributed transactions of one virtual host, prepared ones included."""
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 
@@ -251,6 +265,7 @@ class QueueSettings(Section):
             route_cache_octets_max=self.route_cache_size,
             topology_octets_max=self.topology_size,
             transaction_octets_max=self.transaction_size,
+            branches_max=self.branches,
             turn_deliveries=self.turn_deliveries,
         )
 
@@ -330,10 +345,17 @@ class Settings(Section):
     users_file: pathlib.Path | None = None
     """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
     access: AccessSettings = AccessSettings()
-    require_tls_for: list[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]] = Field(
+    require_tls_for: list[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | Legacy] = Field(
         default_factory=list
     )
     """SASL mechanisms that clients are offered inside TLS only. PLAIN shows the password."""
+    legacy_mechanisms: list[Legacy] = Field(default_factory=list)
+    """SASL mechanisms from before SCRAM, for clients that have no better one: each is offered if
+    some user has a verifier for it (`amqp-gateway user password --legacy`), which is worth as much
+    as the password to whoever reads the users file. CRAM-MD5-HASHED is of Qpid's Java client."""
+    digest_hosts: list[str] = Field(default_factory=list)
+    """What clients of DIGEST-MD5 may call the gateway, in its digest-uri: with names here, what
+    was said to another server is refused. Empty: anything."""
     scram_iterations: Annotated[int, Field(ge=4096, le=ITERATIONS_MAX)] = 65_536
     """SCRAM is offered only if no user's verifier takes more iterations than this: clients with
     Cyrus SASL (Proton, qpid's of C++) refuse more than 65,536, and do not try PLAIN then."""
@@ -344,6 +366,8 @@ class Settings(Section):
         default_factory=lambda: [HostSettings(name="default")]
     )
     """The first one is the default."""
+    elsewhere: dict[str, ElsewhereSettings] = Field(default_factory=dict)
+    """Where else clients may go, or are sent, by the name of the virtual host that they open."""
     upstreams: dict[str, UpstreamSection] = Field(default_factory=dict)
     """The containers that the gateway dials, by name."""
     nodes: list[NodeSection] = Field(default_factory=list)

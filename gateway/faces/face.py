@@ -23,6 +23,7 @@ from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
 from gateway.wire.dns_names import dns_name
 from gateway.wire.limits import Limits
+from gateway.wire.places import Elsewhere
 from gateway.wire.sasl import Credentials, ServerMechanism
 
 
@@ -276,6 +277,7 @@ class FaceSettings:
         containers: the 1.0 connections by their containers; shared by all faces.
         replies: the reply table of each virtual host, shared by all faces.
         dynamic: the nodes made for 1.0 clients in each virtual host, shared by all faces.
+        elsewhere: where else the clients of each virtual host may go, or are sent.
         logins: the names that clients without a login may not claim; `None`: there are none.
     """
 
@@ -301,6 +303,7 @@ class FaceSettings:
     containers: Containers
     replies: dict[str, ReplyTable]
     dynamic: dict[str, DynamicNodes]
+    elsewhere: dict[str, Elsewhere]
     logins: Logins | None
 
     def __init__(
@@ -343,6 +346,7 @@ class FaceSettings:
         self.containers = Containers()
         self.replies = {}
         self.dynamic = {}
+        self.elsewhere = {}
         self.logins = None
 
     def dynamic_of(self, host: VirtualHost) -> DynamicNodes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gateway import __version__
 from gateway.config import Settings
 from gateway.config.access import LoadedRules
+from gateway.config.units import Host
 from gateway.faces.accounts import Accounts
 from gateway.faces.face import FaceSettings
 from gateway.net.clock import GatewayClock
@@ -12,7 +13,23 @@ from gateway.net.data_directory import identity
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.decisions import DecisionLog
 from gateway.net.listening.journal import ConnectionLog
+from gateway.wire.places import Elsewhere, Place
 from gateway.wire.work import WORK
+
+
+def elsewhere(settings: Settings) -> dict[str, Elsewhere]:
+    """Where else clients may go, or are sent, by virtual host."""
+    return {
+        name: Elsewhere(
+            None if told.redirect is None else _place(told.redirect),
+            [_place(each) for each in told.known_hosts],
+        )
+        for name, told in settings.elsewhere.items()
+    }
+
+
+def _place(host: Host) -> Place:
+    return Place(host.tls, host.host, host.port)
 
 
 def face_settings(
@@ -38,6 +55,7 @@ def face_settings(
         timestamp=settings.translation.timestamp,
     )
     faces.logins = authentication
+    faces.elsewhere = elsewhere(settings)
     in_force = faces.access.in_force
     in_force.rules = access.rules
     in_force.file = str(access.file or "")

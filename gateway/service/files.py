@@ -23,6 +23,7 @@ from gateway.net.tls.authorities import useless
 from gateway.net.tls.files import tls_context
 from gateway.net.tls.validity import NO_TIME, expires_s, out_of_date
 from gateway.service.exposed import exposed
+from gateway.wire.dns_names import dns_name
 
 
 def check(settings: Settings) -> list[str]:
@@ -79,7 +80,18 @@ def _user_notes(settings: Settings) -> list[str]:
     passwords = Passwords(settings.users_file, iterations_max=settings.scram_iterations)
     passwords.load()
     _refuse_names(passwords, settings)
-    return passwords.withheld()
+    return password_notes(passwords, settings)
+
+
+def password_notes(passwords: Passwords, settings: Settings) -> list[str]:
+    """Which mechanisms are not offered to users, and what others cost, a line each."""
+    legacy = passwords.legacy.told(settings.legacy_mechanisms)
+    return [*passwords.withheld(), *[f"legacy_mechanisms: {line}" for line in legacy]]
+
+
+def digest_hosts(settings: Settings) -> frozenset[str]:
+    """What clients of DIGEST-MD5 may call the gateway, as it is compared; empty: anything."""
+    return frozenset(dns_name(each) for each in settings.digest_hosts)
 
 
 def _signing_notes(settings: Settings) -> list[str]:

@@ -26,6 +26,7 @@ from gateway.net.stopping import Stage
 from gateway.net.threads import loosen
 from gateway.service.collecting import Collecting
 from gateway.service.defects import Defects
+from gateway.service.files import password_notes
 from gateway.service.service import Service
 from gateway.service.standing import Standing
 
@@ -79,7 +80,7 @@ def _warn(service: Service, shares: FileShares) -> None:
         )
     service.say_of_files()
     passwords = service.authentication.passwords
-    for line in passwords.withheld() if passwords is not None else []:
+    for line in password_notes(passwords, settings) if passwords is not None else []:
         service.log.warn("{line}", line=line)
     if may_show_passwords(settings):
         service.log.warn(

@@ -65,11 +65,12 @@ from gateway.service.declared import declare
 from gateway.service.drift import DriftLines
 from gateway.service.expiry import ExpiryLines
 from gateway.service.exposed import exposed
-from gateway.service.faces import face_settings
+from gateway.service.faces import elsewhere, face_settings
 from gateway.service.files import (
     admin_tls,
     certificate_expires_s,
     client_tls,
+    digest_hosts,
     doubtful_keeping,
     kept,
     load_book_keys,
@@ -270,6 +271,8 @@ class Service:
             passwords=load_passwords(self.settings),
             threads=self.threads,
             require_tls_for=tuple(self.settings.require_tls_for),
+            legacy=tuple(self.settings.legacy_mechanisms),
+            digest_hosts=digest_hosts(self.settings),
             certificates=takes_certificates(self.settings),
             nobodys_names=nobodys_names(self.settings),
         )
@@ -337,7 +340,10 @@ class Service:
             self.authentication.anonymous_allowed = settings.anonymous_allowed
             self.authentication.nobodys_names = nobodys_names(settings)
             self.authentication.require_tls_for = tuple(settings.require_tls_for)
+            self.authentication.legacy = tuple(settings.legacy_mechanisms)
+            self.authentication.digest_hosts = digest_hosts(settings)
             self.faces.anonymous_allowed = settings.anonymous_allowed
+            self.faces.elsewhere = elsewhere(settings)
             set_level(settings.logging.level)
             self._note_users(by)
             self.rules.adopt(access, settings, by)

@@ -76,6 +76,13 @@ class Derivation:
         self.salted = hashlib.pbkdf2_hmac(self._hash, self._password, self._salt, self._iterations)
 
 
+class Proof(Protocol):
+    """What a peer has sent that only who knows the password can make: CRAM-MD5, DIGEST-MD5."""
+
+    def matches(self, secret: bytes) -> bool:
+        """Whether it was made with the password of which `secret` is kept; the same work always."""
+
+
 @final
 @dataclass(init=False, slots=True)
 class Credentials:
@@ -83,13 +90,15 @@ class Credentials:
 
     Attributes:
         mechanism: the mechanism's name.
-        username: PLAIN, SCRAM: the authentication identity; EXTERNAL: the identity asked for, or ""
-            for the one that the transport proved; ANONYMOUS: the trace, which proves nothing.
+        username: the authentication identity; EXTERNAL: the identity asked for, or "" for the one
+            that the transport proved; ANONYMOUS: the trace, which proves nothing.
         password: PLAIN only.
-        authorization: PLAIN, SCRAM: the identity to act as, or "".
+        authorization: PLAIN, SCRAM, DIGEST-MD5: the identity to act as, or "".
         keys: SCRAM: what the verifier has of the user, which it fills in when it is asked first,
             also of a user who is none: the peer must not learn that.
         proven: SCRAM: whether the peer knows the password; when the verifier is asked again.
+        proof: CRAM-MD5, DIGEST-MD5: what the verifier compares with what it has of the user, or
+            with what it might have.
     """
 
     mechanism: str
@@ -98,6 +107,7 @@ class Credentials:
     authorization: str
     keys: Keys | None
     proven: bool
+    proof: Proof | None
 
     def __init__(
         self, mechanism: str, *, username: str = "", password: str = "", authorization: str = ""
@@ -108,6 +118,7 @@ class Credentials:
         self.authorization = authorization
         self.keys = None
         self.proven = False
+        self.proof = None
 
 
 @final

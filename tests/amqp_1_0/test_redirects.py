@@ -2,7 +2,8 @@ import pytest
 
 from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error
-from gateway.amqp_1_0.redirects import Redirect, link_redirect_of, redirect_of
+from gateway.amqp_1_0.redirects import Redirect, link_redirect_of, redirect_error, redirect_of
+from gateway.wire.places import Place
 from gateway.wire.tagged import Tagged
 
 
@@ -30,6 +31,12 @@ def test_a_redirect_tells_where_to_go(condition):
 )
 def test_what_is_missing_or_makes_no_sense_is_left_out(info):
     assert redirect_of(Error(condition="amqp:link:redirect", info=info)) == Redirect()
+
+
+def test_what_we_tell_of_another_place_is_read_as_it_was_meant():
+    error = redirect_error("virtual", Place(False, "10.0.0.1", 5673), "go there")
+    assert (error.condition, error.description) == ("amqp:connection:redirect", "go there")
+    assert redirect_of(error) == Redirect(hostname="virtual", network_host="10.0.0.1", port=5673)
 
 
 def test_other_errors_are_no_redirects():

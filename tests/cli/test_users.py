@@ -126,3 +126,49 @@ def test_the_first_user_is_added_to_a_file_that_was_just_made(tmp_path: pathlib.
     assert read_users(file) == {}
     file.write_text("")
     assert user("list", "-f", str(file)).exit_code == 2
+
+
+def kinds(file: pathlib.Path) -> dict[str, set[str]]:
+    """The mechanisms of each user that are not SCRAM's."""
+    users = read_users(file).items()
+    return {name: {each for each in user if "SCRAM" not in each} for name, user in users}
+
+
+def test_verifiers_for_old_mechanisms_are_made_where_they_are_asked_for_and_kept(
+    tmp_path: pathlib.Path,
+) -> None:
+    file = tmp_path / "users.yaml"
+    common = ["-f", str(file), "--password-stdin"]
+    old = ["--legacy", "CRAM-MD5", "--legacy", "DIGEST-MD5", "--realm", "bank"]
+    user("add", *common, *old, "alice", given="old")
+    user("add", *common, "bob", given="his")
+    assert kinds(file) == {"alice": {"CRAM-MD5", "DIGEST-MD5"}, "bob": set()}
+    first = read_users(file)["alice"]["DIGEST-MD5"]
+    assert first.realm == "bank"
+    user("password", *common, "alice", given="new")
+    assert kinds(file)["alice"] == {"CRAM-MD5", "DIGEST-MD5"}
+    second = read_users(file)["alice"]["DIGEST-MD5"]
+    assert second.realm == "bank"
+    assert second.secret != first.secret
+    assert "CRAM-MD5, DIGEST-MD5, SCRAM-SHA-256" in user("list", "-f", str(file)).output
+    user("password", *common, "--legacy", "CRAM-MD5-HASHED", "alice", given="new")
+    assert kinds(file)["alice"] == {"CRAM-MD5-HASHED"}
+    user("password", *common, "--no-legacy", "alice", given="new")
+    assert kinds(file)["alice"] == set()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--legacy", "LOGIN"],
+        ["--legacy", "CRAM-MD5", "--no-legacy"],
+        ["--legacy", "DIGEST-MD5", "--realm", 'a"b'],
+    ],
+)
+def test_what_cannot_be_asked_for_is_a_wrong_argument(
+    options: list[str], tmp_path: pathlib.Path
+) -> None:
+    file = tmp_path / "users.yaml"
+    done = user("add", "-f", str(file), "--password-stdin", *options, "alice", given="x")
+    assert done.exit_code == 2
+    assert not file.exists()

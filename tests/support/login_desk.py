@@ -10,6 +10,7 @@ from twisted.internet.task import Clock
 
 from gateway.faces.face import Peer
 from gateway.net.listening.authenticate import Authentication, PeerAuthenticator
+from gateway.net.listening.legacy import make_secret
 from gateway.net.listening.passwords import Passwords
 from gateway.net.listening.users import make_user, write_users
 from gateway.wire.sasl import Credentials, Step, StepKind
@@ -81,9 +82,13 @@ class Desk:
         *,
         anonymous: bool = False,
         require_tls_for: tuple[str, ...] = (),
+        legacy: tuple[str, ...] = (),
     ) -> None:
+        """`legacy`: mechanisms from before SCRAM, which alice has verifiers for."""
         self.path = tmp_path / "users.yaml"
-        write_users(self.path, {"alice": make_user("secret", 4096)})
+        alice = make_user("secret", 4096)
+        alice |= {each: make_secret(each, "alice", "secret") for each in legacy}
+        write_users(self.path, {"alice": alice})
         self.clock, self.threads = Clock(), Threads()
         self.now_ms = 0
         self.passwords = Passwords(self.path)
@@ -95,6 +100,7 @@ class Desk:
             passwords=self.passwords,
             threads=self.threads,
             require_tls_for=require_tls_for,
+            legacy=legacy,
         )
 
     def ask(

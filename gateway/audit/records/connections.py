@@ -150,11 +150,32 @@ class ConnectionRecords(IncarnationRecords):
         self._record(_LINK_DETACHED, now_ms, link=link, connection=connection, reason=reason)
 
     def transaction(
-        self, now_ms: int64, transaction: int32, *, connection: int32, outcome: octet
+        self,
+        now_ms: int64,
+        transaction: int32,
+        *,
+        connection: int32,
+        outcome: octet,
+        node: int32 = 0,
+        reason: int16 = 0,
+        actor: int32 = 0,
+        address: int32 = 0,
     ) -> None:
-        """A transaction ended: COMMITTED, ROLLED_BACK or IN_DOUBT."""
+        """A transaction ended: COMMITTED, ROLLED_BACK or IN_DOUBT.
+
+        `node`: of a branch, its name: it may be PREPARED or RECOVERED, or decided by an operator
+        (`reason`), who is `actor`.
+        """
         self._record(
-            _TRANSACTION, now_ms, transaction=transaction, connection=connection, outcome=outcome
+            _TRANSACTION,
+            now_ms,
+            transaction=transaction,
+            connection=connection,
+            outcome=outcome,
+            node=node,
+            reason=reason,
+            actor=actor,
+            address=address,
         )
 
     def topology(

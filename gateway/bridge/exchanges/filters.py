@@ -68,6 +68,12 @@ def selector_text(arguments: dict[str, Tagged]) -> str | Refusal:
     return ""
 
 
+def selector_as_kept(text: str) -> Selector:
+    """One that was understood once; if it is not any more it accepts nothing."""
+    selector = read_selector(text)
+    return Selector("", Literal(FALSE)) if isinstance(selector, Refusal) else selector
+
+
 def kept_selector(arguments: dict[str, Tagged]) -> Selector | None:
     """That of a binding that was made before; what is not understood any more accepts nothing."""
     selector = binding_selector(arguments)

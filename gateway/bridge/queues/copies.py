@@ -150,6 +150,8 @@ class Copies:
         if flow is not None and flow.withheld:
             for withheld in flow.let_go(entry.position):
                 self.tickets.end(withheld, None)
+        if queue.emptied is not None and queue.places.count == 0:
+            queue.emptied.on_empty(queue)
 
     def end_flow(self, queues: list[Queue]) -> None:
         """Nobody makes room in these any more: no publish is to wait for that."""

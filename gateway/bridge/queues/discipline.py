@@ -20,6 +20,14 @@ class Policy(IntEnum):
     SELF_DESTRUCT = 3  # the queue is deleted
 
 
+class Life(IntEnum):
+    """When a queue that deletes itself is over; the store has the number."""
+
+    UNUSED = 0  # nobody subscribes any more, nor has it exclusively
+    UNUSED_AND_EMPTY = 1  # nor is anything in it
+    CLOSED = 2  # nobody subscribes any more, whoever has it
+
+
 @final
 @dataclass(init=False, slots=True)
 class FlowLimits:
@@ -67,6 +75,8 @@ class Discipline:
             has at a time; "": none. `no_group`: the group of those that have no such header.
         browse_only: whoever subscribes browses.
         flow: when its publishers wait; that changes nothing of what becomes of its copies.
+        filter: the selector of what it lets in; "": everything.
+        number_header: the header that tells each copy's number; "": they are not counted.
     """
 
     policy: Policy
@@ -77,6 +87,8 @@ class Discipline:
     no_group: str
     browse_only: bool
     flow: FlowLimits
+    filter: str
+    number_header: str
 
     def __init__(
         self,
@@ -89,6 +101,8 @@ class Discipline:
         no_group: str = NO_GROUP,
         browse_only: bool = False,
         flow: FlowLimits = NO_FLOW,
+        filter: str = "",
+        number_header: str = "",
     ) -> None:
         self.policy = policy
         self.levels = levels
@@ -98,6 +112,8 @@ class Discipline:
         self.no_group = no_group
         self.browse_only = browse_only
         self.flow = flow
+        self.filter = filter
+        self.number_header = number_header
 
     def in_words(self) -> str:
         """What becomes of its copies, for the audit log and for people; "" for a plain queue."""
@@ -114,6 +130,10 @@ class Discipline:
             words.append(f"groups={self.group_key}")
         if self.browse_only:
             words.append("browse-only")
+        if self.filter:
+            words.append(f"filter={self.filter}")
+        if self.number_header:
+            words.append(f"numbers={self.number_header}")
         return " ".join(words)
 
 

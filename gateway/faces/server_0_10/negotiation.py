@@ -19,6 +19,7 @@ from gateway.faces.client import Client
 from gateway.faces.face import Authenticator
 from gateway.faces.feature_uses import client_text
 from gateway.faces.features import FEDERATION_PROPERTY, Feature
+from gateway.wire.places import NOWHERE, Place
 from gateway.wire.sasl import DENIED_STEP, ServerMechanism, Step, StepKind
 from gateway.wire.tagged import Tagged
 
@@ -29,6 +30,8 @@ PROCESS: Final = "qpid.client_process"
 CLIENT_VERSION: Final = "qpid.client_version"
 SESSION_FLOW: Final = "qpid.session_flow"
 # What the gateway says that it can do.
+TCP: Final = "tcp"
+TLS: Final = "ssl"
 FEATURES: Final = "qpid.features"
 JMS_SELECTOR: Final = "qpid.jms-selector"
 
@@ -167,8 +170,21 @@ class Negotiation:
             client.visit.because(Reason.NOT_ALLOWED, refusal.description)
             self._connection.send_close(forced, refusal.description, now_ms)
             return
+        elsewhere = client.settings.elsewhere.get(host.name, NOWHERE)
+        known = [_url(each) for each in elsewhere.known]
+        redirect = elsewhere.redirect
+        if redirect is not None and not command.insist:
+            client.visit.user = client.identity
+            client.visit.because(Reason.CANCELLED, f"it is sent to {redirect}")
+            self._connection.send_redirect(_url(redirect), known)
+            return
         client.on_opened(host)
-        self._connection.send_open_ok([])
+        self._connection.send_open_ok(known)
+
+
+def _url(place: Place) -> str:
+    """An amqp-host-url. The XML leaves out how TLS is spelled: so does the C++ client."""
+    return f"amqp:{TLS if place.tls else TCP}:{place}"
 
 
 def _text(properties: FieldTable, host: str) -> str:

@@ -14,10 +14,13 @@ from gateway.bridge.queues.discipline import (
     NO_GROUP,
     Discipline,
     FlowLimits,
+    Life,
     Policy,
 )
+from gateway.bridge.seams import LIVES as LIFE_NAMES
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition, Refusal
+from gateway.selectors.selector import read_selector
 from gateway.wire.tagged import Tagged
 
 
@@ -41,9 +44,11 @@ class Argument(IntEnum):
     FLOW_STOP_SIZE = 14
     FLOW_RESUME_COUNT = 15
     FLOW_RESUME_SIZE = 16
+    LIFE = 22
+    FILTER = 23
+    NUMBER_HEADER = 24
     # What has no effect, and must be well said all the same.
     NUMBER = 17
-    TEXT = 18
     GROUP_TIMESTAMP = 19
     PAGING = 20
     PAGES = 21
@@ -54,6 +59,8 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.max_size": Argument.MAX_SIZE,
     "qpid.policy_type": Argument.POLICY,
     "qpid.auto_delete_timeout": Argument.AUTO_DELETE_TIMEOUT,
+    "qpid.lifetime-policy": Argument.LIFE,
+    "qpid.filter": Argument.FILTER,
     "no-local": Argument.NO_LOCAL,
     "qpid.priorities": Argument.PRIORITIES,
     "x-qpid-priorities": Argument.PRIORITIES,
@@ -77,7 +84,7 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.file_size": Argument.NUMBER,
     "x-qpid-maximum-message-count": Argument.NUMBER,
     "x-qpid-maximum-message-size": Argument.NUMBER,
-    "qpid.queue_msg_sequence": Argument.TEXT,
+    "qpid.queue_msg_sequence": Argument.NUMBER_HEADER,
     "qpid.paging": Argument.PAGING,
     "qpid.max_pages_loaded": Argument.PAGES,
     "qpid.page_factor": Argument.PAGES,
@@ -90,6 +97,9 @@ POLICIES: Final[dict[str, Policy]] = {
     "ring_strict": Policy.RING_STRICT,
     "self-destruct": Policy.SELF_DESTRUCT,
 }
+LIVES: Final[dict[str, Life]] = {name: life for life, name in LIFE_NAMES.items()}
+MANUAL: Final = "manual"  # whatever else is said, it does not delete itself
+HEADER_MAX: Final = 255  # octets of a header's name
 COUNT_MAX: Final = 0xFFFFFFFF
 SIZE_MAX: Final = 0xFFFFFFFF_FFFFFFFF
 SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -98,11 +108,11 @@ SWITCHED: Final = (
     *(Argument.GROUP_TIMESTAMP, Argument.PAGING),
 )
 WITHOUT_EFFECT: Final = (
-    *(Argument.NUMBER, Argument.TEXT, Argument.GROUP_TIMESTAMP, Argument.PAGING, Argument.PAGES),
+    *(Argument.NUMBER, Argument.GROUP_TIMESTAMP, Argument.PAGING, Argument.PAGES),
 )
 TEXTS: Final = (
     *(Argument.POLICY, Argument.LAST_VALUE_KEY, Argument.GROUP_KEY, Argument.NO_GROUP),
-    Argument.TEXT,
+    Argument.NUMBER_HEADER,
 )
 KEYS: Final = (Argument.LAST_VALUE_KEY, Argument.GROUP_KEY)
 RINGS: Final = (Policy.RING, Policy.RING_STRICT)
@@ -131,7 +141,23 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         "exchange, through 32 rings at most, and to none a second time",
     ),
     "qpid.auto_delete_timeout": (Fate.DONE, "seconds; implies auto-delete"),
-    "no-local": (Fate.DONE, "of exclusive queues; of others refused, 540"),
+    "qpid.lifetime-policy": (
+        Fate.DONE,
+        "`delete-if-unused`, `delete-if-unused-and-empty` and `delete-on-close`, which is with the "
+        "last subscription, whoever has the queue exclusively: each implies auto-delete; `manual` "
+        "switches that off, and its timeout. Others, as `delete-if-empty`, are counted: a qpidd "
+        "does not know them either",
+    ),
+    "no-local": (
+        Fate.DONE,
+        "what the connection publishes does not enter that has the queue exclusively, or else has "
+        "an exclusive subscription to it; of a queue at an upstream refused, 540",
+    ),
+    "qpid.filter": (
+        Fate.DONE,
+        "the selector of what enters; the rest is dropped, its publisher hears of nothing. What is "
+        "no selector is refused, 542",
+    ),
     "qpid.priorities, x-qpid-priorities": (
         Fate.DONE,
         "levels; 0 and 1 are a plain queue, above 10 are 10",
@@ -165,7 +191,12 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
     ),
     "qpid.default-message-group": (Fate.DONE, "the group of messages that name none"),
     "qpid.group_timestamp": (Fate.COUNTED, "nobody asks for it but QMF"),
-    "qpid.queue_msg_sequence": (Fate.COUNTED, "no message is numbered"),
+    "qpid.queue_msg_sequence": (
+        Fate.DONE,
+        "the header by which whoever gets a message is told its number: from 1, in the order of "
+        "arrival, and anew after a restart of the gateway; not with last values. What leaves for "
+        "an alternate exchange is as it came",
+    ),
     "qpid.alert_count, qpid.alert_size, qpid.alert_repeat_gap": (
         Fate.COUNTED,
         "the metrics say how full queues are",
@@ -179,7 +210,7 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         Fate.COUNTED,
         "by flow_stop_size and flow_resume_size publishers wait",
     ),
-    "qpid.lifetime-policy, qpid.lifetime_policy, qpid.exclusivity_policy": (
+    "qpid.lifetime_policy, qpid.exclusivity_policy": (
         Fate.COUNTED,
         "`auto_delete` and `exclusive` of the command say it",
     ),
@@ -188,7 +219,7 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         "rejected messages go to the alternate exchange of the command",
     ),
     "qpid.queue_sort_key": (Fate.COUNTED, "the order is that of arrival"),
-    "qpid.filter, qpid.default_filters": (Fate.COUNTED, "a subscription may have a selector"),
+    "qpid.default_filters": (Fate.COUNTED, "a subscription may have a selector"),
     "qpid.trace.id, qpid.trace.exclude": (Fate.COUNTED, "federation is not offered"),
     "qpid.paging, qpid.max_pages_loaded, qpid.page_factor": (
         Fate.COUNTED,
@@ -254,6 +285,15 @@ class Asked:
             if switch is None:
                 return invalid(f"{name} is neither true nor false")
             self._said[argument] = switch
+        elif argument == Argument.LIFE:
+            life = text_of(tagged) or ""
+            self._said[argument] = life
+            if life not in LIVES and life != MANUAL:
+                self.ignored.append(f"{name}={life}")
+        elif argument == Argument.FILTER:
+            refusal = self._take_filter(tagged)
+            if refusal is not None:
+                return refusal
         elif argument == Argument.LAST_VALUE:
             self._said[argument] = True  # whatever it is set to
         elif argument in TEXTS:
@@ -264,6 +304,8 @@ class Asked:
                 text = str(tagged.value)
             if text is None:
                 return invalid(f"{name} is no text")
+            if argument == Argument.NUMBER_HEADER and len(text.encode()) > HEADER_MAX:
+                return invalid(f"{name} is no name of a header: it is too long")
             self._said[argument] = text
             if argument == Argument.POLICY and text not in POLICIES:
                 self.ignored.append(f"{name}={text}")
@@ -272,6 +314,19 @@ class Asked:
             if value < 0 or value > (SIZE_MAX if name.endswith("size") else COUNT_MAX):
                 return invalid(f"{name} is no number of 0 or more, or too large a one")
             self._said[argument] = value
+        return None
+
+    def _take_filter(self, tagged: Tagged) -> Refusal | None:
+        value = tagged.value
+        text = "" if value is None else text_of(tagged)
+        if text is None and isinstance(value, int):
+            text = str(value)  # of a switch the word, which is a selector
+        if text is None:
+            return invalid("qpid.filter is no text")
+        selector = read_selector(text) if text else None
+        if isinstance(selector, Refusal):
+            return invalid(f"qpid.filter: {selector.description}")
+        self._said[Argument.FILTER] = text
         return None
 
     def _take_level(self, name: str, tagged: Tagged) -> bool:
@@ -303,11 +358,18 @@ class Asked:
         timeout = self._number(Argument.AUTO_DELETE_TIMEOUT)
         settings.auto_delete = settings.auto_delete or timeout > 0
         settings.auto_delete_timeout_ms = timeout * 1000
+        life = self._text(Argument.LIFE)
+        if life in LIVES:
+            settings.auto_delete = True
+            settings.life = LIVES[life]
+        elif life == MANUAL:
+            settings.auto_delete = False
 
     def _order(self, discipline: Discipline) -> Refusal | None:
         """Priorities and last values, and what is done at the limits."""
         discipline.policy = POLICIES.get(self._text(Argument.POLICY), Policy.REJECT)
         discipline.browse_only = self._is_set(Argument.BROWSE_ONLY)
+        discipline.filter = self._text(Argument.FILTER)
         asked = self._number(Argument.PRIORITIES)
         levels = min(asked, LEVELS_MAX) if asked > 1 else 0
         discipline.levels = levels
@@ -324,6 +386,8 @@ class Asked:
             if levels:
                 return invalid("last values do not go with priorities")
             discipline.last_value_key = key or LAST_VALUE_KEY
+        else:
+            discipline.number_header = self._text(Argument.NUMBER_HEADER)
         return None
 
     def _group(self, discipline: Discipline) -> Refusal | None:
@@ -400,7 +464,7 @@ def switched(tagged: Tagged) -> bool | None:
     value = tagged.value
     if isinstance(value, str):
         return SWITCHES.get(value.lower())
-    return bool(value) if isinstance(value, int) else None
+    return bool(value) if isinstance(value, int) or value is None else None
 
 
 def text_of(tagged: Tagged) -> str | None:

@@ -28,6 +28,7 @@ from gateway.faces.owning import SessionOwner
 from gateway.faces.server_0_10.answers import Answers, SessionHolder
 from gateway.faces.server_0_10.declare import Declarations, queue_asked_for
 from gateway.faces.server_0_10.deliveries import Deliveries
+from gateway.faces.server_0_10.distributed import Distributed
 from gateway.faces.server_0_10.parking import SETTLING as SETTLES
 from gateway.faces.server_0_10.parking import TOO_MUCH, Parking, Waiting
 from gateway.faces.server_0_10.permissions import Permissions
@@ -40,6 +41,7 @@ from gateway.wire.work import COMMAND, RANGE, SETTLING, SHARE, WORK
 
 CLASS_MESSAGE: Final = 4
 CLASS_TX: Final = 5
+CLASS_DTX: Final = 6
 CLASS_EXCHANGE: Final = 7
 CLASS_QUEUE: Final = 8
 
@@ -98,6 +100,7 @@ class ServerSession:
         self.transactions = Transactions(
             self.answers, self.unsettled, self.parking, self.subscriptions
         )
+        self.distributed = Distributed(self.answers, self.parking, self.transactions)
         self.transfers = Transfers(self.answers, self.transactions)
         self.permissions = Permissions(client)
         self.deliveries = Deliveries(
@@ -154,6 +157,10 @@ class ServerSession:
             answer = self.transactions.carry_out(command, command_id)
             if self.parking.waiting is None:
                 self._answer(answer, command, command_id)
+        elif command.CODE >> 8 == CLASS_DTX:
+            decided = self.distributed.carry_out(command, command_id)
+            if self.parking.waiting is None:
+                self._answer(decided, command, command_id)
         elif command.CODE in ASKED_FOR:
             refusal = self.permissions.refusal(command)
             if refusal is not None:
@@ -222,6 +229,8 @@ class ServerSession:
         self.permissions.carried_out(command)
         if isinstance(answer, Refusal):
             self.answers.fail(answer, command_id=command_id, code=command.CODE)
+        elif isinstance(answer, spec.XaResult):
+            self.answers.send_result_when_safe(command_id, answer)
         elif answer is not None:
             self.answers.send_result(command_id, answer)
         elif command.CODE in FLEETING:
@@ -261,6 +270,8 @@ class ServerSession:
         refusal = waited.refusal
         if refusal is not None:
             self._answer(self.declarations.refused(command, refusal), command, waited.command_id)
+        elif command.CODE >> 8 == CLASS_DTX:
+            self._answer(self.distributed.waited(), command, waited.command_id)
         elif isinstance(command, spec.MessageSubscribe | spec.TxCommit):
             self.answers.complete(waited.command_id)
         elif waited.carried_out:
@@ -300,6 +311,7 @@ class ServerSession:
         for event in self.parking.clear():
             record_refused(self.client, event, Reason.SESSION_ENDED)
         self.transfers.forget()
+        self.distributed.end()
         self.transactions.end()
         # First what it holds: a queue that goes with its last subscription goes in its order.
         self.deliveries.give_back(reason)

@@ -156,6 +156,7 @@ class Transfers:
             assert published.refusal is not None
             if transfer.destination in EXCHANGES:
                 self._count(transfer.destination or "")
+            self._transactions.count(published.refusal)
             refusal = self._publish_access.bridge_refusal(published.refusal, message)
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
 

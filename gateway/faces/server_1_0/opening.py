@@ -13,6 +13,7 @@ from gateway.amqp_1_0 import types
 from gateway.amqp_1_0._spec import Error, Open
 from gateway.amqp_1_0._spec_conditions import INVALID_FIELD, RESOURCE_LOCKED
 from gateway.amqp_1_0.connection import Connection
+from gateway.amqp_1_0.redirects import redirect_error
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.faces.client import Client
@@ -21,6 +22,7 @@ from gateway.faces.feature_uses import client_text
 from gateway.faces.outcomes import error_of
 from gateway.message import Condition, Refusal
 from gateway.wire.dns_names import dns_name
+from gateway.wire.places import NOWHERE, Elsewhere, Place
 from gateway.wire.sasl import Credentials
 from gateway.wire.tagged import Tagged
 
@@ -30,6 +32,7 @@ VHOST_PREFIX: Final = "vhost:"
 POLICY: Final = "sole-connection-enforcement-policy"
 UNSIGNED: Final = (types.UBYTE, types.USHORT, types.UINT, types.ULONG)
 FAILED: Final = "amqp:connection-establishment-failed"
+FAILOVER: Final = "failover-server-list"  # no specification has it; Qpid JMS and Artemis do
 
 
 @final
@@ -67,6 +70,10 @@ class Opening:
             "product": Tagged(types.STRING, "amqp-gateway"),
             "version": Tagged(types.STRING, client.settings.version),
         }
+        known = self._elsewhere().known
+        if known:
+            hostname = self._meant(performative)
+            properties[FAILOVER] = Tagged(types.LIST, [_server(hostname, each) for each in known])
         if policy != UNASKED:
             properties[POLICY] = Tagged(types.UINT, policy)
         if error is not None:
@@ -79,6 +86,12 @@ class Opening:
         if refusal is not None:
             return error_of(refusal)
         client = self._client
+        place = self._elsewhere().redirect
+        if place is not None:
+            text = f"go to {place}"
+            client.visit.user = client.identity
+            client.visit.because(Reason.CANCELLED, f"it is sent to {place}")
+            return redirect_error(self._meant(performative) or place.host, place, text)
         making_way = client.settings.containers.enter(self.name(), opened, policy)
         if making_way is None:
             text = f"container-id {client.container!r} has a connection already"
@@ -93,6 +106,16 @@ class Opening:
             client.visit.because(Reason.OVER_LIMIT, text)
             return error_of(Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text))
         return None
+
+    def _elsewhere(self) -> Elsewhere:
+        client = self._client
+        return client.settings.elsewhere.get(client.host.name, NOWHERE)
+
+    def _meant(self, performative: Open) -> str:
+        """The hostname that means the virtual host, also elsewhere; "" where it means nothing."""
+        hostname = performative.hostname or self._connection.sasl_hostname or ""
+        known = dns_name(hostname) in self._client.settings.hostnames
+        return hostname if known or hostname.startswith(VHOST_PREFIX) else ""
 
     def name(self) -> Name:
         """What it is known by among the connections of containers."""
@@ -136,6 +159,17 @@ class Opening:
             return bridge.hosts.get(name) or (bridge.default_host if name in ("", "/") else None)
         name = self._client.settings.hostnames.get(dns_name(hostname), "")
         return bridge.hosts.get(name, bridge.default_host)
+
+
+def _server(hostname: str, place: Place) -> Tagged:
+    """A known host, as Qpid JMS reads it."""
+    told = (
+        ("hostname", Tagged(types.STRING, hostname or place.host)),
+        ("network-host", Tagged(types.STRING, place.host)),
+        ("port", Tagged(types.USHORT, place.port)),
+        ("scheme", Tagged(types.STRING, "amqps" if place.tls else "amqp")),
+    )
+    return Tagged(types.MAP, [(Tagged(types.SYMBOL, key), value) for key, value in told])
 
 
 def _policy(performative: Open) -> int:

@@ -8,6 +8,7 @@ from typing import Final, final
 
 from gateway.audit.schema import Reason
 from gateway.audit.seals import Head
+from gateway.bridge.branches.branch import State
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.quotas import Quota
 from gateway.faces.accounts import Accounts
@@ -226,6 +227,8 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
                 "in_doubt": bridge.counts.in_doubt,
             }
         ),
+        "gateway_branches": lambda: _labelled(_branches(bridge)),
+        "gateway_oldest_prepared_branch_seconds": lambda: _one(_oldest_prepared_s(bridge)),
         "gateway_queues": lambda: _one(
             sum(len(host.topology.queues) for host in bridge.hosts.values())
         ),
@@ -246,6 +249,28 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
         "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
         "gateway_withheld_publishes": lambda: _one(bridge.copies.tickets.withheld),
     }
+
+
+def _branches(bridge: Bridge) -> dict[str, int]:
+    found = {"open": 0, "prepared": 0, "decided": 0}
+    for host in bridge.hosts.values():
+        WORK.units += COUNTED * len(host.branches.by_xid)
+        for branch in host.branches.by_xid.values():
+            if not branch.in_doubt:
+                found["open"] += 1
+            else:
+                found["prepared" if branch.state == State.PREPARED else "decided"] += 1
+    return found
+
+
+def _oldest_prepared_s(bridge: Bridge) -> float:
+    prepared = [
+        branch.prepared_ms
+        for host in bridge.hosts.values()
+        for branch in host.branches.by_xid.values()
+        if branch.state == State.PREPARED
+    ]
+    return (bridge.now_ms - min(prepared)) / 1000 if prepared else 0
 
 
 def _disk(sources: Sources) -> dict[str, Reader]:

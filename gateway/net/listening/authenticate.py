@@ -1,4 +1,4 @@
-"""Who a peer is: SASL ANONYMOUS, PLAIN, SCRAM and EXTERNAL behind the faces' `Authenticator`.
+"""Who a peer is: the SASL mechanisms behind the faces' `Authenticator`.
 
 Passwords are checked in threads (a PBKDF2 of 600,000 rounds takes a tenth of a second); the answer
 comes back as a call on the reactor's thread, in a later turn. Before that a login waits as long as
@@ -7,7 +7,6 @@ comes back as a call on the reactor's thread, in a later turn. Before that a log
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeVar, final
 
@@ -16,6 +15,8 @@ from twisted.python.failure import Failure
 
 from gateway.faces.face import AuthenticationWaiter, Peer
 from gateway.net.alarm import Later
+from gateway.net.listening.legacy import SECRETS
+from gateway.net.listening.offers import server_side, user_mechanisms
 from gateway.net.listening.pace import Pace
 from gateway.net.listening.password_threads import GivenUpError
 from gateway.net.listening.passwords import Passwords, prepared_or_none
@@ -28,22 +29,22 @@ from gateway.wire.sasl import (
     PLAIN,
     Credentials,
     Keys,
+    Proof,
     ServerMechanism,
-    server_mechanism,
 )
 from gateway.wire.scram import PLUS, SCRAM_SHA_256, SCRAM_SHA_512, is_scram
-from gateway.wire.scram_server import NO_BINDING, OTHER_BINDING, ScramServer
+from gateway.wire.scram_server import NO_BINDING, OTHER_BINDING
 
 NAME_TOLD: Final = 80  # characters
 NAME_COMPARED: Final = 255  # characters of a name by which its failures are counted
 NAMES_TOLD: Final = 1000  # users who were named for a password in clear text
-NONCE_OCTETS: Final = 24
 COUNTED: Final = (
     EXTERNAL,
     SCRAM_SHA_512 + PLUS,
     SCRAM_SHA_256 + PLUS,
     SCRAM_SHA_512,
     SCRAM_SHA_256,
+    *SECRETS,
     PLAIN,
     ANONYMOUS,
 )
@@ -85,6 +86,8 @@ class Authentication:
 
     Attributes:
         require_tls_for: mechanisms that are offered inside TLS only.
+        legacy: those from before SCRAM that are offered; `digest_hosts`: what clients of DIGEST-MD5
+            may call us, empty: anything.
         certificates: those of clients are asked for, and are users.
         nobodys_names: those that clients without a login have, and nobody else.
         accepted, refused: logins, by mechanism, those refused before anybody was asked included,
@@ -104,6 +107,8 @@ class Authentication:
         passwords: Passwords | None = None,
         threads: Threads | None = None,
         require_tls_for: tuple[str, ...] = (),
+        legacy: tuple[str, ...] = (),
+        digest_hosts: frozenset[str] = frozenset(),
         anonymous_name: str = "anonymous",
         certificates: bool = False,
         nobodys_names: frozenset[str] = frozenset(),
@@ -117,6 +122,8 @@ class Authentication:
         self.passwords = passwords
         self.threads = threads
         self.require_tls_for = require_tls_for
+        self.legacy = legacy
+        self.digest_hosts = digest_hosts
         self.throttle = Throttle()
         self.accepted: dict[str, int] = dict.fromkeys(COUNTED, 0)
         self.refused: dict[str, int] = dict.fromkeys((*COUNTED, "other"), 0)
@@ -227,9 +234,7 @@ class PeerAuthenticator:
         if peer.certificate_name:
             offered.append(EXTERNAL)
         if shared.passwords is not None:
-            if peer.bindings:
-                offered += [each + PLUS for each in shared.passwords.mechanisms]
-            offered += [*shared.passwords.mechanisms, PLAIN]
+            offered += user_mechanisms(shared.passwords, peer, shared.legacy)
         if shared.anonymous_allowed:
             offered.append(ANONYMOUS)
         if peer.secure:
@@ -245,10 +250,8 @@ class PeerAuthenticator:
         def told(name: str, error: str) -> None:
             self._on_broken_off(mechanism, name, error)
 
-        if not is_scram(mechanism):
-            return server_mechanism(mechanism, told)
-        nonce = secrets.token_urlsafe(NONCE_OCTETS)
-        return ScramServer(mechanism, nonce=nonce, bindings=self.peer.bindings, told=told)
+        shared = self.shared
+        return server_side(mechanism, self.peer, shared.passwords, shared.digest_hosts, told)
 
     def authenticate(self, credentials: Credentials, waiter: AuthenticationWaiter) -> None:
         """Start checking; the waiter is told in a later turn."""
@@ -265,13 +268,16 @@ class PeerAuthenticator:
             return
         self._username = credentials.username
         self._compared = _compared(credentials.username)
-        if not ours or not (is_scram(mechanism) or mechanism == PLAIN):
+        proof = credentials.proof
+        if not ours or not (is_scram(mechanism) or mechanism == PLAIN or proof is not None):
             identity = self._at_once(credentials)
             self._later(lambda: self._answer(mechanism, identity))
             return
         assert passwords is not None and threads is not None
         if mechanism == PLAIN:
             self._recall(passwords, threads, credentials)
+        elif proof is not None:
+            self._wait(mechanism, lambda: self._prove(passwords, threads, credentials, proof))
         else:
             self._wait(mechanism, lambda: self._look_up(passwords, threads, credentials))
 
@@ -376,6 +382,23 @@ class PeerAuthenticator:
             floods=throttle.floods(address, self._compared, now_ms),
         )
         answer.addCallbacks(checked, failed)
+
+    def _prove(
+        self, passwords: Passwords, threads: Threads, credentials: Credentials, proof: Proof
+    ) -> None:
+        """CRAM-MD5, DIGEST-MD5: with what is kept of the user, or such as it might be."""
+        username, mechanism = credentials.username, credentials.mechanism
+
+        def prove() -> str | None:
+            known, secret = passwords.secret(username, mechanism)
+            self._verifiers = passwords.user(username)
+            return known if proof.matches(secret) else None
+
+        answer = threads.look(lambda: prove() if self._waiter else None)
+        answer.addCallbacks(
+            lambda identity: self._judge(mechanism, identity),
+            lambda failure: self._failed(mechanism, failure),
+        )
 
     def _look_up(self, passwords: Passwords, threads: Threads, credentials: Credentials) -> None:
         """SCRAM: the keys of the user, or such as it might have."""

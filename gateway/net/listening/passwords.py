@@ -16,6 +16,7 @@ from collections import OrderedDict
 from typing import Any, Final, final
 
 from gateway.errors import ConfigurationError
+from gateway.net.listening.legacy import SECRETS, LegacySecret, LegacyUsers
 from gateway.net.listening.users import (
     DIGESTS,
     ITERATIONS,
@@ -24,10 +25,12 @@ from gateway.net.listening.users import (
     Verifier,
     derive,
     read_octets,
+    scram_verifiers,
     users_of,
 )
 from gateway.net.logs import NamedLogger
 from gateway.net.saslprep import saslprep
+from gateway.wire.digest_md5 import DIGEST_MD5
 from gateway.wire.sasl import Keys
 from gateway.wire.scram import ITERATIONS_MAX, ITERATIONS_MIN
 
@@ -51,6 +54,7 @@ class Passwords:
     Attributes:
         mechanisms: of SCRAM, those for which every user has a verifier that clients take: of 4096
             iterations or more (RFC 7677, 4), and at most `iterations_max`; the strongest first.
+        legacy: who can log in by mechanisms from before SCRAM.
         digest: SHA-256 of the file as it was read last.
     """
 
@@ -62,6 +66,7 @@ class Passwords:
         self.path = path
         self._iterations_max = iterations_max
         self.mechanisms: list[str] = []
+        self.legacy = LegacyUsers({}, [], 0)
         self.digest = ""
         self._users: dict[str, User] = {}
         self._seen: tuple[int, int, int] | None = None
@@ -86,6 +91,7 @@ class Passwords:
             self._remembered = OrderedDict()
             self._wrong = OrderedDict()
             self._seen = seen
+            self.legacy = _legacy_users(users)
             self.mechanisms = [
                 mechanism
                 for mechanism in sorted(DIGESTS, reverse=True)
@@ -105,8 +111,11 @@ class Passwords:
         return [
             name
             for name, user in self._users.items()
-            if mechanism not in user
-            or not ITERATIONS_MIN <= user[mechanism].iterations <= self._iterations_max
+            if not any(
+                each.mechanism == mechanism
+                and ITERATIONS_MIN <= each.iterations <= self._iterations_max
+                for each in scram_verifiers(user)
+            )
         ]
 
     def withheld(self) -> list[str]:
@@ -167,9 +176,18 @@ class Passwords:
         self.refresh()
         prepared = prepared_or_none(name)
         verifier = self._users.get(prepared, {}).get(mechanism)
-        if verifier is not None:
+        if isinstance(verifier, Verifier):
             return prepared, _keys(verifier)
         return None, self._decoy_keys(prepared or name, mechanism)
+
+    def secret(self, name: str, mechanism: str) -> tuple[str | None, bytes]:
+        """The user's name as the file has it, or `None`; and a secret of `legacy` in any case."""
+        self.refresh()
+        prepared = prepared_or_none(name)
+        kept = self._users.get(prepared, {}).get(mechanism)
+        if isinstance(kept, LegacySecret):
+            return prepared, kept.secret
+        return None, self._known(prepared or name, f"secret {mechanism}")[: SECRETS[mechanism]]
 
     def _digest(self, name: str, password: str) -> bytes:
         told = f"{len(name)} {name}{password}"
@@ -193,9 +211,10 @@ class Passwords:
     def _decoy_keys(self, name: str, mechanism: str) -> Keys:
         """Keys that nobody knows the password of, as some real ones look."""
         looks = {
-            (user[mechanism].iterations, len(user[mechanism].salt))
+            (each.iterations, len(each.salt))
             for user in self._users.values()
-            if mechanism in user
+            for each in scram_verifiers(user)
+            if each.mechanism == mechanism
         } or {(ITERATIONS[mechanism], SALT_OCTETS)}
         # Of each the same as long as some user looks so: only what looks new may change it.
         iterations, octets = max(looks, key=lambda look: self._known(name, f"look {look}"))
@@ -216,6 +235,19 @@ def prepared_or_none(name: str) -> str:
         return ""
 
 
+def _legacy_users(users: dict[str, User]) -> LegacyUsers:
+    names: dict[str, list[str]] = {}
+    realms = set()
+    for mechanism in SECRETS:
+        for name, user in users.items():
+            kept = user.get(mechanism)
+            if isinstance(kept, LegacySecret):
+                names.setdefault(mechanism, []).append(name)
+                if mechanism == DIGEST_MD5:
+                    realms.add(kept.realm)
+    return LegacyUsers(names, sorted(realms), len(users))
+
+
 def _keys(verifier: Verifier) -> Keys:
     return Keys(
         verifier.salt,
@@ -229,7 +261,7 @@ def _cheapest(user: User) -> Verifier:
     def cost(verifier: Verifier) -> int:
         return verifier.iterations * COSTS[verifier.mechanism]
 
-    return min(user.values(), key=cost)
+    return min(scram_verifiers(user), key=cost)
 
 
 def _keep_new(table: OrderedDict[bytes, Any]) -> None:  # Any: whatever it has

@@ -2,7 +2,7 @@
 
 The file is YAML: user name -> mechanism -> ``iterations:salt:StoredKey:ServerKey``, the last three
 in base64. A verifier checks a PLAIN password as well as a SCRAM exchange, so that clients can move
-to SCRAM without new passwords.
+to SCRAM without new passwords. Beside it there may be what `legacy` keeps.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import yaml
 from gateway.errors import ConfigurationError, GatewayError
 from gateway.files.whole import USERS_MAX, is_file, read_regular
 from gateway.files.yaml_text import load_yaml, said
+from gateway.net.listening.legacy import SECRETS, LegacySecret, parse_secret
 from gateway.net.saslprep import saslprep
 from gateway.wire.scram import ITERATIONS_MAX
 
@@ -60,7 +61,7 @@ class Verifier:
         return ":".join([str(self.iterations), *(base64.b64encode(p).decode() for p in parts)])
 
 
-User = dict[str, Verifier]
+User = dict[str, Verifier | LegacySecret]
 
 
 def derive(password: str, mechanism: str, salt: bytes, iterations: int) -> Verifier:
@@ -102,10 +103,13 @@ def prepare_name(name: str) -> str:
     return prepared
 
 
+def scram_verifiers(user: User) -> list[Verifier]:
+    """Those of them by which a password can be checked."""
+    return [each for each in user.values() if isinstance(each, Verifier)]
+
+
 def parse_verifier(mechanism: str, text: str) -> Verifier:
     """The inverse of ``str(verifier)``. Raises ValueError."""
-    if mechanism not in DIGESTS:
-        raise ValueError(f"{mechanism} is not one of {', '.join(DIGESTS)}")
     iterations, *rest = text.split(":")
     salt, stored_key, server_key = (base64.b64decode(part, validate=True) for part in rest)
     size = hashlib.new(DIGESTS[mechanism]).digest_size
@@ -154,16 +158,23 @@ def users_of(path: pathlib.Path, octets: bytes) -> dict[str, User]:
             if prepared in users:
                 problems.append((f"{path}: {name}", f"is user {prepared!r}, who is there already"))
                 continue
-            users[prepared] = {
-                mechanism: parse_verifier(mechanism, text) for mechanism, text in verifiers.items()
-            }
-            if not verifiers:
+            user = {mechanism: _parse(mechanism, text) for mechanism, text in verifiers.items()}
+            if not scram_verifiers(user):
                 raise ValueError("has no verifier")
+            users[prepared] = user
         except (ValueError, AttributeError) as error:
             problems.append((f"{path}: {name}", f"no verifier that can be used ({error})"))
     if problems:
         raise ConfigurationError(problems)
     return users
+
+
+def _parse(mechanism: str, text: str) -> Verifier | LegacySecret:
+    if mechanism in DIGESTS:
+        return parse_verifier(mechanism, text)
+    if mechanism in SECRETS:
+        return parse_secret(mechanism, text)
+    raise ValueError(f"{mechanism} is not one of {', '.join((*DIGESTS, *SECRETS))}")
 
 
 def write_users(path: pathlib.Path, users: dict[str, User]) -> str:
@@ -185,7 +196,7 @@ def write_users(path: pathlib.Path, users: dict[str, User]) -> str:
         name: {mechanism: str(verifier) for mechanism, verifier in user.items()}
         for name, user in sorted(users.items())
     }
-    text = "# Made by amqp-gateway user: SCRAM verifiers. No password can be read from them.\n"
+    text = "# Made by amqp-gateway user: verifiers. No password can be read from them.\n"
     text += yaml.safe_dump(raw, allow_unicode=True, width=1000) if raw else ""
     try:
         # mkstemp makes it readable by its owner only

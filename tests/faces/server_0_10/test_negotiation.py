@@ -9,6 +9,7 @@ from support.talk_0_10 import TAG, Client, Gateway
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.events import Tuned
 from gateway.net.listening.users import derive
+from gateway.wire.places import Elsewhere, Place
 from gateway.wire.sasl import Keys
 from gateway.wire.scram import ScramClient
 
@@ -161,3 +162,60 @@ def test_a_stopping_gateway_opens_no_connection() -> None:
     client.hears()
     client.connection.send_open("")
     assert client.hears() == ["closed 320"]
+
+
+ELSEWHERE = Elsewhere(
+    Place(False, "b.example", 5672), [Place(False, "::1", 5673), Place(True, "c.example", 5671)]
+)
+KNOWN = ["amqp:tcp:[::1]:5673", "amqp:ssl:c.example:5671"]
+
+
+def opening(insist: bool, elsewhere: Elsewhere) -> tuple[Client, list[object]]:
+    """A client that has just asked to open the virtual host, and what it was told."""
+    client = Client(Gateway())
+    client.gateway.settings.elsewhere["/"] = elsewhere
+    client.hears()
+    client.connection.send_start_ok([], "ANONYMOUS", b"", "en_US")
+    client.hears()
+    client.authenticated("anonymous")
+    client.hears()
+    client.connection.send_open("", insist)
+    client.face.receive_data(client.connection.data_to_send(), 0)
+    return client, drive.values(client.face.data_to_send())
+
+
+@rule("0-10", "connection.open.insist", "behavior")
+def test_who_insists_is_not_sent_elsewhere_but_told_of_it() -> None:
+    client, answers = opening(True, ELSEWHERE)
+    assert answers == [spec.ConnectionOpenOk(known_hosts=KNOWN)]
+    assert client.gateway.settings.counts.connections_opened == [1, 0]
+
+
+def test_who_does_not_insist_is_sent_elsewhere_and_opens_nothing() -> None:
+    client, answers = opening(False, ELSEWHERE)
+    assert answers == [
+        spec.ConnectionRedirect(host="amqp:tcp:b.example:5672", known_hosts=KNOWN),
+    ]
+    assert client.gateway.settings.counts.connections_opened == [0, 0]
+    client.face.receive_data(drive.control(spec.ConnectionClose(reply_code=200)), 0)
+    assert drive.values(client.face.data_to_send()) == [spec.ConnectionCloseOk()]
+    assert client.face.closed
+
+
+def test_who_was_sent_elsewhere_and_stays_is_cut_off_in_time() -> None:
+    client, _ = opening(False, ELSEWHERE)
+    due = client.face.next_deadline()
+    assert due is not None
+    client.face.handle_deadline(due)
+    assert client.face.closed
+
+
+def test_who_was_sent_elsewhere_can_do_nothing_here() -> None:
+    client, _ = opening(False, ELSEWHERE)
+    client.face.receive_data(drive.control(spec.SessionAttach(name=b"s"), channel=1), 0)
+    assert drive.values(client.face.data_to_send()) == []
+
+
+def test_without_a_redirect_nobody_need_insist() -> None:
+    _, answers = opening(False, Elsewhere(None, ELSEWHERE.known))
+    assert answers == [spec.ConnectionOpenOk(known_hosts=KNOWN)]

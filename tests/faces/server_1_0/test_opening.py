@@ -5,6 +5,8 @@ from support.face_1_0 import Client, Hub
 from support.rules import rule
 
 from gateway.amqp_1_0 import _spec, events, types
+from gateway.amqp_1_0.redirects import Redirect, redirect_of
+from gateway.wire.places import Elsewhere, Place
 from gateway.wire.tagged import Tagged
 
 SOLE = "sole-connection-for-container"
@@ -228,3 +230,45 @@ def test_users_and_virtual_hosts_have_containers_of_their_own():
         for hostname in ("vhost:/", "vhost:b"):
             assert stays(sole(hub, user=user, hostname=hostname))
     assert is_refused(sole(hub, user=("one", "own"), hostname="vhost:b"))
+
+
+B = Place(True, "b.example", 5671)
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        (None, "b.example"),
+        ("whatever.example", "b.example"),
+        ("vhost:/", "vhost:/"),
+        ("a.example", "a.example"),
+    ],
+)
+def test_who_is_sent_elsewhere_is_told_where_and_what_to_ask_for_there(asked, meant):
+    hub = Hub(hostnames={"a.example": "/"})
+    hub.settings.elsewhere["/"] = Elsewhere(B)
+    client = hub.client(hostname=asked)
+    opened = client.take(events.OpenReceived).open
+    assert opened.properties["amqp:connection-establishment-failed"].value is True
+    error = client.take(events.CloseReceived).error
+    assert (error.condition, error.description) == (
+        "amqp:connection:redirect",
+        "go to b.example:5671",
+    )
+    assert redirect_of(error) == Redirect(hostname=meant, network_host="b.example", port=5671)
+    client.connection.send_close()
+    client.step()
+    assert client.face.closed
+    assert hub.settings.counts.connections_opened[1] == 0
+
+
+def test_known_hosts_are_told_in_the_form_that_jms_clients_read(hub):
+    hub.settings.elsewhere["/"] = Elsewhere(None, [B, Place(False, "::1", 5672)])
+    opened = hub.client(hostname="vhost:/").take(events.OpenReceived).open
+    servers = opened.properties["failover-server-list"]
+    assert servers.code == types.LIST
+    told = [{key.value: value.value for key, value in each.value} for each in servers.value]
+    assert told == [
+        {"hostname": "vhost:/", "network-host": "b.example", "port": 5671, "scheme": "amqps"},
+        {"hostname": "vhost:/", "network-host": "::1", "port": 5672, "scheme": "amqp"},
+    ]

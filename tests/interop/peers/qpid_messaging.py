@@ -12,7 +12,7 @@ import sys
 import uuid
 
 from qpid.datatypes import timestamp
-from qpid.messaging import Connection, Empty, Message
+from qpid.messaging import ConnectError, Connection, Empty, Message, driver
 
 
 def say(**line):
@@ -177,18 +177,44 @@ def end(session, options):
         say(event="committed")
 
 
-def main():
-    verb = sys.argv[1]
-    options = dict(zip([name[2:] for name in sys.argv[2::2]], sys.argv[3::2]))  # noqa: B905 - Python 2.7
-    connection = Connection.establish(
-        host="127.0.0.1",
-        port=int(options["port"]),
+REDIRECTS = []
+
+
+def note_redirect(engine, redirect):
+    """What the client lacks: it decodes the control, but has no handler for it."""
+    known = redirect.known_hosts or []
+    say(event="redirected", host=redirect.host, **{"known-hosts": list(known)})
+    REDIRECTS.append(redirect.host[len("amqp:tcp:") :])
+    engine.close(ConnectError(text="redirected"))
+
+
+def connect(host, port, options):
+    return Connection.establish(
+        host=host,
+        port=int(port),
         username=options.get("user"),
         password=options.get("password"),
         sasl_mechanisms="PLAIN" if "user" in options else "ANONYMOUS",
         heartbeat=int(options["heartbeat-s"]) if "heartbeat-s" in options else None,
         reconnect="reconnect" in options,
         reconnect_interval=0.2,
+    )
+
+
+def follow(options):
+    driver.Engine.do_connection_redirect = note_redirect
+    try:
+        return connect("127.0.0.1", options["port"], options)
+    except ConnectError:
+        host, port = REDIRECTS.pop().rsplit(":", 1)
+        return connect(host, port, options)
+
+
+def main():
+    verb = sys.argv[1]
+    options = dict(zip([name[2:] for name in sys.argv[2::2]], sys.argv[3::2]))  # noqa: B905 - Python 2.7
+    connection = (
+        follow(options) if "follow" in options else connect("127.0.0.1", options["port"], options)
     )
     verbs = {
         "send": send,

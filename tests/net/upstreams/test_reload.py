@@ -31,6 +31,7 @@ from gateway.net.listening.users import make_user, write_users
 from gateway.net.upstreams.reload import ASK_MS, READING_S, SIGNALLED, BusyError, fixed
 from gateway.service.files import kept
 from gateway.wire.accounts import Account
+from gateway.wire.places import Elsewhere, Place
 
 UPSTREAMS = {name: {"hosts": [f"amqp://127.0.0.1:{port}"]} for name, port in [("a", 1), ("b", 2)]}
 
@@ -144,6 +145,31 @@ def test_users_and_certificates_are_read_anew(stay: Stay) -> None:
     with pytest.raises(ConfigurationError):
         stay.reload()
     assert service.authentication.passwords is not None
+
+
+def test_a_reload_sends_clients_elsewhere_from_then_on_and_lets_them_stay_again(
+    stay: Stay,
+) -> None:
+    faces = stay.whole.service.faces
+    assert faces.elsewhere == {}
+    stay.raw["elsewhere"] = {
+        "default": {"redirect": "amqps://b.example", "known_hosts": ["amqp://[::1]:5673"]}
+    }
+    assert stay.reload() == "done"
+    b, c = Place(True, "b.example", 5671), Place(False, "::1", 5673)
+    assert faces.elsewhere == {"default": Elsewhere(b, [c])}
+    stay.raw["elsewhere"] = {}
+    assert stay.reload() == "done"
+    assert faces.elsewhere == {}
+
+
+def test_clients_of_a_virtual_host_that_is_not_there_are_sent_nowhere(stay: Stay) -> None:
+    stay.raw["elsewhere"] = {"none": {"redirect": "amqp://b.example"}}
+    with pytest.raises(ConfigurationError) as refused:
+        stay.read()
+    assert refused.value.problems == [
+        ("elsewhere.none", "there is no virtual host of that name"),
+    ]
 
 
 def test_a_reload_warns_of_what_others_can_read(stay: Stay) -> None:
