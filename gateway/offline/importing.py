@@ -315,11 +315,17 @@ class _Lines:
         self.end = line
         if line.get("sha256") != self.digest:
             raise GatewayError("its lines are not those that were exported: their SHA-256 is other")
-        if self._source.readline(1):
+        if self._line(1):
             raise GatewayError(f"line {self.number + 1}: something follows the end of the export")
 
+    def _line(self, octets_max: int) -> bytes:
+        try:
+            return self._source.readline(octets_max)
+        except OSError as error:
+            raise GatewayError(f"it cannot be read: {error.strerror}") from error
+
     def _next(self) -> Told:
-        octets = self._source.readline(LINE_MAX + 1)
+        octets = self._line(LINE_MAX + 1)
         self.number += 1
         if not octets.endswith(b"\n"):
             raise GatewayError(

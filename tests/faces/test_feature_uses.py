@@ -54,7 +54,7 @@ def test_a_0_10_client_is_named_with_what_it_has_used_when_it_leaves() -> None:
     gateway = Gateway()
     client = gateway.client("joe", properties=PROPERTIES)
     client.attach()
-    arguments = [("qpid.queue_msg_sequence", Tagged(STR16, "1")), ("x-own", Tagged(STR16, "1"))]
+    arguments = [("qpid.lifetime_policy", Tagged(STR16, "1")), ("x-own", Tagged(STR16, "1"))]
     client.does(spec.QueueDeclare(queue="a", arguments=arguments))
     client.does(spec.QueueDeclare(queue="b", arguments=arguments))
     client.does(spec.FileQos())
@@ -63,7 +63,7 @@ def test_a_0_10_client_is_named_with_what_it_has_used_when_it_leaves() -> None:
     gateway.world.turn()
     who = "billing (qpid python client 1.37) from 192.0.2.1:1"
     assert written(gateway.world) == [
-        ("joe", who, "argument qpid.queue_msg_sequence", 2),
+        ("joe", who, "argument qpid.lifetime_policy", 2),
         ("joe", who, "argument x-own", 2),
         ("joe", who, "file", 1),
     ]
