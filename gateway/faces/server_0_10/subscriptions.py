@@ -178,6 +178,7 @@ class Subscriptions:
                 acquire=acquire,
                 exclusive=command.exclusive,
                 settled=not explicit,
+                name=command.destination or "",
                 filter=filter,
                 selector=asked,
             ),
