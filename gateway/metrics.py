@@ -124,6 +124,20 @@ METRICS: Final = (
     ),
     _gauge("gateway_sessions", "Sessions that are attached.", "protocol"),
     _counter("gateway_sessions_opened_total", "Sessions that were attached.", "protocol"),
+    _gauge(
+        "gateway_absent_sessions",
+        "0-10 sessions whose state is kept, and that have no connection now.",
+    ),
+    _gauge("gateway_absent_session_bytes", "Octets that are kept for them."),
+    _counter(
+        "gateway_sessions_detached_total",
+        "Times that a session whose state is kept has lost its connection, or was detached.",
+    ),
+    _counter("gateway_sessions_resumed_total", "Times that one has gone on with another."),
+    _counter(
+        "gateway_sessions_expired_total",
+        "Sessions that did not in time: what they held has gone back.",
+    ),
     _gauge("gateway_links", "Links (1.0) and subscriptions (0-10).", "protocol"),
     _counter("gateway_links_opened_total", "Links and subscriptions so far.", "protocol"),
     _counter("gateway_network_bytes_total", "Octets on AMQP connections, inside TLS.", "direction"),

@@ -147,6 +147,9 @@ class LimitSettings(Section):
     unread: Annotated[int, *size("64KiB", "64MiB")] = 1024 * 1024
     """Octets of deliveries that a client is given ahead of what its transport takes, and what is
     left of the last; 64KiB once half of what may be kept for its user or virtual host is."""
+    session_timeout: Annotated[int, *duration("0s", "24h")] = 60_000
+    """Longest time, in whole seconds, for which what a 0-10 session holds is kept when its
+    connection is lost, of sessions that ask for that (session.request-timeout); 0s grants none."""
     escrow: Annotated[int, *size(0, "64KiB")] = 16 * 1024
     """Most escrow that one message may carry; above it the mapping row's policy applies."""
 
@@ -176,6 +179,7 @@ class LimitSettings(Section):
             login_octets_max=self.login_size,
             answers_max=self.answers,
             unread_max=self.unread,
+            session_timeout_s=self.session_timeout // 1000,
         )
 
 

@@ -18,7 +18,7 @@ and what they share:
     replying       on whose behalf what comes by reply nodes of an upstream is published
     withdrawn      a transaction's publishes, decided again at its commit by other rules
     agenda         what one connection has asked for; a share of it is done in a turn
-    leaving        the end of a connection, a share of a turn at a time
+    leaving        the end of a connection, a share of a turn at a time; sessions that outlive it
     owning         who has what a session declares exclusively
     containers     connections of 1.0 by the container that opened them
     accounts       what is kept for users, virtual hosts and upstreams, by octets

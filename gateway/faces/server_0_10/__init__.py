@@ -3,6 +3,7 @@
 connection                  one connection, and the sessions that live on it
 negotiation                 how it opens: who the client is, and which virtual host it wants
 session                     one session: who carries out which command, and when
+away                        one that has no connection: its state waits for the next
 answers                     what the client is told: complete, accepted, rejected, failed
 transfers                   message.transfer into the bridge
 subscription, credit        transfers out, as far as message.flow allows

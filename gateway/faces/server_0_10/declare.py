@@ -78,6 +78,11 @@ class Declarations:
         self.account = account
         self.strict = strict
 
+    def move(self, uses: FeatureUses, account: Account) -> None:
+        """The session has another connection, or none."""
+        self.uses = uses
+        self.account = account
+
     def carry_out(self, command: Command) -> Answer:
         """Carry out one command of class exchange or queue; the result is for execution.result."""
         if isinstance(command, (ExchangeDeclare, ExchangeDelete, ExchangeQuery)):

@@ -17,6 +17,7 @@ from gateway.amqp_0_10.structs import close_struct
 from gateway.amqp_0_10.types import Array, Command, Struct
 from gateway.bridge.branches.branch import Branch, State, Xid
 from gateway.bridge.branches.branches import BUSY, TIMEOUT_MAX_S, Verdict
+from gateway.faces.client import Client
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.transactions import Transactions
@@ -24,6 +25,7 @@ from gateway.faces.withdrawn import commit_refusal
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
 from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import Asked
+from gateway.wire.work import ARGUMENT, ELEMENT, WORK
 
 STATUS: Final = {
     Verdict.OK: spec.XaStatus.XA_OK,
@@ -69,6 +71,10 @@ class Distributed:
         self._selected = False
         self._suspended: dict[Xid, Branch] = {}
         self._verdict = Verdict.OK  # of the command that waits
+
+    def move(self, client: Client) -> None:
+        """The session has another connection, or none."""
+        self._client = client
 
     def carry_out(self, command: Command, command_id: int) -> Answer:
         """Carry out a command of class dtx; one that ends a branch may have to be waited for."""
@@ -208,6 +214,7 @@ class Distributed:
             )
             for xid in [each.xid for each in self._branches.in_doubt() if self._hears_of(each)]
         ]
+        WORK.units += (ELEMENT + ARGUMENT) * len(values)
         return spec.RecoverResult(in_doubt=Array(STRUCT32, values))
 
     def _set_timeout(self, branch: Branch, timeout_s: int) -> Answer:
