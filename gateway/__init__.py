@@ -4,6 +4,7 @@ The layers, top down; a package imports only from the rows below its own:
 
     __main__ | accounting | codegen   entry point, Spark jobs (never in the daemon), codec generator
     cli                               commands and argument parsing
+    offline                           a data directory that no gateway uses
     service | clients                 composition root; small clients of both protocols
     net                               Twisted: pump, listeners, dialers, reloading, admin port
     config | metrics                  typed settings and node rules; every metric in one table

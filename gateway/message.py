@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Protocol, final
 
+from mypy_extensions import i64 as int64
 from mypy_extensions import mypyc_attr
 
 from gateway.wire.tagged import Tagged
@@ -166,11 +167,15 @@ class MessageReader(Protocol):
     def body_digest(self, message: Message) -> int:
         """What `Message.body_digest` is for these octets, computed anew."""
 
+    def numbered(self, message: Message, name: str, number: int, *, wide: bool) -> Message:
+        """`message` with a header `name` that is a number, of 32 bits or, `wide`, of 64."""
+
 
 NO_PRIORITY: Final = -1
 NORMAL: Final = 4  # what a message of 1.0 has that names none (1.0 3.2.1)
 NO_TTL: Final = -1
 NEVER: Final = 0
+SAME: Final = -1  # of an id
 
 
 class Flag(IntEnum):
@@ -228,8 +233,8 @@ class Message:
     delivery_count: int
     flags: int
     publisher: int
-    id_digest: int
-    body_digest: int
+    id_digest: int64
+    body_digest: int64
     reader: MessageReader | None
 
     def __init__(
@@ -249,8 +254,8 @@ class Message:
         delivery_count: int,
         flags: int,
         publisher: int,
-        id_digest: int,
-        body_digest: int,
+        id_digest: int64,
+        body_digest: int64,
         reader: MessageReader | None,
     ) -> None:
         self.id = id
@@ -288,6 +293,29 @@ class Message:
         if self.priority != NO_PRIORITY:
             return self.priority
         return 0 if self.encoding == Encoding.AMQP_0_10 else NORMAL
+
+    def with_octets(self, payload: bytes, body_at: int, id: int = SAME) -> Message:
+        """The same message in other octets, whose body is the same; `id`: or a copy of its own."""
+        return Message(
+            self.id if id == SAME else id,
+            self.encoding,
+            payload,
+            body_at,
+            self.message_format,
+            self.durable,
+            self.priority,
+            self.ttl_ms,
+            self.expires_ms,
+            self.arrived_ms,
+            self.exchange,
+            self.routing_key,
+            self.delivery_count,
+            self.flags,
+            self.publisher,
+            self.id_digest,
+            self.body_digest,
+            self.reader,
+        )
 
     def hollow(self) -> Message:
         """The same message without its octets and whatever looks at them: what a record names."""
@@ -367,9 +395,9 @@ class Delivery:
     acquired: bool
     settled: bool
     annotations: bytes
-    body_digest: int
+    body_digest: int64
     body_changed: bool
-    id_digest: int
+    id_digest: int64
     transaction: UpstreamTransaction | None
 
     def __init__(

@@ -124,6 +124,20 @@ METRICS: Final = (
     ),
     _gauge("gateway_sessions", "Sessions that are attached.", "protocol"),
     _counter("gateway_sessions_opened_total", "Sessions that were attached.", "protocol"),
+    _gauge(
+        "gateway_absent_sessions",
+        "0-10 sessions whose state is kept, and that have no connection now.",
+    ),
+    _gauge("gateway_absent_session_bytes", "Octets that are kept for them."),
+    _counter(
+        "gateway_sessions_detached_total",
+        "Times that a session whose state is kept has lost its connection, or was detached.",
+    ),
+    _counter("gateway_sessions_resumed_total", "Times that one has gone on with another."),
+    _counter(
+        "gateway_sessions_expired_total",
+        "Sessions that did not in time: what they held has gone back.",
+    ),
     _gauge("gateway_links", "Links (1.0) and subscriptions (0-10).", "protocol"),
     _counter("gateway_links_opened_total", "Links and subscriptions so far.", "protocol"),
     _counter("gateway_network_bytes_total", "Octets on AMQP connections, inside TLS.", "direction"),
@@ -139,6 +153,15 @@ METRICS: Final = (
         "reason",
     ),
     _counter("gateway_transactions_total", "Transactions, by how they ended.", "outcome"),
+    _gauge(
+        "gateway_branches",
+        "Branches of distributed transactions: open, prepared, or decided by an operator.",
+        "state",
+    ),
+    _gauge(
+        "gateway_oldest_prepared_branch_seconds",
+        "For how long the oldest prepared branch waits for its manager; 0: there is none.",
+    ),
     _gauge("gateway_open_transactions", "Transactions of 1.0 clients, not discharged."),
     _counter(
         "gateway_transactions_refused_total",
@@ -193,6 +216,11 @@ METRICS: Final = (
         "gateway_quota_held_back_total",
         "Publishes held back since their user or virtual host has used up its quota.",
         "scope",
+    ),
+    _counter(
+        "gateway_queue_alerts_total",
+        "How often queues held as much as they are declared to alert of, in messages or octets.",
+        "limit",
     ),
     _gauge("gateway_unsettled_messages", "Deliveries sent and not settled yet."),
     _gauge(

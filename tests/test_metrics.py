@@ -18,6 +18,7 @@ THINGS = (
     "sessions",
     "links",
     "transactions",
+    "branches",
     "queues",
     "subscriptions",
     "publishes",

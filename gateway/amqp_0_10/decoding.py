@@ -11,7 +11,6 @@ from mypy_extensions import i64 as size_t
 from gateway.amqp_0_10 import _spec_constants as spec
 from gateway.amqp_0_10.primitives import (
     get_str8,
-    get_str16,
     get_vbin8,
     get_vbin16,
     get_vbin32,
@@ -25,7 +24,7 @@ from gateway.wire.tagged import Tagged
 def read_value(reader: Reader, code: int, depth: int) -> object:
     """The Python value of one value of type `code`; `depth` is how many levels it may have."""
     if code == spec.STR16:
-        return get_str16(reader)
+        return _read_utf_8(get_vbin16(reader))
     if code == spec.INT32:
         return reader.i32()
     if code == spec.INT64:
@@ -52,7 +51,7 @@ def _read_wide(reader: Reader, code: int, depth: int) -> object:
 
 def _read_text(reader: Reader, code: int) -> object:
     if code == spec.STR8:
-        return get_str8(reader)
+        return _read_utf_8(get_vbin8(reader))
     octets = get_vbin16(reader) if code >= 0x90 else get_vbin8(reader)
     if code == spec.STR8_LATIN or code == spec.STR16_LATIN:
         return octets.decode("iso8859-15")
@@ -62,6 +61,14 @@ def _read_text(reader: Reader, code: int) -> object:
         except UnicodeDecodeError:
             return octets
     return octets
+
+
+def _read_utf_8(octets: bytes) -> object:
+    """The text, or where they are none the octets: what is beside them can be read all the same."""
+    try:
+        return octets.decode("utf-8")
+    except UnicodeDecodeError:
+        return octets
 
 
 def _read_fixed(reader: Reader, code: int) -> object:

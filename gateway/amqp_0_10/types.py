@@ -10,7 +10,7 @@ A value travels as `Tagged(code, value)`; this is the Python value of each code:
     datetime                         int, signed 64-bit (seconds; see the translation about ms)
     uuid                             bytes, 16
     vbin8 vbin16 vbin32              bytes
-    str8 str16                       str (UTF-8)
+    str8 str16                       str (UTF-8); bytes where they are no UTF-8
     str8-latin str16-latin           str (ISO 8859-15)
     str8-utf16 str16-utf16           str (UTF-16, big-endian); bytes where they are no UTF-16
     map                              list of (str, Tagged), in order, duplicates kept

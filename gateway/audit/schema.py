@@ -178,6 +178,8 @@ class Outcome(IntEnum):
     COMMITTED = 6
     ROLLED_BACK = 7
     IN_DOUBT = 8
+    PREPARED = 9
+    RECOVERED = 10  # prepared in an earlier run
 
 
 class Reason(IntEnum):
@@ -228,6 +230,8 @@ class Reason(IntEnum):
     BOUND = 43
     UNBOUND = 44
     ASSIGNED = 45
+    BRANCH = 46  # a branch of a distributed transaction has it, or had
+    FORGOTTEN = 47
     NARROW = 60
     DROP = 61
     REFUSE = 62

@@ -16,6 +16,7 @@
     exchanges/                 from a message to the queues that get a copy
     queues/                    copies in their places, and who gets which
     spread/                    what is done over several turns
+    branches/                  work that a manager of distributed transactions decides about
     remote/                    nodes that live at an upstream
     durable/                   what outlives the process
 
@@ -28,6 +29,7 @@ Faces import these of it, and nothing else (held by a contract in `.importlinter
     exchanges.bindings, remote.reaching   their parts, to hold what is called
     queues.queue, exchanges.exchange   what names stand for: to read, not to change
     queues.subscription, transaction   what subscribe and begin answer
+    branches.branch, branches.branches   distributed transactions
     queues.discipline          to say how a queue is declared
     confirming                 to say what publishers are told
     unwritten                  to say for whom something is done

@@ -253,7 +253,7 @@ class Bridge:
         return None if self.unwritten.much() else self._deadlines.next_ms()
 
     def handle_deadline(self, now_ms: int) -> None:
-        """Expire messages and delete queues whose time has come; `end_turn` must follow.
+        """Expire messages, branches, delete queues whose time has come; `end_turn` must follow.
 
         No more than a turn's worth: what is left over is due at once.
         """
@@ -263,8 +263,12 @@ class Bridge:
             queue = self._deadlines.take_due(now_ms)
             if queue is None:
                 return
+            host = self._host_of(queue)
+            if host.branches.on_deadline(queue, now_ms):
+                budget -= 1
+                continue
             budget -= 1 + self._expire(queue, now_ms, min(budget, EXPIRY_SLICE))
-            self._host_of(queue).owners.on_deadline(queue, now_ms)
+            host.owners.on_deadline(queue, now_ms)
 
     def _expire(self, queue: Queue, now_ms: int, budget: int) -> int:
         count = 0

@@ -71,8 +71,12 @@ class Declaring:
         alternate_exchange: str = "",
         arguments: bytes = b"",
         passive: bool = False,
+        numbers: bool = False,
+        remembers: bool = False,
     ) -> Exchange | Refusal:
         """Make an exchange of `type` direct, topic, fanout or headers, or check that it exists.
+
+        `numbers`, `remembers`: see `Marks`.
 
         An existing one: its type (when `type` is given) and its alternate (when one is given) must
         be the same, else not-allowed; all else is ignored. Refused too: not-found (passive and not
@@ -89,6 +93,8 @@ class Declaring:
             auto_delete=auto_delete,
             alternate_exchange=alternate_exchange,
             arguments=arguments,
+            numbers=numbers,
+            remembers=remembers,
         )
         topology.count_alternate(alternate_exchange, 1)
         topology.rows.store_exchange(exchange)

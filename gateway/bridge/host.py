@@ -2,14 +2,16 @@
 
 Each verb is a method of the part that does it, and promises what its docstring says: publish of
 `publishing`, subscribe of `subscribing`, settle of `settlement`, transactions of `transacting`,
-declare and delete of `declaring`, bind of `bindings`, questions to upstreams of `reaching`, names
-of `topology`. The host itself is what the parts call when one of them cannot do it alone.
+distributed ones of `branches`, declare and delete of `declaring`, bind of `bindings`, questions to
+upstreams of `reaching`, names of `topology`. The host itself is what the parts call when one of
+them cannot do it alone.
 """
 
 from __future__ import annotations
 
 from typing import final
 
+from gateway.bridge.branches.branches import Branches
 from gateway.bridge.declaring import Declaring
 from gateway.bridge.durable.subscriptions import DurableSubscriptions
 from gateway.bridge.exchanges.bindings import Bindings
@@ -41,6 +43,7 @@ class VirtualHost:
         bindings: between them.
         declaring: exchanges and queues come and go; `durable_subscriptions`: those with a user.
         publishing, subscribing, settlement, transacting: messages come in, go out and end.
+        branches: distributed transactions.
         owners: what hangs on a session or connection.
         nodes: what is at upstreams; `reaching` asks those.
         reader: looks inside its messages.
@@ -50,6 +53,7 @@ class VirtualHost:
         "_dispatcher",
         "_transit",
         "bindings",
+        "branches",
         "declaring",
         "durable_subscriptions",
         "name",
@@ -78,12 +82,22 @@ class VirtualHost:
         self.topology = topology
         self.bindings: Bindings = topology.bindings
         self._dispatcher = dispatcher
-        self.publishing = Publishing(topology, dispatcher.copies)
+        self.publishing = Publishing(topology, dispatcher.copies, numbers)
+        topology.bindings.repeating = self.publishing
         self.nodes = Nodes(name, topology, dispatcher, numbers, limits, self.publishing, self)
         self._transit = Transit(topology, dispatcher.copies, self.publishing, self.nodes)
         self.settlement = Settlement(topology, dispatcher, self.publishing, self._transit)
         self.transacting = Transacting(
             self.publishing, self.settlement, dispatcher.copies, numbers, limits
+        )
+        self.branches = Branches(
+            name,
+            topology.names,
+            self.transacting,
+            self.settlement,
+            dispatcher.copies,
+            numbers,
+            limits,
         )
         self.owners = Owners(topology, dispatcher, numbers, self.settlement)
         self.publishing.displacing.destroys = self.owners
@@ -107,6 +121,7 @@ class VirtualHost:
 
     def make_line(self, queue: Queue) -> Line:
         """What dispatches from `queue`, and tells this host who left."""
+        self.owners.attend(queue)
         return Line(queue, self._dispatcher, self)
 
     def on_subscription_left(self, subscription: Subscription) -> None:
@@ -116,10 +131,7 @@ class VirtualHost:
         if queue.inbound:
             self.nodes.inlets.on_left(subscription)
             return
-        # An exclusive queue is deleted when its owner ends (0-10 queue.declare, auto-delete); one
-        # that was not declared so, but that somebody has for a link, goes with the link.
-        settings = queue.settings
-        if settings.auto_delete and (queue.owner is None or not settings.exclusive):
+        if queue.settings.auto_delete:
             self.owners.delete_unused(queue)
 
     def on_link_gone(self, subscription: Subscription) -> None:

@@ -227,6 +227,25 @@ class Ledger:
             self.now_ms, message.id, exchange=exchange.node, node=queue.node, transaction=number
         )
 
+    def branch(self, number: int, connection: int, node: int, outcome: Outcome) -> None:
+        """A branch is PREPARED or RECOVERED: `node` is its name."""
+        self.audit.transaction(
+            self.now_ms, number, connection=connection, outcome=outcome, node=node
+        )
+
+    def branch_decided(self, number: int, node: int, outcome: Outcome, reason: Reason) -> None:
+        """The same of a decision that its manager has not made, or has come to know."""
+        self.audit.transaction(
+            self.now_ms,
+            number,
+            connection=self.connection,
+            outcome=outcome,
+            node=node,
+            reason=reason,
+            actor=self.actor,
+            address=self.address,
+        )
+
     def transaction_ended(self, number: int, connection: int, outcome: Outcome) -> None:
         """A transaction is over: COMMITTED, ROLLED_BACK or IN_DOUBT."""
         if outcome == Outcome.COMMITTED:
@@ -321,6 +340,37 @@ class Ledger:
             flags=flags | REMOVED if removed else flags,
             reason=reason,
             transaction=self.transaction,
+        )
+
+    def handed_over(self, queue: Queue, entry: Entry, delivery: Delivery, made: Delivery) -> None:
+        """A delivery is a branch's from now on: no subscriber was sent anything, or settled it."""
+        self.audit.requeued(
+            self.now_ms,
+            delivery.message.id,
+            delivery.position,
+            node=queue.node,
+            link=delivery.subscription,
+            outcome=int(Outcome.RELEASED),
+            reason=Reason.BRANCH,
+            flags=0,
+        )
+        self.held(queue, entry, made)
+
+    def held(self, queue: Queue, entry: Entry, made: Delivery) -> None:
+        """A branch has that delivery."""
+        message = entry.message
+        self.audit.sent(
+            self.now_ms,
+            message.id,
+            entry.position,
+            node=queue.node,
+            link=made.subscription,
+            id_digest=made.id_digest,
+            body_digest=made.body_digest,
+            size=len(message.payload),
+            delivery_count=entry.delivery_count,
+            flags=REDELIVERED if entry.delivery_count > 0 else 0,
+            lane=queue.lane_of(entry),
         )
 
     def concluded(self, delivery: Delivery, node: int, how: Outcome) -> None:

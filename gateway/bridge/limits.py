@@ -32,6 +32,7 @@ class BridgeLimits:
         route_cache_octets_max: of those, in all topic exchanges of a virtual host.
         topology_octets_max: of what a virtual host's exchanges, queues and bindings take.
         transaction_octets_max: of what one transaction holds (`Transaction.octets`).
+        branches_max: of distributed transactions, in one virtual host.
         backlog_octets_max: of turns that wait for the disk; above it nothing is
             delivered, and nothing read.
         turn_deliveries: copies sent or expired in one turn, all queues together.
@@ -58,6 +59,7 @@ class BridgeLimits:
     route_cache_octets_max: int
     topology_octets_max: int
     transaction_octets_max: int
+    branches_max: int
     backlog_octets_max: int
     turn_deliveries: int
     remote_prefetch: int
@@ -84,6 +86,7 @@ class BridgeLimits:
         route_cache_octets_max: int = 16 * 1024 * 1024,
         topology_octets_max: int = 512 * 1024 * 1024,
         transaction_octets_max: int = 64 * 1024 * 1024,
+        branches_max: int = 10_000,
         backlog_octets_max: int = 64 * 1024 * 1024,
         turn_deliveries: int = 500,
         remote_prefetch: int = 500,
@@ -107,6 +110,7 @@ class BridgeLimits:
         self.route_cache_octets_max = route_cache_octets_max
         self.topology_octets_max = topology_octets_max
         self.transaction_octets_max = transaction_octets_max
+        self.branches_max = branches_max
         self.backlog_octets_max = backlog_octets_max
         self.turn_deliveries = turn_deliveries
         self.remote_prefetch = remote_prefetch

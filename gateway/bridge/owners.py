@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import final
 
 from gateway.bridge.numbers import Numbers
+from gateway.bridge.queues.discipline import Life
 from gateway.bridge.queues.dispatch import Dispatcher
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
@@ -58,8 +59,31 @@ class Departure:
 
 
 @final
+class Unneeded:
+    """A queue that is over since nothing is in it any more. Implements `Piecework`.
+
+    Not as soon as the last copy leaves: whoever takes it out may not be done with the queue.
+    """
+
+    __slots__ = ("_owners", "_queue")
+
+    def __init__(self, owners: Owners, queue: Queue) -> None:
+        self._owners = owners
+        self._queue = queue
+
+    def who(self) -> str:
+        """See `Piecework`."""
+        return f"queue {self._queue.name!r}, which is deleted when it is empty"
+
+    def go_on(self, end: int) -> bool:
+        """See `Piecework`."""
+        self._owners.delete_unused(self._queue)
+        return True
+
+
+@final
 class Owners:
-    """What each owner has, by owner id."""
+    """What each owner has, by owner id. Implements `Emptied`."""
 
     __slots__ = (
         "_copies",
@@ -145,16 +169,19 @@ class Owners:
 
     def on_deadline(self, queue: Queue, now_ms: int) -> None:
         """The time that `Deadlines` had for `queue` has come."""
-        if queue.deleted:
+        users = queue.users
+        if queue.deleted or users.delete_at_ms == NEVER:
             return
-        if queue.users.delete_at_ms != NEVER and queue.users.delete_at_ms <= now_ms:
+        if users.delete_at_ms > now_ms:
+            self._copies.deadlines.arm(queue, users.delete_at_ms)
+        elif self._is_over(queue):
             self.delete(queue)
-        elif queue.users.delete_at_ms != NEVER:
-            self._copies.deadlines.arm(queue, queue.users.delete_at_ms)
+        else:
+            users.delete_at_ms = NEVER  # what came meanwhile keeps it
 
     def delete_unused(self, queue: Queue) -> None:
-        """An auto-delete queue has lost its last user, perhaps."""
-        if queue.deleted or queue.users.subscriptions:
+        """An auto-delete queue has lost its last user, or its last copy, perhaps."""
+        if not self._is_over(queue):
             return
         timeout_ms = queue.settings.auto_delete_timeout_ms
         if timeout_ms == 0:
@@ -162,6 +189,32 @@ class Owners:
             return
         queue.users.delete_at_ms = self._copies.ledger.now_ms + timeout_ms
         self._copies.deadlines.arm(queue, queue.users.delete_at_ms)
+
+    def attend(self, queue: Queue) -> None:
+        """A queue is made, or back: whether it is over may hang on its copies."""
+        settings = queue.settings
+        if settings.auto_delete and settings.life != Life.UNUSED:
+            queue.emptied = self
+
+    def on_empty(self, queue: Queue) -> None:
+        """See `Emptied`."""
+        if self._is_over(queue):
+            self._copies.turns.spread.put_off(Unneeded(self, queue))
+
+    def _is_over(self, queue: Queue) -> bool:
+        """Whether nothing keeps a queue that deletes itself.
+
+        An exclusive one is kept by its owner (0-10 queue.declare, auto-delete), unless closing
+        ends it; one that was not declared so, but that somebody has for a link, goes with the link.
+        """
+        settings = queue.settings
+        if queue.deleted or queue.users.subscriptions:
+            return False
+        if settings.life == Life.CLOSED:
+            return True
+        if queue.owner is not None and settings.exclusive:
+            return False
+        return settings.life == Life.UNUSED or queue.places.count == 0
 
     def delete(self, queue: Queue, spared: int = EVERYBODY) -> None:
         """Delete it: its name, its subscriptions, and what is in it (`settlement`).

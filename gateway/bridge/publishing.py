@@ -12,6 +12,8 @@ from mypy_extensions import i64 as int64
 
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.exchanges.marks import Marks
+from gateway.bridge.numbers import Numbers
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
@@ -34,7 +36,7 @@ from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import UNKNOWN_EXCHANGE, Topology
 from gateway.bridge.transaction import Held, Transaction, give_room, hold, let_go, refuse_deleted
 from gateway.message import ACCEPTED, RELEASED, Condition, Flag, Message, Refusal
-from gateway.wire.work import COPY, PUBLISH, WORDS_MAX, WORK, too_many_words
+from gateway.wire.work import COPY, PUBLISH, VERB, WORDS_MAX, WORK, too_many_words
 
 IMMEDIATE: Final = int(Flag.IMMEDIATE)
 HELD_ENOUGH: Final = "the gateway holds as much as it may, or as much as it may of yours"
@@ -45,17 +47,18 @@ NOWHERE: Final = UNKNOWN_EXCHANGE  # the exchange of a message that is refused b
 class Publishing:
     """The verb publish of one virtual host, and the way to alternate exchanges.
 
-    Implements `entering.Places`, `rerouting.Ways`, `displacing.Letting`.
+    Implements `entering.Places`, `rerouting.Ways`, `displacing.Letting`, `bindings.Repeating`.
 
     Attributes:
         displacing: what copies take the place of that came in.
     """
 
-    __slots__ = ("_copies", "_topology", "displacing")
+    __slots__ = ("_copies", "_numbers", "_topology", "displacing")
 
-    def __init__(self, topology: Topology, copies: Copies) -> None:
+    def __init__(self, topology: Topology, copies: Copies, numbers: Numbers) -> None:
         self._topology = topology
         self._copies = copies
+        self._numbers = numbers
         self.displacing = Displacing(copies, self)
 
     def publish(
@@ -92,10 +95,14 @@ class Publishing:
         if self._copies.pressure.full(message.publisher):
             self._refuse(message, exchange, Reason.QUEUE_FULL, 0, link)
             return _refused(HELD_ENOUGH)
+        if exchange.marks is not None:
+            message = self._mark(exchange.marks, message, transaction)
         queues = self.route(exchange, message)
         if not queues:
             if queues is None:
                 return self._unroutable(message, exchange, link)
+            if self._is_kept_out(exchange, message):
+                return self._keep_out(message, exchange, link)
             return self._unrouted(message, exchange, publisher, token, link, transaction)
         if message.flags & IMMEDIATE:
             queues = self._ready(queues, message)
@@ -147,6 +154,8 @@ class Publishing:
 
     def enter(self, queues: list[Queue], held: Held) -> bool:
         """A copy into each queue: what a transaction held; whether any is durable."""
+        if held.exchange.marks is not None and not held.exchange.deleted:
+            held.exchange.marks.remember(held.message, self._copies.pressure)
         return self._enter(
             queues, held.message, held.exchange, held.rerouted, b"", None, held.stock
         )
@@ -192,7 +201,45 @@ class Publishing:
         queues = exchange.router.route(message)
         if self._topology.keeping_out == 0 or queues is None:
             return queues
-        return [queue for queue in queues if not queue.keeps_out(message)]
+        given_up = WORK.given_up
+        end = WORK.units + VERB
+        found: list[Queue] = []
+        for queue in queues:
+            if not queue.keeps_out(message):
+                found.append(queue)
+            # What a filter was given up on may be what its queue is there for.
+            if WORK.units > end or WORK.given_up > given_up:
+                return None
+        return found
+
+    def _mark(self, marks: Marks, message: Message, transaction: Transaction | None) -> Message:
+        """What an exchange does with all that comes; of a transaction it remembers with its end."""
+        message = marks.number(message)
+        if transaction is None:
+            marks.remember(message, self._copies.pressure)
+        return message
+
+    def repeat(self, exchange: Exchange) -> None:
+        """See `Repeating`: as if the message that came last came once more."""
+        marks = exchange.marks
+        last = None if marks is None else marks.last(self._copies.ledger.now_ms)
+        if last is not None:
+            number = self._numbers.next_message()
+            self.publish(last.with_octets(last.payload, last.body_at, number), None, 0)
+
+    def _is_kept_out(self, exchange: Exchange, message: Message) -> bool:
+        """Whether it is for a queue, but for none that lets it in."""
+        if self._topology.keeping_out == 0:
+            return False
+        queues = exchange.router.route(message)
+        return queues is not None and not all([queue.deleted for queue in queues])
+
+    def _keep_out(self, message: Message, exchange: Exchange, link: int) -> Published:
+        """It has come where it was to go, and is not wanted: its publisher need not hear of it."""
+        WORK.units += PUBLISH + COPY
+        self._copies.ledger.received(message, exchange, 1, link)
+        self._copies.ledger.unroutable(message, exchange, Reason.NOT_ALLOWED)
+        return DONE
 
     def _unrouted(
         self,
@@ -219,6 +266,8 @@ class Publishing:
                 message, exchange, Reason.DISCARD_UNROUTABLE if discard else Reason.NO_BINDING
             )
             return UNROUTABLE
+        if alternate.marks is not None:
+            message = self._mark(alternate.marks, message, transaction)
         queues = self.route(alternate, message)
         if queues is None:
             return self._unroutable(message, exchange, link)
@@ -304,7 +353,7 @@ class Publishing:
             held.next += len(part)
             held.exchange.pending -= len(part)
             give_room(len(part), held, self._copies.pressure)
-            _use_room(part, held.message)
+            use_room(part, held.message)
             if late is not None:
                 part = self._decided(part, held, late)
             living = refuse_deleted(held, part, self._copies.ledger)
@@ -492,7 +541,7 @@ def _alike(queues: list[Queue]) -> list[Queue]:
     return queues
 
 
-def _use_room(queues: list[Queue], message: Message) -> None:
+def use_room(queues: list[Queue], message: Message) -> None:
     """Copies come for which room was kept."""
     size = len(message.payload)
     for queue in queues:

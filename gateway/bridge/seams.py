@@ -13,8 +13,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Protocol, final
 
-from gateway.bridge.queues.discipline import PLAIN, Discipline
+from gateway.bridge.queues.discipline import PLAIN, Discipline, Life
 from gateway.message import Condition, Delivery, Message, Outcome, Refusal
+
+LIVES: Final[dict[Life, str]] = {
+    Life.UNUSED: "delete-if-unused",
+    Life.UNUSED_AND_EMPTY: "delete-if-unused-and-empty",
+    Life.CLOSED: "delete-on-close",
+}
 
 
 class PublishStatus(IntEnum):
@@ -202,7 +208,8 @@ class QueueSettings:
         max_count, max_size: messages and octets that it may hold; 0 is "no limit of its own".
         arguments: kept as they came, for queries: an encoded map.
         auto_delete_timeout_ms: how long an auto-delete queue stays after its last subscription.
-        no_local: of an exclusive queue: what its owner's connection publishes does not enter.
+        life: when an auto-delete queue is over.
+        no_local: what the connection publishes does not enter that has it, or subscribes alone.
         subscriber: it was made for a durable subscription, and is its user's alone.
         unmarked: of a store that did not tell yet which queues were.
         maker: the user who made it; "" where that is not known.
@@ -220,6 +227,7 @@ class QueueSettings:
     max_size: int
     arguments: bytes
     auto_delete_timeout_ms: int
+    life: Life
     no_local: bool
     subscriber: Subscriber | None
     unmarked: bool
@@ -240,6 +248,7 @@ class QueueSettings:
         max_size: int = 0,
         arguments: bytes = b"",
         auto_delete_timeout_ms: int = 0,
+        life: Life = Life.UNUSED,
         no_local: bool = False,
         subscriber: Subscriber | None = None,
         unmarked: bool = False,
@@ -253,6 +262,7 @@ class QueueSettings:
         self.max_size = max_size
         self.arguments = arguments
         self.auto_delete_timeout_ms = auto_delete_timeout_ms
+        self.life = life
         self.no_local = no_local
         self.subscriber = subscriber
         self.unmarked = unmarked
@@ -261,6 +271,13 @@ class QueueSettings:
         self.dynamic = False
         self.serves = 0
         self.discipline = discipline
+
+    def in_words(self) -> str:
+        """What becomes of its copies, and of itself, for people; "" for a plain queue."""
+        words = [self.discipline.in_words()]
+        if self.auto_delete and self.life != Life.UNUSED:
+            words.append(LIVES[self.life])
+        return " ".join([each for each in words if each])
 
 
 @final

@@ -25,7 +25,7 @@ from gateway.bridge.spread.clearing import EVERYBODY, Clearing
 from gateway.bridge.spread.entering import FEW
 from gateway.bridge.spread.rerouting import NO_END, Rerouting
 from gateway.bridge.topology import Topology
-from gateway.message import Delivery, Outcome, OutcomeKind
+from gateway.message import ACCEPTED, Delivery, Outcome, OutcomeKind
 from gateway.wire import work
 
 
@@ -158,6 +158,50 @@ class Settlement:
             self._copies.ledger.settled(delivery, queue.node, kind, False, reason)
             self._return(queue, entry, outcome, subscription)
         return True
+
+    def begin_holding(self, subscription: Subscription) -> None:
+        """A branch is to hold copies of a queue: nothing more is sent by this subscription."""
+        self._dispatcher.links[subscription.number] = subscription
+        subscription.queue.users.links += 1
+
+    def hand_over(self, delivery: Delivery, to: Subscription) -> Delivery | None:
+        """An unsettled delivery is `to`'s from now on: the new one; `None`: it has ended.
+
+        One that was only browsed ends with it.
+        """
+        subscription = self._dispatcher.links[delivery.subscription]
+        queue = subscription.queue
+        entry = queue.places.get(delivery.position) if delivery.acquired else None
+        if delivery.settled or not _has(entry, delivery):
+            self.settle(delivery, ACCEPTED)
+            return None
+        assert entry is not None
+        delivery.settled = True
+        subscription.unsettled -= 1
+        entry.holder = to.number
+        made = self._held(entry, to)
+        made.body_digest, made.id_digest = delivery.body_digest, delivery.id_digest
+        self._copies.ledger.handed_over(queue, entry, delivery, made)
+        self._forget_if_over(subscription)
+        return made
+
+    def hold_again(self, queue: Queue, entry: Entry, to: Subscription) -> Delivery:
+        """An available copy that came back after a restart is `to`'s, as it was before."""
+        queue.hold(entry, to.number)
+        made = self._held(entry, to)
+        made.id_digest = entry.message.id_digest
+        self._copies.ledger.held(queue, entry, made)
+        return made
+
+    def _held(self, entry: Entry, to: Subscription) -> Delivery:
+        to.sent += 1
+        to.unsettled += 1
+        count = entry.delivery_count
+        return Delivery(entry.message, to.queue.number, entry.position, to.number, count, True)
+
+    def keep(self, delivery: Delivery) -> None:
+        """Nobody takes that delivery from whom it is with, whatever becomes of its queue."""
+        self._dispatcher.links[delivery.subscription].kept = True
 
     def copies_of(self, delivery: Delivery) -> int:
         """How many copies an unsettled delivery may become if it is rejected, at most."""
@@ -314,6 +358,8 @@ class Settlement:
             return False  # it may be one that was rejected and waits for its turn
         link = entry.holder
         subscription = self._dispatcher.links[link]
+        if subscription.kept:
+            return False
         position, count = entry.position, entry.delivery_count
         delivery = Delivery(entry.message, queue.number, position, link, count, True)
         ledger = self._copies.ledger

@@ -21,6 +21,7 @@ from gateway.bridge.exchanges.exchange import (
     Exchange,
     make_router,
 )
+from gateway.bridge.exchanges.marks import Marks
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import NodeNames
@@ -185,6 +186,8 @@ class Topology:
         auto_delete: bool,
         alternate_exchange: str,
         arguments: bytes,
+        numbers: bool = False,
+        remembers: bool = False,
     ) -> Exchange:
         """Make an exchange that was checked; its row is the caller's to write."""
         WORK.units += NODE
@@ -201,6 +204,8 @@ class Topology:
             predeclared=False,
         )
         exchange.node = self.names.name(name)
+        if numbers or remembers:
+            exchange.marks = Marks(numbers=numbers, remembers=remembers)
         if self.rules is not None:
             self.rules.adopt_exchange(exchange)
         exchange.kept = octets_of(name, arguments)
@@ -216,6 +221,8 @@ class Topology:
         exchange.deleted = True
         self.bindings.remove_all_of_exchange(exchange)
         exchange.forget_routes()
+        if exchange.marks is not None:
+            exchange.marks.forget()
         del self.exchanges[exchange.name]
         self.bindings.kept.give(exchange.kept)
         self.count_alternate(exchange.alternate_exchange, -1)
@@ -252,9 +259,9 @@ class Topology:
             self.rules.adopt_queue(queue)
         self.queues[name] = queue
         self.bindings.kept.note(octets_of(name, settings.arguments))
-        self.keeping_out += settings.no_local
+        self.keeping_out += queue.entrance.guarded
         self.count_alternate(settings.alternate_exchange, 1)
-        words = settings.discipline.in_words()
+        words = settings.in_words()
         self.names.record(Reason.QUEUE_DECLARED, queue.node, 0, settings.durable, whose=words)
         return queue
 
@@ -306,7 +313,7 @@ class Topology:
             self.subscribed.pop(queue.settings.subscriber.key(), None)
         self.bindings.kept.give(octets_of(queue.name, queue.settings.arguments))
         del self.lines[queue.number]
-        self.keeping_out -= queue.settings.no_local
+        self.keeping_out -= queue.entrance.guarded
         self.count_alternate(queue.settings.alternate_exchange, -1)
         self.rows.remove_queue(RowKind.QUEUE, queue)
         self.names.record(Reason.QUEUE_DELETED, queue.node, 0, queue.settings.durable)

@@ -7,7 +7,7 @@ from typing import final
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
-from gateway.bridge.publishing import Publishing
+from gateway.bridge.publishing import Publishing, use_room
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.remote.remote import Remote
 from gateway.bridge.remote.transaction import RemoteTransaction
@@ -38,10 +38,14 @@ class Transacting:
         self._numbers = numbers
         self._limits = limits
 
-    def begin(self, connection: int) -> Transaction:
-        """A transaction; `connection` is whose, in the audit log. One that is empty may be kept."""
+    def begin(self, connection: int, *, local: bool = False) -> Transaction:
+        """A transaction; `connection` is whose, in the audit log. One that is empty may be kept.
+
+        `local`: it is a branch's (`branches`), and upstreams have no part in it.
+        """
         number = self._numbers.next_transaction()
-        return Transaction(number, connection, self._limits.transaction_octets_max)
+        limit = self._limits.transaction_octets_max
+        return Transaction(number, connection, limit, local=local)
 
     def publish(
         self,
@@ -101,7 +105,7 @@ class Transacting:
         has no room), resource-deleted (nothing is left of where a message was to go). What is too
         much for one turn is `PENDING`. Deliveries
         that are to have another outcome, or another fate if it fails, are in
-        `transaction.retirements` before.
+        `transaction.retirements` before. A prepared branch's is never refused.
         """
         if not transaction.enlisted:
             return IN_TURN
@@ -121,7 +125,7 @@ class Transacting:
             )
             entering.put_off(long)
             return PENDING
-        obstacle = transaction.obstacle()
+        obstacle = None if transaction.kept is not None else transaction.obstacle()
         if obstacle is not None:
             self.rollback(transaction)
             return Published(PublishStatus.REFUSED, obstacle)
@@ -142,14 +146,20 @@ class Transacting:
         ledger.transaction = transaction.number
         for retirement in transaction.retirements:
             self._settlement.settle(retirement.delivery, retirement.outcome)
+        kept = transaction.kept
         for each in transaction.let_go(copies.pressure):
             message = each.message
+            if kept is not None:
+                kept.take(each)
+                use_room(each.queues, message)
             queues = refuse_deleted(each, each.queues, ledger)
             durable = self._publishing.enter(queues, each)
             if message.durable and not durable:
                 message.flags |= Flag.TRANSIENT_COPY
         ledger.transaction = 0
         ledger.transaction_ended(transaction.number, transaction.connection, AuditOutcome.COMMITTED)
+        if kept is not None:
+            kept.close()
 
     def rollback(self, transaction: Transaction) -> None:
         """Forget what it holds; deliveries that were to be accepted are as they were."""

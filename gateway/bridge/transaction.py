@@ -54,6 +54,19 @@ class AtUpstream(Protocol):
         """What the upstream has of it, it gives up."""
 
 
+class Kept(Protocol):
+    """What the store has of a prepared branch, whose transaction it is."""
+
+    def take(self, held: Held) -> None:
+        """A publish is its transaction's again, which is committed in this turn."""
+
+    def drop(self, held: Held) -> None:
+        """A publish goes nowhere: its transaction is rolled back in this turn."""
+
+    def close(self) -> None:
+        """All has been taken, and the transaction has had its end, in this turn."""
+
+
 @final
 class Held:
     """One publish: the queues that it was routed to, by `exchange`.
@@ -63,6 +76,7 @@ class Held:
         stock: whose quota it counts for while it is held.
         next: of its queues, the first that it has not entered yet.
         durable: a copy that has entered is.
+        places: of its queues, where their copies are on the shelf of a prepared branch.
     """
 
     __slots__ = (
@@ -70,6 +84,7 @@ class Held:
         "exchange",
         "message",
         "next",
+        "places",
         "queues",
         "rerouted",
         "stock",
@@ -92,6 +107,7 @@ class Held:
         self.stock: Stock = NOBODY
         self.next = 0
         self.durable = False
+        self.places: list[int] = []
 
     def may_vanish(self) -> bool:
         """Whether it is no error that nobody is left who wants it: not where many may listen.
@@ -127,6 +143,8 @@ class Transaction:
         number: in the audit log.
         connection: whose.
         enlisted: its resource is known.
+        local: it is a branch's: an upstream cannot be its resource, which could not prepare it.
+        kept: once it is prepared, what the store has of it: it can be committed for sure.
         remote: the upstream, if that is its resource.
         work: what there is of it at that upstream; `None`: nothing yet.
         held: its publishes, in order, that are in no queue yet.
@@ -143,6 +161,8 @@ class Transaction:
         "copies",
         "enlisted",
         "held",
+        "kept",
+        "local",
         "number",
         "octets",
         "remote",
@@ -151,9 +171,13 @@ class Transaction:
         "work",
     )
 
-    def __init__(self, number: int, connection: int, octets_max: int) -> None:
+    def __init__(
+        self, number: int, connection: int, octets_max: int, *, local: bool = False
+    ) -> None:
         self.number = number
         self.connection = connection
+        self.local = local
+        self.kept: Kept | None = None
         self.enlisted = False
         self.remote: Remote | None = None
         self.work: AtUpstream | None = None
@@ -168,6 +192,9 @@ class Transaction:
         """Make what `queues` are in its resource; not-implemented if there is more than one."""
         for queue in queues:
             remote = remote_of(queue)
+            if remote is not None and self.local:
+                text = f"a distributed transaction is for the queues here, not for {_name(remote)}"
+                return Refusal(Condition.NOT_IMPLEMENTED, text)
             if not self.enlisted:
                 if remote is not None and not remote.transactional:
                     text = f"upstream {remote.name} offers no transactions"
@@ -184,9 +211,21 @@ class Transaction:
         for delivery in deliveries:
             self.retirements[Retirement(delivery, ACCEPTED, MODIFIED_FAILED)] = None
 
+    def take_over(self, deliveries: list[Delivery]) -> None:
+        """The same of what no session has any more: it is held here, until the end."""
+        self.accept(deliveries)
+        self.octets += OVERHEAD * len(deliveries)
+
+    def room_to_accept(self, count: int) -> Refusal | None:
+        """Whether so many accepted deliveries may be part of it."""
+        return self._room(OVERHEAD * count)
+
     def room_for(self, message: Message, copies: int) -> Refusal | None:
         """Whether one more message may be part of it, which is enlisted where that goes."""
-        if self.octets + self._size_of(message, copies) <= self._octets_max:
+        return self._room(self._size_of(message, copies))
+
+    def _room(self, octets: int) -> Refusal | None:
+        if self.octets + octets <= self._octets_max:
             return None
         return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "the transaction holds too much")
 
@@ -205,6 +244,16 @@ class Transaction:
         self.octets += self._size_of(publish.message, copies)
         self.copies += copies
         hold(publish, pressure)
+
+    def hold_again(self, publish: Held, pressure: Pressure) -> None:
+        """A publish of an earlier run, which is durable; it has its stock."""
+        copies = len(publish.places)
+        size = len(publish.message.payload)
+        self.held.append(publish)
+        self.octets += size + OVERHEAD * copies
+        self.copies += copies
+        for _ in publish.queues:
+            pressure.entered(size, publish.stock)
 
     def let_go(self, pressure: Pressure) -> list[Held]:
         """What was held, which goes where it belongs."""

@@ -5,6 +5,7 @@ run                                  `serve` and `check`
 check_connect, check_may             what is shown of upstreams; of access rules
 ctl, ctl_status, ctl_connections     `ctl`; what is shown of upstreams; of clients
 backup                               `backup`
+store, store_moves                   `store check` and `list`; `export`, `import` and `compact`
 messages, letter_options, demo       `send` and `receive`, and what is wrong with them; `demo`
 audit, trace, features, verify       `audit` and `reconcile`
 jobs, compare                        how jobs are run; `audit compare`

@@ -348,6 +348,8 @@ def _asked(action: Action, node: str, *, exchange: bool, queue: bool) -> Asked:
         return Asked(action, ObjectKind.NOTHING)
     if action == Action.MANAGE:
         return Asked(action, ObjectKind.METHOD, node)
+    if action == Action.DECIDE:
+        return Asked(action, ObjectKind.BRANCH, node)
     name, slash, key = node.partition("/")
     if action in (Action.BIND, Action.UNBIND):
         bound, _slash, key = key.partition("/")

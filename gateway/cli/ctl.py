@@ -44,6 +44,7 @@ Examples:
   amqp-gateway ctl --admin http://10.0.0.5:9672 --token-file token reload
   amqp-gateway ctl --token-file token connections
   amqp-gateway ctl --token-file token close 17 --reason "moved to another gateway"
+  amqp-gateway ctl --token-file token branches
   amqp-gateway ctl --token-file token let-go 240
 
 \b
@@ -242,6 +243,33 @@ def assign(
     """Say whose the durable subscription is that QUEUE collects for."""
     asked = {"queue": queue, "user": user, "container": container, "link": link}
     click.echo(admin().ask("assign", {**asked, "virtual_host": virtual_host})["done"])
+
+
+@ctl.command()
+@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@click.pass_obj
+def branches(admin: Asked, as_json: bool) -> None:
+    """Branches of distributed transactions (XA), and how each of them is.
+
+    A prepared one waits for its transaction manager, and holds what it is to publish and what it
+    has accepted until that, or `decide`, ends it.
+    """
+    _show(admin().ask("branches"), as_json, ctl_connections.branch_lines)
+
+
+@ctl.command()
+@click.argument("branch")
+@click.argument("decision", type=click.Choice(["commit", "rollback", "forget"]))
+@click.option("--virtual-host", default="", help="Virtual host; default: the default one.")
+@click.pass_obj
+def decide(admin: Asked, branch: str, decision: str, virtual_host: str) -> None:
+    """End the prepared BRANCH of which its manager is lost: commit it, or roll it back.
+
+    That is a heuristic decision: other resources of the transaction may be ended otherwise. A
+    manager that comes back is told of it, until it forgets the branch, or `forget` does.
+    """
+    asked = {"branch": branch, "decision": decision, "virtual_host": virtual_host}
+    click.echo(admin().ask("decide", asked)["done"])
 
 
 @ctl.command()

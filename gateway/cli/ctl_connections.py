@@ -1,4 +1,4 @@
-"""`ctl connections` and `ctl subscriptions` for eyes: what the admin port tells, as lines of text.
+"""`ctl connections`, `subscriptions` and `branches` for eyes: what the admin port tells, as text.
 
 What a client says of itself is its own word: what is not to be printed is not printed.
 """
@@ -6,6 +6,7 @@ What a client says of itself is its own word: what is not to be printed is not p
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from gateway.audit.printable import printable
@@ -18,6 +19,8 @@ CONNECTION: Final = (
     "PRODUCT",
 )
 SUBSCRIPTION: Final = ("QUEUE", "USER", "CONTAINER", "LINK", "BOUND TO", "MESSAGES", "IN USE")
+BRANCH: Final = ("BRANCH", "STATE", "USER", "PREPARED", "SESSIONS", "PUBLISHES", "ACCEPTS", "HOST")
+XID_WIDTH: Final = 1200
 WITHOUT_LOGIN: Final = "(no login)"
 WIDTH_MAX: Final = 60
 UNITS: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -62,6 +65,26 @@ def _subscription(each: Told) -> list[str]:
         shortened(", ".join(each["bound_to"]) or "-"),
         str(each["messages"]),
         "yes" if each["in_use"] else "no",
+    ]
+
+
+def branch_lines(told: Told) -> Iterator[str]:
+    """What `GET /ctl/branches` answered."""
+    yield from table(BRANCH, [_branch(each) for each in told["branches"]])
+
+
+def _branch(each: Told) -> list[str]:
+    prepared = each["prepared_ms"]
+    at = datetime.fromtimestamp(prepared / 1000, UTC) if prepared else None
+    return [
+        shortened(each["branch"], XID_WIDTH),
+        each["state"].replace("_", " "),
+        shortened(each["user"]) or WITHOUT_LOGIN,
+        "-" if at is None else f"{at:%Y-%m-%dT%H:%M:%SZ}",
+        str(each["sessions"]),
+        str(each["publishes"]),
+        str(each["accepts"]),
+        shortened(each["virtual_host"]),
     ]
 
 

@@ -17,6 +17,7 @@ from gateway.cli.ctl import ctl
 from gateway.cli.demo import demo
 from gateway.cli.messages import receive, send
 from gateway.cli.run import check, serve
+from gateway.cli.store_moves import store
 from gateway.cli.users import user
 from gateway.errors import ConfigurationError, GatewayError, UnknownStoreError
 from gateway.service.form import form
@@ -27,7 +28,8 @@ Exit codes:
   0  done
   1  it cannot be done, or the answer is no
   2  wrong arguments, or a wrong configuration
-  3  audit verify, check --may: it cannot be told; reconcile, audit compare: it could not be run
+  3  audit verify, store check, check --may: it cannot be told;
+     reconcile, audit compare: it could not be run
   4  --require-final of these two: balanced, or all matching, but only so far
 """
 
@@ -74,7 +76,7 @@ def commands() -> None:
     """
 
 
-for command in (serve, check, ctl, backup, demo, send, receive, user, audit, reconcile):
+for command in (serve, check, ctl, backup, store, demo, send, receive, user, audit, reconcile):
     commands.add_command(command)
 
 

@@ -80,6 +80,8 @@ def from_tagged(value: Tagged) -> Typed:
     if value.code == codes.DATETIME:
         return Typed("datetime", content * 1000)
     if value.code in NAMES:
+        if NAMES[value.code] == "string" and isinstance(content, bytes):
+            return Typed("binary", content)
         return Typed(NAMES[value.code], content)
     return Typed("other", str(content))
 

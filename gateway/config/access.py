@@ -41,6 +41,7 @@ ActionName = Literal[
     "unbind",
     "purge",
     "manage",
+    "decide",
 ]
 
 
@@ -52,8 +53,8 @@ def _listed(given: object) -> object:
 Actions = Annotated[list[ActionName], Field(min_length=1), BeforeValidator(_listed)]
 Names = Annotated[list[str], Field(min_length=1), BeforeValidator(_listed)]
 # Of which rules cannot know what their object is like.
-_HAVE_NONE: Final = frozenset(("connect", "bind", "unbind", "manage"))
-_OWN_NONE: Final = frozenset(("connect", "manage"))
+_HAVE_NONE: Final = frozenset(("connect", "bind", "unbind", "manage", "decide"))
+_OWN_NONE: Final = frozenset(("connect", "manage", "decide"))
 
 
 class AccessRule(Section):
@@ -234,12 +235,12 @@ def _problems(rule: AccessRule, groups: set[str], hosts: list[str]) -> list[tupl
         found.append(("", "needs either allow or deny"))
     if _HAVE_NONE & {*(rule.allow or rule.deny or [])}:
         found += [
-            (f".{key}", "is not known to connect, bind, unbind and manage")
+            (f".{key}", "is not known to connect, bind, unbind, manage and decide")
             for key in ("durable", "exclusive", "temporary")
             if getattr(rule, key) is not None
         ]
     if rule.own is not None and _OWN_NONE & {*(rule.allow or rule.deny or [])}:
-        found.append((".own", "is not known to connect and manage"))
+        found.append((".own", "is not known to connect, manage and decide"))
     if rule.login is False and (rule.users is not None or rule.groups is not None):
         found.append((".login", "clients without a login are no users, and in no group"))
     if "" in (rule.users or []):

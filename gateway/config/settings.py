@@ -162,6 +162,9 @@ class LimitSettings(Section):
     unread: Annotated[int, *size("64KiB", "64MiB")] = 1024 * 1024
     """Octets of deliveries that a client is given ahead of what its transport takes, and what is
     left of the last; 64KiB once half of what may be kept for its user or virtual host is."""
+    session_timeout: Annotated[int, *duration("0s", "24h")] = 60_000
+    """Longest time, in whole seconds, for which what a 0-10 session holds is kept when its
+    connection is lost, of sessions that ask for that (session.request-timeout); 0s grants none."""
     escrow: Annotated[int, *size(0, "64KiB")] = 16 * 1024
     """Most escrow that one message may carry; above it the mapping row's policy applies."""
 
@@ -191,6 +194,7 @@ class LimitSettings(Section):
             login_octets_max=self.login_size,
             answers_max=self.answers,
             unread_max=self.unread,
+            session_timeout_s=self.session_timeout // 1000,
         )
 
 
@@ -244,7 +248,10 @@ class QueueSettings(Section):
     keys and arguments; a declare or bind beyond it is refused."""
     transaction_size: Annotated[int, *size("64KiB", "2GiB")] = 64 * 1024 * 1024
     """Octets of the messages that one transaction of a client holds until its commit; 256 more
-    are counted for each copy, and only these of those that go to an upstream."""
+    are counted for each copy, and only these of those that go to an upstream; and 256 for each
+    message that a branch of a distributed one has accepted."""
+    branches: Count = 10_000
+    """Branches of distributed transactions of one virtual host, prepared ones included."""
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 
@@ -277,6 +284,7 @@ class QueueSettings(Section):
             route_cache_octets_max=self.route_cache_size,
             topology_octets_max=self.topology_size,
             transaction_octets_max=self.transaction_size,
+            branches_max=self.branches,
             turn_deliveries=self.turn_deliveries,
         )
 

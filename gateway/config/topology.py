@@ -12,7 +12,8 @@ from gateway.amqp_0_10.types import FieldTable
 from gateway.bridge.exchanges.exchange import DIRECT, FANOUT, HEADERS, TOPIC
 from gateway.bridge.seams import QueueSettings
 from gateway.config.section import Section
-from gateway.faces.server_0_10.queue_arguments import Asked, invalid
+from gateway.faces.arguments.of_exchanges import AskedOfExchange
+from gateway.faces.arguments.of_queues import Asked, invalid
 from gateway.message import Refusal
 from gateway.wire.tagged import Tagged
 
@@ -44,6 +45,8 @@ class ExchangeSection(Section):
     """It survives a restart also when it is not in the configuration any more."""
     alternate_exchange: str = ""
     """Where what it cannot route goes: one of these, or a predeclared one."""
+    arguments: Arguments = Field(default_factory=dict)
+    """What a client would say in exchange.declare: `qpid.msg_sequence` and `qpid.ive`."""
 
 
 class QueueSection(Section):
@@ -89,8 +92,6 @@ def queue_settings(section: QueueSection) -> QueueSettings | Refusal:
     settings = QueueSettings(durable=section.durable, alternate_exchange=section.alternate_exchange)
     asked = Asked(remote=False)
     refusal = asked.read(field_table(section.arguments)) or asked.apply(settings)
-    if refusal is None and settings.no_local:
-        return invalid("no-local goes with exclusive queues, which belong to a client")
     if refusal is None and asked.ignored:
         return invalid(f"{asked.ignored[0]} has no effect")
     return refusal or settings
@@ -132,6 +133,8 @@ def _of_host(path: str, host: HostSettings) -> Iterator[tuple[list[str], str]]:
         at = f"{path}.exchanges.{number}"
         if exchange.name.startswith(RESERVED):
             yield [f"{at}.name"], f"{exchange.name!r} is reserved"
+        for name in AskedOfExchange(field_table(exchange.arguments)).ignored(local=True):
+            yield [f"{at}.arguments"], f"{name} has no effect"
         yield from _alternate(at, exchange.alternate_exchange, exchanges)
     for number, queue in enumerate(host.queues):
         at = f"{path}.queues.{number}"

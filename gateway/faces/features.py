@@ -18,7 +18,7 @@ class Feature(IntEnum):
     FEDERATION = 2
     FAILOVER = 3
     TRANSACTIONAL_ACQUISITION = 4  # 1.0: a flow with a txn-id
-    DTX = 5
+    DTX = 5  # of a queue at an upstream
     FILE = 6
     STREAM = 7
     RESUME = 8
@@ -39,7 +39,6 @@ class Feature(IntEnum):
 
 # Whole 0-10 classes, by their codes.
 CLASSES: Final[dict[int, Feature]] = {
-    0x06: Feature.DTX,
     0x09: Feature.FILE,
     0x0A: Feature.STREAM,
 }

@@ -9,7 +9,8 @@ from typing import Final
 class Action(IntEnum):
     """What a client asks to do.
 
-    `ACCESS` is to ask about a node, without using it: a query, a declare of what is there.
+    `ACCESS` is to ask about a node, without using it: a query, a declare of what is there; `DECIDE`
+    is to do anything with a branch of a distributed transaction that another user has begun.
     """
 
     CONNECT = 0
@@ -23,6 +24,7 @@ class Action(IntEnum):
     PURGE = 8
     MANAGE = 9
     ACCESS = 10
+    DECIDE = 11
 
 
 class ObjectKind(IntEnum):
@@ -32,6 +34,7 @@ class ObjectKind(IntEnum):
     QUEUE = 1
     EXCHANGE = 2
     METHOD = 3  # of management
+    BRANCH = 4
 
 
 ACTION_NAMES: Final = {action.name.lower(): action for action in Action}

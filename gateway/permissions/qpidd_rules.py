@@ -51,12 +51,14 @@ ACTION_WORDS: Final = {
     Action.PURGE: "purge",
     Action.MANAGE: "access",
     Action.ACCESS: "access",
+    Action.DECIDE: "access",  # no qpidd asks, and so nobody does by its rules
 }
 OBJECT_WORDS: Final = {
     ObjectKind.NOTHING: "broker",
     ObjectKind.QUEUE: "queue",
     ObjectKind.EXCHANGE: "exchange",
     ObjectKind.METHOD: "method",
+    ObjectKind.BRANCH: "broker",
 }
 
 

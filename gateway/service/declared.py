@@ -15,7 +15,9 @@ from gateway.config import Settings
 from gateway.config.settings import HostSettings
 from gateway.config.topology import field_table, queue_settings
 from gateway.errors import ConfigurationError
-from gateway.faces.server_0_10.declare import encoded, neutral
+from gateway.faces.arguments.of_exchanges import AskedOfExchange
+from gateway.faces.arguments.of_queues import encoded
+from gateway.faces.server_0_10.declare import neutral
 from gateway.message import Refusal
 
 log: Final = Logger(namespace="gateway.service.Service")
@@ -56,11 +58,15 @@ def _of_host(path: str, section: HostSettings, host: VirtualHost) -> Iterator[tu
     alternates = [each for each in section.exchanges if not each.alternate_exchange]
     others = [each for each in section.exchanges if each.alternate_exchange]
     for exchange in (*alternates, *others):
+        asked = AskedOfExchange(field_table(exchange.arguments))
         made = host.declaring.declare_exchange(
             exchange.name,
             exchange.type,
             durable=exchange.durable,
             alternate_exchange=exchange.alternate_exchange,
+            arguments=encoded(asked.told()),
+            numbers=asked.numbers,
+            remembers=asked.remembers,
         )
         if isinstance(made, Refusal):
             yield f"{path}.exchanges.{section.exchanges.index(exchange)}", made.description
@@ -104,7 +110,7 @@ def _said(settings: QueueSettings) -> str:
         "durable" if settings.durable else "transient",
         f"max_count={settings.max_count}",
         f"max_size={settings.max_size}",
-        settings.discipline.in_words(),
+        settings.in_words(),
     ]
     if settings.alternate_exchange:
         words.append(f"alternate_exchange={settings.alternate_exchange}")

@@ -275,11 +275,7 @@ class Database:
 
     def _set_aside(self, incarnation: int, damage: Damage) -> None:
         if damage.untold:  # once more by this one
-            last = self.meta("incarnation")
-            for table in ("damaged", "damaged_topology"):
-                self._db.execute(
-                    f"UPDATE {table} SET incarnation = ? WHERE incarnation = ?", (incarnation, last)
-                )
+            self._still_untold(incarnation)
         for number in damage.rows:
             self._db.execute(
                 "INSERT INTO damaged SELECT ?, number, body FROM log WHERE number = ?",
@@ -293,6 +289,40 @@ class Database:
                 (incarnation, *key),
             )
             self._db.execute("DELETE FROM topology WHERE kind IS ? AND key IS ?", key)
+
+    def _still_untold(self, incarnation: int) -> None:
+        last = self.meta("incarnation")
+        for table in ("damaged", "damaged_topology"):
+            self._db.execute(
+                f"UPDATE {table} SET incarnation = ? WHERE incarnation = ?", (incarnation, last)
+            )
+
+    @contextmanager
+    def as_incarnation(self, incarnation: int) -> Iterator[None]:
+        """What is written meanwhile is committed at the end, all of it or nothing.
+
+        By who is no gateway: its numbers are those of an incarnation of its own, which has begun
+        nothing. Whether the store was closed in order stays as it is.
+        """
+        with as_store_errors("cannot write to the store"), self._transaction():
+            yield
+            if not self.meta("incarnation"):
+                self._set_meta("clean", 1)
+            if self.meta("clean"):
+                self._count_rows()
+            else:
+                self._still_untold(incarnation)
+            self._set_meta("incarnation", incarnation)
+
+    def _count_rows(self) -> None:
+        for table in COUNTED:
+            self._set_meta(table, rows_in(self._db, table))
+
+    def last_row(self) -> int:
+        """The number of the newest row of the log; 0 if there is none."""
+        with reading():
+            found = self._db.execute("SELECT max(number) FROM log").fetchone()
+            return int(found[0] or 0)
 
     def look(self) -> None:
         """`StoreError` if the files have been removed or moved: SQLite writes to them as ever."""
@@ -315,8 +345,7 @@ class Database:
         """All is in the file, and the WAL is empty; `in_order`: the store counts as closed so."""
         with as_store_errors("cannot close the store"):
             if in_order:
-                for table in COUNTED:
-                    self._set_meta(table, rows_in(self._db, table))
+                self._count_rows()
                 self._set_meta("clean", 1)
         self.checkpoint(shrink=True)
 
@@ -344,7 +373,7 @@ class Database:
                     self._db.execute(_INSERT, (number, body))
                     for span in cleared:
                         self._db.execute(_CLEAR, span)
-                    self._write_topology(topology)
+                    self.write_topology(topology)
         if self._untouched is not None and self._untouched.begins:
             self._look_at_begin()
 
@@ -353,7 +382,8 @@ class Database:
         with suppress(StoreError):
             self.look_inside()
 
-    def _write_topology(self, topology: dict[tuple[int, str], bytes | None]) -> None:
+    def write_topology(self, topology: dict[tuple[int, str], bytes | None]) -> None:
+        """Values of rows, or `None` for those that are gone; within a transaction."""
         for (kind, key), value in topology.items():
             if value is None:
                 self._db.execute("DELETE FROM topology WHERE kind = ? AND key = ?", (kind, key))

@@ -33,7 +33,7 @@ def known(directory: Path) -> Known:
     Raises:
         StoreError: it cannot be read, is not there, or a gateway is using it.
     """
-    with _opened(directory) as database:
+    with opened(directory) as database:
         return known_in(database)
 
 
@@ -43,7 +43,7 @@ def damage(directory: Path) -> list[str]:
     Raises:
         StoreError: as `known`, but where it cannot be read since it is broken.
     """
-    with _opened(directory) as database:
+    with opened(directory) as database:
         try:
             return list(damage_in(database))
         except sqlite3.Error as error:
@@ -72,14 +72,19 @@ def contents(directory: Path) -> Contents:
     """
     with _kept(directory):
         pass
-    with _opened(directory, keep=False) as database:
+    with opened(directory, keep=False) as database:
         found = Contents(topology_in(database)[0], held_in(database))
     with _kept(directory):
         return found
 
 
 @contextmanager
-def _opened(directory: Path, *, keep: bool = True) -> Iterator[sqlite3.Connection]:
+def opened(directory: Path, *, keep: bool = True) -> Iterator[sqlite3.Connection]:
+    """The store, to be read; `keep`: no gateway can start meanwhile.
+
+    Raises:
+        StoreError: as `known`.
+    """
     path = directory / FILE_NAME
     if not path.exists():
         raise StoreError(f"there is no {path}")

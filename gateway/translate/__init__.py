@@ -14,5 +14,6 @@ plain and quotes the rows' ids. Nothing of it performs I/O or knows a connection
     ids, original_ids     message-ids; what each was when it first came
     checking/             is nothing lost but what is said, in some messages
     view, selectable      what routing, selectors and keys see of a message
+    numbered              a message with the number that its queue or exchange gave it
     profiles/             what there is to know of brokers
 """

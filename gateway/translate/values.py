@@ -162,6 +162,9 @@ class Conversion:
         code = value.code
         same = SAME.get(code, new.UNKNOWN)
         if same != new.UNKNOWN:
+            if same == new.STRING and isinstance(value.value, bytes):
+                self.exact = False  # it is no UTF-8
+                same = new.BINARY
             return Tagged(same, value.value)
         if code == old.DATETIME:
             return self._datetime_to_1_0(cast(int, value.value))

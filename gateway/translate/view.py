@@ -20,6 +20,7 @@ from gateway.translate import names, selectable
 from gateway.translate.escrow import HEADER
 from gateway.translate.facts import AMQP_0_10, body_digest_1_0
 from gateway.translate.ids import decode_id, octets_of, uuid_in
+from gateway.translate.numbered import numbered
 from gateway.translate.replies import ReplyTable
 from gateway.translate.segment import open_header
 from gateway.translate.times import to_ms
@@ -207,6 +208,10 @@ class View:
                 self._selectable = selectable_of_1_0(message, headers, self._replies)
             self._last_selected = message
         return selectable.find(self._selectable, headers, name)
+
+    def numbered(self, message: Message, name: str, number: int, *, wide: bool) -> Message:
+        """See `MessageReader`."""
+        return numbered(message, name, number, wide=wide)
 
     def body_digest(self, message: Message) -> int:
         """The digest of the body as it is stored; another than on arrival tells of damage."""

@@ -72,6 +72,8 @@ def test_any_octets_of_any_type_code_decode_or_raise_a_decode_error(
         (codes.STR8_LATIN, b"\x02\xe4\xa4", "\u00e4\u20ac"),
         (codes.STR16_UTF16, b"\x00\x02\x20\xac", "\u20ac"),
         (codes.STR16_UTF16, b"\x00\x01\x20", b"\x20"),
+        (codes.STR8, b"\x02\xe4o", b"\xe4o"),
+        (codes.STR16, b"\x00\x01\xff", b"\xff"),
         (codes.DEC32, b"\x02\xff\xff\xff\xff", (2, -1)),
         (codes.STRUCT32, b"\x00\x00\x00\x04\x04\x01\x00\x00", Struct32(0x0401, b"\x00\x00")),
         (codes.UINT64, b"\xff" * 8, 2**64 - 1),
@@ -90,8 +92,8 @@ def test_known_octets_have_known_values(code: int, octets: bytes, value: object)
 @pytest.mark.parametrize(
     ("code", "octets"),
     [
-        (codes.STR16, b"\x00\x01\xff"),
         (codes.STR8, b"\x05abc"),
+        (codes.STR16, b"\x00\x02\xff"),
         (codes.CHAR_UTF32, b"\x00\x11\x00\x00"),
         (codes.CHAR_UTF32, b"\x00\x00\xd8\x00"),
         (codes.VBIN32, b"\xff\xff\xff\xffabc"),

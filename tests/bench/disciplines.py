@@ -30,6 +30,8 @@ DISCIPLINES = {
     "ring of priorities": Discipline(policy=Policy.RING, levels=10),
     "last values": Discipline(last_value_key="key"),
     "groups": Discipline(group_key="key"),
+    "filter": Discipline(filter="key >= 0"),
+    "numbers": Discipline(number_header="number"),
 }
 
 

@@ -3,9 +3,10 @@
 from support.bridge_world import World, condition
 from support.work import units_of
 
+from gateway.bridge.queues.discipline import Life
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
-from gateway.message import Condition
+from gateway.message import ACCEPTED, Condition
 from gateway.wire.work import COMMAND, NODE, SHARE
 
 
@@ -129,4 +130,91 @@ def test_a_queue_of_an_owner_that_has_ended_is_deleted_by_somebody_else_first() 
     world.host.owners.delete(queue)
     world.turn()
     assert world.host.topology.queues == {}
+    world.check()
+
+
+def there(world: World) -> bool:
+    return world.host.topology.find_queue("q") is not None
+
+
+def test_a_queue_that_is_to_be_empty_goes_with_its_last_copy_and_its_last_subscription() -> None:
+    world = World()
+    world.queue(auto_delete=True, life=Life.UNUSED_AND_EMPTY)
+    world.send(b"1", b"2", b"3")
+    consumer, subscription = world.subscribe()
+    world.turn()
+    one, two, three = consumer.take()
+    world.host.settlement.settle(one, ACCEPTED)
+    subscription.cancel()
+    world.host.settlement.settle(two, ACCEPTED)
+    world.turn()
+    assert there(world)
+    world.host.settlement.settle(three, ACCEPTED)
+    assert there(world)  # whoever took it out may not be done with the queue
+    world.turn()
+    assert not there(world)
+    world.check()
+
+
+def test_a_queue_that_is_to_be_empty_is_not_over_while_it_is_somebodys() -> None:
+    world = World()
+    owner = world.owner()
+    world.queue("q", owner, exclusive=True, auto_delete=True, life=Life.UNUSED_AND_EMPTY)
+    world.send(b"1")
+    world.host.declaring.purge_queue("q", owner)
+    world.send(b"2")
+    world.turn()
+    world.host.owners.release(owner)
+    assert there(world)
+    world.host.declaring.purge_queue("q")
+    world.turn()
+    assert not there(world)
+    world.check()
+
+
+def test_what_comes_in_before_the_delay_is_over_keeps_a_queue_that_is_to_be_empty() -> None:
+    world = World()
+    world.queue(auto_delete=True, auto_delete_timeout_ms=1000, life=Life.UNUSED_AND_EMPTY)
+    world.send(b"1", ttl_ms=10)
+    world.pass_time(20)
+    world.send(b"2")
+    world.pass_time(2000)
+    assert there(world)
+    world.host.declaring.purge_queue("q")
+    world.turn()
+    world.pass_time(900)
+    assert there(world)
+    world.pass_time(200)
+    assert not there(world)
+    world.check()
+
+
+def test_a_queue_that_closes_goes_with_its_last_subscription_whoever_has_it() -> None:
+    world = World()
+    owner = world.owner()
+    world.queue("q", owner, exclusive=True, auto_delete=True, life=Life.CLOSED)
+    world.send(b"1")
+    _, first = world.subscribe("q", owner)
+    _, second = world.subscribe("q", owner, acquire=False)
+    first.cancel()
+    assert there(world)
+    second.cancel()
+    assert not there(world)
+    world.check()
+
+
+def test_a_queue_that_is_to_be_empty_is_so_after_a_crash() -> None:
+    world = World()
+    world.queue(durable=True, auto_delete=True, life=Life.UNUSED_AND_EMPTY)
+    world.send(b"1", durable=True)
+    world.turn()
+    world.crash()
+    assert there(world)
+    consumer, subscription = world.subscribe()
+    world.turn()
+    subscription.cancel()
+    assert there(world)
+    world.host.settlement.settle(consumer.take()[0], ACCEPTED)
+    world.turn()
+    assert not there(world)
     world.check()

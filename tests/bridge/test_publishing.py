@@ -110,8 +110,8 @@ def test_an_exclusive_queue_may_keep_out_what_its_owner_publishes() -> None:
     own.publisher = owner.connection_id()
     other = world.message(exchange="amq.fanout")
     other.publisher = own.publisher + 1
-    assert world.host.publishing.publish(own, None, 0).status == PublishStatus.UNROUTABLE
-    assert world.host.publishing.publish(other, None, 0).status == PublishStatus.DONE
+    for each in (own, other):
+        assert world.host.publishing.publish(each, None, 0).status == PublishStatus.DONE
     assert queue.depth == 1
     world.turn()
     world.crash()

@@ -1,4 +1,4 @@
-"""What `ctl connections` and `ctl subscriptions` show, and what `close` and `assign` ask for."""
+"""What `ctl connections`, `subscriptions` and `branches` show, and what changes of them ask for."""
 
 from __future__ import annotations
 
@@ -122,6 +122,32 @@ def test_subscriptions_are_asked_for_and_shown(gateway: Gateway) -> None:
     assert gateway.ctl("subscriptions").startswith("QUEUE")
     assert json.loads(gateway.ctl("subscriptions", "--json")) == gateway.answer
     assert gateway.asked == ("subscriptions", None)
+
+
+def test_branches_are_asked_for_and_shown(gateway: Gateway) -> None:
+    branch = {
+        "virtual_host": "/",
+        "branch": "1.aa.bb",
+        "state": "rolled_back",
+        "user": "",
+        "prepared_ms": 1_790_000_000_000,
+        "sessions": 0,
+        "publishes": 2,
+        "accepts": 3,
+    }
+    gateway.answer = {"branches": [branch, branch | {"prepared_ms": 0, "user": "ann"}]}
+    head, first, second = gateway.ctl("branches").splitlines()
+    assert head.startswith("BRANCH")
+    assert first.split("  ")[0] == "1.aa.bb"
+    assert "rolled back" in first and "(no login)" in first and "2026-09-21T" in first
+    assert second.split()[3:] == ["ann", "-", "0", "2", "3", "/"]
+    assert gateway.asked == ("branches", None)
+
+
+def test_a_branch_is_decided_about(gateway: Gateway) -> None:
+    gateway.ctl("decide", "1.aa.bb", "commit", "--virtual-host", "/b")
+    asked = {"branch": "1.aa.bb", "decision": "commit", "virtual_host": "/b"}
+    assert gateway.asked == ("decide", asked)
 
 
 def test_a_connection_is_closed_by_its_number(gateway: Gateway) -> None:

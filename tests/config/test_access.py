@@ -108,8 +108,8 @@ rules:
         "/access: rules.1.groups: there is no group 'nobody'",
         "/access: rules.1.addresses: 'example.org' is no address and no network",
         '/access: rules.1.virtual_hosts: there is no virtual host "other"',
-        "/access: rules.2.durable: is not known to connect, bind, unbind and manage",
-        "/access: rules.3.own: is not known to connect and manage",
+        "/access: rules.2.durable: is not known to connect, bind, unbind, manage and decide",
+        "/access: rules.3.own: is not known to connect, manage and decide",
         "/access: rules.4.login: clients without a login are no users, and in no group",
         "/access: rules.5.users: nobody has an empty name; without a login is login: false",
     ]
@@ -195,7 +195,7 @@ foo: 1
         "/access: rules.0.users.1: must be a valid string",
         "/access: rules.1.groups: there is no group 'nogroup'",
         "/access: rules.2.allow.0: must be 'all', 'connect', 'publish', 'consume', 'browse',"
-        " 'create', 'delete', 'bind', 'unbind', 'purge' or 'manage'",
+        " 'create', 'delete', 'bind', 'unbind', 'purge', 'manage' or 'decide'",
     ]
 
 

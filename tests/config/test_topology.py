@@ -27,7 +27,12 @@ def test_every_problem_is_told_at_once():
         host(
             exchanges=[
                 {"name": "amq.mine", "type": "topic"},
-                {"name": "x", "type": "headers", "alternate_exchange": "nowhere"},
+                {
+                    "name": "x",
+                    "type": "headers",
+                    "alternate_exchange": "nowhere",
+                    "arguments": {"qpid.ive": 1, "qpid.filter": "a = 1"},
+                },
             ],
             queues=[
                 {"name": "q", "arguments": {"qpid.max_count": -1}},
@@ -48,6 +53,7 @@ def test_every_problem_is_told_at_once():
     assert told == {
         f"{at}.exchanges.0.name": "'amq.mine' is reserved",
         f"{at}.exchanges.1.alternate_exchange": "there is no exchange 'nowhere'",
+        f"{at}.exchanges.1.arguments": "qpid.filter has no effect",
         f"{at}.queues.0.arguments": (
             "qpid.max_count is no number of 0 or more, or too large a one"
         ),
@@ -79,7 +85,7 @@ def test_what_is_of_a_wrong_type_hides_nothing_and_makes_nothing_else_a_problem(
             exchanges=[{"name": "x", "type": "fanout", "durable": "perhaps"}],
             queues=[
                 {"name": "q", "arguments": {"qpid.max_count": 1.5, "qpid.priorities": -1}},
-                {"name": "r", "durable": "perhaps", "arguments": {"no-local": True}},
+                {"name": "r", "durable": "perhaps", "arguments": {"no-local": "perhaps"}},
             ],
             bindings=[{"exchange": "x", "queue": "q"}, {"exchange": "amq.match", "queue": "r"}],
         )
@@ -94,7 +100,7 @@ def test_what_is_of_a_wrong_type_hides_nothing_and_makes_nothing_else_a_problem(
             "qpid.priorities is no number of 0 or more, or too large a one"
         ),
         f"{at}.queues.1.durable": "must be true or false",
-        f"{at}.queues.1.arguments": "no-local goes with exclusive queues, which belong to a client",
+        f"{at}.queues.1.arguments": "no-local is neither true nor false",
         f"{at}.bindings.1.arguments": "a headers binding needs x-match: all or any",
     }
 

@@ -57,7 +57,7 @@ def test_a_0_10_client_is_named_with_what_it_has_used_when_it_leaves() -> None:
     arguments = [("qpid.queue_msg_sequence", Tagged(STR16, "1")), ("x-own", Tagged(STR16, "1"))]
     client.does(spec.QueueDeclare(queue="a", arguments=arguments))
     client.does(spec.QueueDeclare(queue="b", arguments=arguments))
-    client.does(spec.DtxSelect())
+    client.does(spec.FileQos())
     assert written(gateway.world) == []
     client.face.receive_eof(gateway.world.now_ms)
     gateway.world.turn()
@@ -65,7 +65,7 @@ def test_a_0_10_client_is_named_with_what_it_has_used_when_it_leaves() -> None:
     assert written(gateway.world) == [
         ("joe", who, "argument qpid.queue_msg_sequence", 2),
         ("joe", who, "argument x-own", 2),
-        ("joe", who, "dtx", 1),
+        ("joe", who, "file", 1),
     ]
     assert gateway.settings.counts.arguments_ignored == 4
     assert gateway.settings.counts.unsupported[Feature.MESSAGE_SEQUENCE] == 2

@@ -174,17 +174,21 @@ def _java_1_0() -> list[str]:
     return ["java", *options, "-cp", where, "JmsPeer"]
 
 
-def _java_classes() -> Path:
-    """The compiled JMS peer, compiled when its source has changed."""
-    sources = sorted((_PEERS / "jms").glob("*.java"))
+def _java_xa() -> list[str]:
+    options = ["-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx128m", "-Dqpid.amqp.version=0-10"]
+    jars = f"{installed.NARAYANA}/*:{installed.JARS}/*"
+    return ["java", *options, "-cp", f"{_java_classes('xa', jars)}:{jars}", "XaPeer"]
+
+
+def _java_classes(peer: str = "jms", jars: str = f"{installed.JARS}/*") -> Path:
+    """A compiled peer, compiled when its source has changed."""
+    sources = sorted((_PEERS / peer).glob("*.java"))
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-    classes = installed.CACHE / f"jms-classes-{digest[:16]}"
+    classes = installed.CACHE / f"{peer}-classes-{digest[:16]}"
     if not classes.is_dir():
         with tempfile.TemporaryDirectory(dir=installed.CACHE) as work:
             made = Path(work) / "classes"
-            subprocess.run(
-                ["javac", "-d", made, "-cp", f"{installed.JARS}/*", *sources], check=True
-            )
+            subprocess.run(["javac", "-d", made, "-cp", jars, *sources], check=True)
             with contextlib.suppress(OSError):  # another run was sooner
                 made.rename(classes)
             assert classes.is_dir()
@@ -203,6 +207,7 @@ def _python27() -> list[str]:
 
 JMS = Client("jms", "0-10", _java)
 JMS_1_0 = Client("jms-1.0", "1.0", _java_1_0, options={"protocol": "1.0"})
+NARAYANA = Client("narayana", "0-10", _java_xa)
 QPID_PYTHON = Client(
     "qpid-python",
     "0-10",

@@ -18,6 +18,7 @@ CACHE = Path(
     or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "amqp-gateway-interop"
 )
 JARS = CACHE / "jars"
+NARAYANA = CACHE / "narayana"
 KAFKA = CACHE / "kafka"
 MOTO = CACHE / "moto"
 RHEA = CACHE / "rhea"
@@ -51,6 +52,23 @@ JAR_DIGESTS = {
     "slf4j-api-1.7.30.jar": "cdba07964d1bb40a0761485c6b1e8c2f8fd9eb1d19c53928ac0d7f9510105c57",
     "slf4j-nop-1.7.30.jar": "2d550dcefaea23d223b72027dbc7cbdb7327676ccefdd9cfe49cf9ea8e9ac8e0",
     "json-20240303.jar": "3cf6cd6892e32e2b4c1c39e0f52f5248a2f5b37646fdfbb79a66b46b618414ed",
+}
+NARAYANA_DIGESTS = {
+    "narayana-jta-5.13.1.Final.jar": (
+        "f9b187c77153f9f9e3caa5bac07ffa2285a0d0d0967d187495fe9ef66d4a88ab"
+    ),
+    "javax.transaction-api-1.3.jar": (
+        "603df5e4fc1eeae8f5e5d363a8be6c1fa47d0df1df8739a05cbcb9fafd6df2da"
+    ),
+    "jboss-connector-api_1.7_spec-1.0.0.Final.jar": (
+        "f50260de1712b7b3838e9733dab70ec3536486caeb196af702a554d2587f2a5e"
+    ),
+    "jboss-logging-3.4.1.Final.jar": (
+        "8efe877d93e5e1057a1388b2950503b88b0c28447364fde08adbec61e524eeb8"
+    ),
+    "jboss-transaction-spi-7.6.1.Final.jar": (
+        "d174f504599a628449a6501c178161b823eadd377ae2603215823097a7b1f21e"
+    ),
 }
 KAFKA_DIGESTS = {
     "kafka-clients-3.9.0.jar": "15c1e137f2c2c94398e27abc4060a03b6bde10bf9fac15e8f70c02320b202f18",
@@ -113,6 +131,13 @@ def _jms_missing() -> str | None:
     return _commands_missing("java", "javac")
 
 
+def _narayana_missing() -> str | None:
+    lacking = [jar for jar in NARAYANA_DIGESTS if not (NARAYANA / jar).is_file()]
+    if lacking:
+        return f"{', '.join(lacking)} not in {NARAYANA}"
+    return _jms_missing()  # its resources are that client's
+
+
 def _kafka_missing() -> str | None:
     lacking = [jar for jar in KAFKA_DIGESTS if not (KAFKA / jar).is_file()]
     if lacking:
@@ -146,6 +171,27 @@ def _qpid_python_missing() -> str | None:
     return None
 
 
+def qpidd() -> Path:
+    """The folder of a real qpidd and its C++ clients; nothing here can install one."""
+    return Path(os.environ.get("QPIDD", "/nonexistent"))
+
+
+def qpidd_missing() -> str | None:
+    """What a qpidd lacks, in words; None when it can be used."""
+    folder = qpidd()
+    if not (folder / "qpidd").is_file():
+        return "QPIDD names no folder with a qpidd, qpid-send and qpid-receive"
+    run = subprocess.run(
+        ["./qpidd", "--no-module-dir", "--version"],
+        cwd=folder,
+        env={**os.environ, "LD_LIBRARY_PATH": "lib"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return f"the qpidd there does not run: {run.stderr.strip()}" if run.returncode else None
+
+
 def _java_broker_missing(place: Path) -> str | None:
     if not (place / "lib").is_dir():
         return f"no broker in {place}"
@@ -164,6 +210,7 @@ _CHECKS: dict[str, Callable[[], str | None]] = {
     "proton": proton_missing,
     "kerberos": kerberos_missing,
     "jms": _jms_missing,
+    "narayana": _narayana_missing,
     "kafka": _kafka_missing,
     "moto": _moto_missing,
     "rhea": _rhea_missing,

@@ -8,6 +8,7 @@ from interop.foreign import Client
 from support.gateway_process import GatewayProcess
 
 ADDRESS = "{name}; {{create: always, node: {{type: queue, durable: true}}}}"
+ACCEPTED = 'gateway_messages_total{outcome="accepted",stage="settled"}'
 WAYS = [GatewayProcess.stop, GatewayProcess.kill]
 
 
@@ -26,6 +27,24 @@ def test_a_python_client_of_0_10_goes_on_behind(
         qpid_python.run("send", gateway.amqp_port, [{"body": ["string", "x"]}], address=address)
         said = receiving.finish().without_error()
         assert [each["body"] for each in said.received] == [["string", "x"]]
+
+
+@pytest.mark.parametrize("end", WAYS, ids=["a stop", "a crash"])
+def test_a_java_client_of_0_10_goes_on_behind(
+    end: Callable[[GatewayProcess], object], jms: Client, tmp_path: Path, name: str
+) -> None:
+    with GatewayProcess(tmp_path, {"anonymous": True}) as gateway:
+        address = "ADDR:" + ADDRESS.format(name=name)
+        again = {"failover": "singlebroker", "retries": 200, "delay_ms": 100}
+        jms.run("publish", gateway.amqp_port, [{"body": ["text", "x"]}], destination=address)
+        receiving = jms.start("consume", gateway.amqp_port, destination=address, count=2, **again)
+        receiving.until("received")
+        while not gateway.metrics()[ACCEPTED]:
+            pass  # what it asks for when the end comes is refused by itself
+        end(gateway)
+        gateway.start(same_ports=True)
+        jms.run("publish", gateway.amqp_port, [{"body": ["text", "y"]}], destination=address)
+        assert [each["body"][1] for each in receiving.finish().received] == ["x", "y"]
 
 
 @pytest.mark.parametrize("end", WAYS, ids=["a stop", "a crash"])

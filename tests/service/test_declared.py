@@ -7,6 +7,7 @@ import yaml
 from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
+from gateway.clients.client import Client, Delivered, Subscription
 from gateway.clients.letter import Letter, Typed
 from gateway.errors import ConfigurationError
 
@@ -66,6 +67,43 @@ def test_a_queue_that_is_there_stays_as_it_is_and_that_is_told(tmp_path: pathlib
     told = [formatEvent(event) for event in events]
     [line] = [line for line in told if "was declared otherwise" in line]
     assert "'news'" in line and "max_count=2" in line and "ring" in line
+
+
+def received(gateway: WholeGateway, client: Client, address: str) -> list[tuple[object, ...]]:
+    """Body and numbers of what is there, as that client sees them."""
+    taken: list[Letter] = []
+
+    def take(delivered: Delivered) -> None:
+        taken.append(delivered.letter)
+        delivered.settle("accept")
+
+    gateway.result(client.receive(Subscription(address), take))
+    gateway.let_happen(lambda: bool(taken))
+    return [
+        (each.body.value, *[each.properties[name].value for name in ("qpid.msg_sequence", "seq")])
+        for each in taken
+    ]
+
+
+@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
+def test_messages_are_numbered_and_remembered_for_clients_of_both_protocols(
+    tmp_path: pathlib.Path, protocol: str
+):
+    marks = {"qpid.msg_sequence": 1, "qpid.ive": 1}
+    changes = {
+        "exchanges": [{"name": "all", "type": "fanout", "arguments": marks}],
+        "queues": [{"name": "everything", "arguments": {"qpid.queue_msg_sequence": "seq"}}],
+        "bindings": [],
+    }
+    gateway = WholeGateway(tmp_path, configured(**changes)).start()
+    for body in ("first", "last"):
+        publish(gateway, "all", body)
+    host = gateway.service.bridge.default_host
+    assert host.bindings.bind("everything", "all", "", {}, b"") is None
+    client = gateway.connect_0_10() if protocol == "0-10" else gateway.connect_1_0()
+    assert received(gateway, client, "everything") == [("last", 3, 1)]
+    gateway.stop()
+    gateway.ledger().assert_balanced()
 
 
 def test_an_exchange_of_another_type_is_a_problem_of_its_key(tmp_path: pathlib.Path):

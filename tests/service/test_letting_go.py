@@ -1,6 +1,7 @@
 """What a closed book covers is archived, recorded and removed; a kill is in no step's way."""
 
 import errno
+import gzip
 import os
 import pathlib
 import shutil
@@ -8,7 +9,7 @@ import shutil
 import pytest
 from support.closed_books import close_log
 from support.faulty_disk import BROKEN, FULL, FaultyDisk
-from support.lives import run, told
+from support.lives import lived, run, told
 from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 from twisted.python.failure import Failure
@@ -16,6 +17,7 @@ from twisted.python.failure import Failure
 from gateway.audit.reader import segment_paths
 from gateway.audit.retention import Policy, Retention, Standing
 from gateway.audit.schema import segment_numbers
+from gateway.clients.client import Subscription
 from gateway.errors import ConfigurationError, GatewayError, HalfDoneError
 from gateway.net.upstreams.reload import Operator
 from gateway.service import letting_go as letting_go_module
@@ -556,3 +558,17 @@ def test_what_an_operator_let_go_is_removed_after_a_kill_though_nobody_asks_agai
     second.gateway.stop()
     verified = run("audit", "verify", killed)
     assert verified.exit_code == 0, verified.output
+
+
+def test_a_segment_is_an_eighth_of_itself_when_a_program_compresses_it(tmp_path):
+    gateway = lived(tmp_path, messages=500, stop=False)
+
+    def take(delivered):
+        delivered.settle("accepted")
+
+    gateway.result(gateway.connect_0_10().receive(Subscription("q"), take))
+    gateway.stop()
+    (path,) = segment_paths(tmp_path / "audit")
+    octets = path.read_bytes()
+    assert len(told(tmp_path, "settled")) == 500
+    assert len(gzip.compress(octets, 1)) * 8 <= len(octets)

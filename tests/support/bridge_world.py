@@ -17,7 +17,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import plain_host
-from gateway.bridge.queues.discipline import PLAIN, Discipline
+from gateway.bridge.queues.discipline import PLAIN, Discipline, Life
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.seams import DeliverStatus, QueueSettings, SubscribeOptions
 from gateway.message import (
@@ -52,6 +52,11 @@ class Headers:
 
     def selectable(self, message: Message, name: str) -> Tagged | None:
         return self.header(message, name)
+
+    def numbered(self, message: Message, name: str, number: int, *, wide: bool) -> Message:
+        """The number stands before the body."""
+        head = f"{name}={number}{'L' if wide else ''};".encode()
+        return message.with_octets(head + message.payload, len(head) + message.body_at)
 
     def body_digest(self, message: Message) -> int:
         return digest(message.body())
@@ -273,6 +278,7 @@ class World:
         max_count: int = 0,
         max_size: int = 0,
         auto_delete_timeout_ms: int = 0,
+        life: Life = Life.UNUSED,
         discipline: Discipline = PLAIN,
     ) -> None:
         settings = QueueSettings(
@@ -283,6 +289,7 @@ class World:
             max_count=max_count,
             max_size=max_size,
             auto_delete_timeout_ms=auto_delete_timeout_ms,
+            life=life,
             discipline=discipline,
         )
         answer = self.host.declaring.declare_queue(name, settings, owner or self.owner())

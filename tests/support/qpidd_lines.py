@@ -3,9 +3,9 @@
 A line is who says it, and what: a command with its fields, as `QueueDeclare(queue="q")`; or
 `publish("body", key="q")`, `subscribe("q")` or `browse("q")` with credit without end, `accept(0)`,
 `release(0)`, `reject(0)` or `acquire(0)` what came as that command, `hear` what has come since,
-`wait 1500` milliseconds, `end` the session. Who has ended, or was ended, has a new session with the
-next line. A line that is not completed is answered by "waits"; when it is, that is told by its body
-or command.
+`wait 1500` milliseconds, `end` the session. Branches are named: `DtxStart(xid=xid("x"))`. Who has
+ended, or was ended, has a new session with the next line. A line that is not completed is answered
+by "waits"; when it is, that is told by its body or command.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from support.field_names import field_names
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10 import _spec_constants as constants
 from gateway.amqp_0_10._spec_constants import INT32, STR16
-from gateway.amqp_0_10.structs import Header, write_header
-from gateway.amqp_0_10.types import Command, FieldTable
+from gateway.amqp_0_10.structs import Header, open_struct, write_header
+from gateway.amqp_0_10.types import Command, FieldTable, Struct32
 from gateway.wire.tagged import Tagged
 
 FOLDER = Path(__file__).parents[1] / "vectors" / "qpidd"
@@ -107,10 +107,16 @@ def acquire(*ids: int) -> spec.MessageAcquire:
     return spec.MessageAcquire(transfers=_ranges(ids))
 
 
+def xid(name: str) -> spec.Xid:
+    """A branch by its name: what is behind a point is its branch-id."""
+    transaction, _, branch = name.partition(".")
+    return spec.Xid(format=1, global_id=transaction.encode(), branch_id=branch.encode())
+
+
 _WORDS = {name: getattr(spec, name) for name in spec.__dict__ if name[0].isupper()}
 _WORDS |= TYPES | {"table": table, "typed": Tagged, "publish": publish}
 _WORDS |= {"subscribe": subscribe, "browse": browse}
-_WORDS |= {"accept": accept, "release": release, "reject": reject, "acquire": acquire}
+_WORDS |= {"xid": xid, "accept": accept, "release": release, "reject": reject, "acquire": acquire}
 
 
 def read(line: str) -> tuple[str, Said | str]:
@@ -136,9 +142,27 @@ def result_in_words(result: object) -> str:
     """A struct, by the fields of it that say something."""
     if result is None:
         return "nothing"
+    if isinstance(result, spec.XaResult):
+        return constants.XaStatus(result.status or 0).name.lower().replace("_", "-")
+    if isinstance(result, spec.RecoverResult):
+        return f"in doubt: {', '.join(in_doubt(result)) or 'none'}"
     fields = [(name, _sorted(getattr(result, name))) for name in field_names(result)]
     said = [f"{name}={value!r}" for name, value in fields if value]
     return f"{type(result).__name__}({', '.join(said)})"
+
+
+def in_doubt(result: spec.RecoverResult) -> list[str]:
+    """The names of the branches, in alphabetical order: brokers have none."""
+    found = []
+    for each in result.in_doubt.values if result.in_doubt else []:
+        assert isinstance(each, Struct32)
+        branch = open_struct(each)
+        assert isinstance(branch, spec.Xid)
+        names = (
+            each.decode("ascii", "replace") for each in (branch.global_id, branch.branch_id) if each
+        )
+        found.append(".".join(names))
+    return sorted(found)
 
 
 def delivery_in_words(transfer: spec.MessageTransfer, header: Header, body: bytes) -> str:

@@ -113,3 +113,14 @@ def test_octets_behind_a_value_that_escrow_kept_are_an_error() -> None:
     assert isinstance(kept.value, bytes)
     with pytest.raises(DecodeError):
         decode_0_10(Tagged(new.BINARY, kept.value + b"\0"), 8)
+
+
+@pytest.mark.parametrize("code", [old.STR8, old.STR16])
+def test_text_that_is_no_utf_8_is_octets_there_and_comes_back(code: int) -> None:
+    conversion = Conversion()
+    text = Tagged(code, b"\xe4")
+    assert conversion.to_1_0(text) == Tagged(new.BINARY, b"\xe4")
+    assert not conversion.exact
+    assert decode_0_10(encode_0_10(text), 1) == text
+    array = Tagged(old.ARRAY, OldArray(code, ["a", b"\xe4"]))
+    assert conversion.to_1_0(array).code == new.LIST

@@ -22,7 +22,7 @@ RESULTS = {
     each.CODE
     for each in (
         *(spec.Acquired, spec.ExchangeQueryResult, spec.ExchangeBoundResult),
-        spec.QueueQueryResult,
+        *(spec.QueueQueryResult, spec.XaResult, spec.GetTimeoutResult, spec.RecoverResult),
     )
 }
 ANSWERS = json.loads((FOLDER / "answers.json").read_text())
@@ -73,6 +73,7 @@ class Replay:
                 told += self._completed(each, said)
         if said in self.waiting and not ended:
             told.append("waits")
+        told.sort(key=lambda each: not each.startswith("xa-"))  # which wait for the store
         return "; ".join(told) or "ok"
 
     def _completed(self, ranges: str, said: int) -> list[str]:

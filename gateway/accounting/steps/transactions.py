@@ -28,7 +28,9 @@ def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
     may have been under way when a run (`runs`, by `ledger.incarnations`) was killed.
     """
     step = F.struct("message", "node", "position", "sequence")
-    ended, settled = kind_is(Kind.TRANSACTION), kind_is(Kind.SETTLED)
+    # A branch may be prepared, or recovered, which is no end.
+    ends_it = outcome_is(Outcome.COMMITTED, Outcome.ROLLED_BACK, Outcome.IN_DOUBT)
+    ended, settled = kind_is(Kind.TRANSACTION) & ends_it, kind_is(Kind.SETTLED)
     undone = kind_is(Kind.ROLLED_BACK) | (settled & outcome_is(Outcome.ROLLED_BACK))
     entered = kind_is(Kind.ENTERED) & ~flag(Flag.TRANSIT) & ~flag(Flag.REROUTED)
     done = entered | (settled & outcome_is(Outcome.ACCEPTED))

@@ -44,6 +44,18 @@ Queues (bridge)
     one copy. Purge and queue.delete write one `purged` per available copy; a copy that is acquired
     then ends by its own settlement.
 
+Branches of distributed transactions (bridge)
+    What a session has accepted in a branch goes over to the branch when the session ends its work
+    in it: `requeued(BRANCH)`, then `sent` to a link of the branch's own, by which it is settled, or
+    `requeued(ROLLBACK)`. When a branch is prepared, each copy that it is to put into a queue is
+    `entered` in the node "branch XID", with TRANSIT; DURABLE if the store has it. It leaves that by
+    `moved(BRANCH)` and, once a message, `routed(BRANCH)`, which ends as any route (REROUTED); or by
+    `purged(ROLLBACK)`, or `purged(QUEUE_DELETED)` after a restart. `transaction` with PREPARED
+    names the branch as `node`. In each later run what is on its shelf is `recovered` as all copies
+    are; then a `transaction` with RECOVERED, which gives it the number that it has in this run, and
+    `sent` again what it has accepted. An operator's decision is a `transaction` with COMMITTED or
+    ROLLED_BACK and OPERATOR, in front of its end; FORGOTTEN says that its manager knows.
+
 Remote nodes (bridge)
     What is on its way is in transit queues, which are queues like all others; `entered` has
     TRANSIT, and the copy's end is what its publisher or its upstream is told. In front of an
@@ -114,6 +126,9 @@ Restart
     row in the store cannot be read - is kept there: recovered at each start, with a checkpoint,
     until it is back. Only where not even the queue's name can be read, nothing is recovered: the
     log of the gateway says how many copies are kept so, and they are called LOST.
+    What an import has put into the store has not been recovered but comes in, at the first start
+    that finds it: `link_attached` with PUBLISHER and the `actor` "operator by store import",
+    `received` from the exchange "import DIGEST" with one copy, and `entered`; then `link_detached`.
     In order: `queue_checkpoint`, `outlet_checkpoint`, `route_checkpoint` of all, then
     `incarnation_stopped`, the last record.
 

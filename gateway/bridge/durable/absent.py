@@ -19,15 +19,17 @@ class AbsentQueue:
     Attributes:
         node: the audit log's number of its name.
         depth, octets, checksum: of what it holds, as those of a `Queue`.
+        entered: of these, what an import has brought since the last start.
     """
 
-    __slots__ = ("checksum", "depth", "node", "octets")
+    __slots__ = ("checksum", "depth", "entered", "node", "octets")
 
     def __init__(self, node: int) -> None:
         self.node = node
         self.depth = 0
         self.octets = 0
         self.checksum = 0
+        self.entered = 0
 
     def hold(self, message_id: int, position: int, size: int) -> None:
         """A copy that the store has."""

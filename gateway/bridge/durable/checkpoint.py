@@ -94,6 +94,7 @@ class Checkpoint:
                 self._put_together(queue)
             self._queues.extend(host.topology.queues.values())
             self._queues.extend(host.nodes.outbound.values())
+            self._queues.extend(host.branches.shelves())
             self._exchanges.append(host.topology.unknown)
             self._exchanges.extend(host.topology.exchanges.values())
             self._exchanges.extend(host.nodes.sources.by_upstream.values())
@@ -141,7 +142,7 @@ class Checkpoint:
             depth=absent.depth + sum([queue.depth for queue in queues]),
             unsettled=sum([queue.unsettled for queue in queues]),
             octets=absent.octets + sum([queue.octets for queue in queues]),
-            entered=sum([queue.entered for queue in queues]),
+            entered=absent.entered + sum([queue.entered for queue in queues]),
             checksum=checksum,
         )
 

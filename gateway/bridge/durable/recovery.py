@@ -11,8 +11,13 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.bridge.branches.branch import State
+from gateway.bridge.branches.recovering import RecoveringBranches
+from gateway.bridge.branches.rows import branch_row, page_row
+from gateway.bridge.branches.shelf import NAME as BRANCH
 from gateway.bridge.durable.absent import AbsentQueue
 from gateway.bridge.durable.dispatched import Dispatched
+from gateway.bridge.durable.imports import Imports
 from gateway.bridge.durable.topology_rows import (
     QUEUE_KINDS,
     QueueRow,
@@ -29,6 +34,7 @@ from gateway.bridge.durable.topology_writes import upstream_of
 from gateway.bridge.exchanges.exchange import Binding
 from gateway.bridge.exchanges.filters import kept_selector
 from gateway.bridge.host import VirtualHost
+from gateway.bridge.ledger import DURABLE, TRANSIT
 from gateway.bridge.node_names import prefix_of
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.queues.copies import DELIVERY_COUNT_MAX, Copies
@@ -55,10 +61,12 @@ class Recovery:
 
     __slots__ = (
         "_absent",
+        "_branches",
         "_copies",
         "_digests",
         "_host_of",
         "_hosts",
+        "_imports",
         "_missing",
         "_nameless",
         "_numbers",
@@ -79,12 +87,14 @@ class Recovery:
         self._plain_host = plain_host
         self._copies = copies
         self._numbers = numbers
+        self._branches = RecoveringBranches(copies, numbers)
         self._queues: dict[int, Queue] = {}
         self._host_of: dict[int, VirtualHost] = {}
         self._missing: set[str] = set()
         self._absent: dict[int, AbsentQueue] = {}
         self._nameless: dict[int, int] = {}
         self._digests: dict[int, int] = {}
+        self._imports = Imports(copies.ledger, numbers, copies.turns.writes)
         self.absent: dict[int, AbsentQueue] = {}
         self.problems: list[str] = []
 
@@ -106,8 +116,11 @@ class Recovery:
         self._topology_rows(bindings, dispatched)
         self._count_alternates()
         dispatched.apply(list(self._queues.values()))
+        self._imports.begin({name: prefix_of(name, self._plain_host) for name in self._hosts})
         for entry in recovered.entries:
             self._entry(entry, dispatched)
+        self._imports.end()
+        self._branches.restore(self._queues)
         for number, count in self._nameless.items():
             self.problems.append(
                 f"queue number {number} is in no row that can be read: its {count} messages are "
@@ -179,6 +192,14 @@ class Recovery:
             self._unreadable_before(row)
         elif row.kind == RowKind.PLAIN_HOST:
             host_row(row.value)
+        elif row.kind == RowKind.IMPORT:
+            self._imports.read(row)
+        elif row.kind == RowKind.BRANCH:
+            self._branch(row.value)
+        elif row.kind == RowKind.BRANCH_PAGE:
+            page = page_row(row.value)
+            if page.host in self._hosts:
+                self._branches.read_page(page)
 
     def _unreadable(self, stored: TopologyRow, error: DecodeError) -> None:
         """A row of another version, or broken; a queue's is noted: it may be declared again."""
@@ -233,6 +254,8 @@ class Recovery:
                 auto_delete=row.auto_delete,
                 alternate_exchange=row.alternate_exchange,
                 arguments=row.arguments,
+                numbers=row.numbers,
+                remembers=row.remembers,
             )
             exchange.maker = row.maker
 
@@ -274,6 +297,18 @@ class Recovery:
         self._queues[row.number] = queue
         self._host_of[row.number] = host
 
+    def _branch(self, value: bytes) -> None:
+        row = branch_row(value)
+        host = self._host(row.host)
+        if host is None:
+            settings = QueueSettings(durable=True)
+            self._put_aside(QueueRow(row.host, BRANCH + row.text, row.number, settings))
+            if row.state == State.PREPARED:
+                self._branches.aside.append(self._absent[row.number].node)
+        else:
+            self._branches.read(row, host)
+            self._host_of[row.number] = host
+
     def _binding(self, value: bytes) -> None:
         row = binding_row(value)
         host = self._host(row.host)
@@ -306,6 +341,15 @@ class Recovery:
         self._give_reader(message, self._host_of.get(stored.queue_id))
         ledger = self._copies.ledger
         queue = self._queues.get(stored.queue_id)
+        shelf = self._branches.shelf(stored.queue_id)
+        if shelf is not None:
+            count = stored.delivery_count
+            shelf.put(Entry(stored.position, message, count, True))
+            if self._say(shelf.node, stored, count, flags=DURABLE | TRANSIT):
+                shelf.entered += 1
+            else:
+                ledger.counts.recovered += 1
+            return
         if queue is None:
             ledger.counts.orphaned += 1
             self._keep(stored)
@@ -316,8 +360,11 @@ class Recovery:
         entry = Entry(stored.position, message, count, True)
         entry.annotations = stored.annotations
         self._copies.recover(queue, entry)
-        ledger.counts.recovered += 1
-        self._say(queue.node, message, stored.position, count)
+        flags = DURABLE | TRANSIT if queue.transit else DURABLE
+        if self._say(queue.node, stored, count, flags=flags, lane=queue.lane_of(entry)):
+            queue.entered += 1
+        else:
+            ledger.counts.recovered += 1
 
     def _give_reader(self, message: Message, host: VirtualHost | None) -> None:
         """That of its host; of a copy whose queue is absent any, which digests all the same."""
@@ -334,25 +381,41 @@ class Recovery:
             return
         message = stored.message
         absent.hold(message.id, stored.position, len(message.payload))
-        self._say(absent.node, message, stored.position, stored.delivery_count)
+        if self._say(absent.node, stored, stored.delivery_count):
+            absent.entered += 1
 
-    def _say(self, node: int, message: Message, position: int, count: int) -> None:
+    def _say(
+        self, node: int, stored: StoredEntry, count: int, *, flags: int = DURABLE, lane: int = 0
+    ) -> bool:
+        """It is back, or has come by an import: whether it has."""
+        message, position = stored.message, stored.position
         body_digest = self._digests.get(message.id)
         if body_digest is None:
             reader = message.reader
             body_digest = 0 if reader is None else reader.body_digest(message)
             self._digests[message.id] = body_digest
         ledger = self._copies.ledger
-        ledger.audit.recovered(
-            ledger.now_ms,
-            message.id,
-            position,
-            node=node,
-            id_digest=message.id_digest,
-            body_digest=body_digest,
-            size=len(message.payload),
-            delivery_count=count,
-        )
+        telling = self._imports.of(message.id, stored.queue_id, position)
+        if telling is not None:
+            self._imports.say(telling, stored, body_digest, node=node, flags=flags, lane=lane)
+        else:
+            ledger.audit.recovered(
+                ledger.now_ms,
+                message.id,
+                position,
+                node=node,
+                id_digest=message.id_digest,
+                body_digest=body_digest,
+                size=len(message.payload),
+                delivery_count=count,
+            )
+        self._end_turn(stored)
+        return telling is not None
+
+    def _end_turn(self, stored: StoredEntry) -> None:
+        """Behind that copy, if there is much to be written."""
+        ledger = self._copies.ledger
         if ledger.audit.pending() > BLOCK_OCTETS:
             turns = self._copies.turns
+            self._imports.reached(stored.queue_id, stored.position)
             turns.end(ledger.audit.take_block(ledger.now_ms, turns.writes.any()))

@@ -14,10 +14,13 @@ from uuid import UUID
 
 from gateway.bridge.queues.discipline import (
     LEVELS_MAX,
+    NO_ALERTS,
     NO_FLOW,
     PLAIN,
+    AlertLimits,
     Discipline,
     FlowLimits,
+    Life,
     Policy,
 )
 from gateway.bridge.seams import QueueSettings, Subscriber
@@ -44,6 +47,9 @@ class RowKind(IntEnum):
     UNREADABLE = 9  # a `QueueRow`: what could be read of one, its name and number
     PLAIN_HOST = 10  # see `node_names`; there is one
     SEEN = 11  # a position: see `dispatched`
+    BRANCH = 12  # see `branches.rows`; `BRANCH_PAGE`: what it holds
+    BRANCH_PAGE = 13
+    IMPORT = 14  # see `imports`
 
 
 class Form(IntEnum):
@@ -60,6 +66,9 @@ class Form(IntEnum):
 
 
 POLICIES: Final = {int(policy): policy for policy in Policy}
+LIVES: Final = {int(life): life for life in Life}
+LIFE_AT: Final = 3  # the bit of a queue's first where its life begins
+LIFE_MASK: Final = 3
 QUEUE_KINDS: Final = (
     *(int(RowKind.QUEUE), int(RowKind.TRANSIT), int(RowKind.DELETED), int(RowKind.UNREADABLE)),
 )
@@ -80,7 +89,10 @@ def row_span(*parts: str) -> tuple[str, str]:
 class ExchangeRow:
     """A durable exchange."""
 
-    __slots__ = ("alternate_exchange", "arguments", "auto_delete", "host", "maker", "name", "type")
+    __slots__ = (
+        *("alternate_exchange", "arguments", "auto_delete", "host", "maker", "name", "numbers"),
+        *("remembers", "type"),
+    )
 
     def __init__(
         self,
@@ -91,6 +103,9 @@ class ExchangeRow:
         alternate_exchange: str,
         arguments: bytes,
         maker: str,
+        *,
+        numbers: bool = False,
+        remembers: bool = False,
     ) -> None:
         self.host = host
         self.name = name
@@ -99,6 +114,8 @@ class ExchangeRow:
         self.auto_delete = auto_delete
         self.alternate_exchange = alternate_exchange
         self.arguments = arguments
+        self.numbers = numbers
+        self.remembers = remembers
 
     def key(self) -> str:
         """Its row's key."""
@@ -110,7 +127,11 @@ class ExchangeRow:
         _text(out, self.host)
         _text(out, self.name)
         _text(out, self.type)
-        out.u8(1 if self.auto_delete else 0)
+        out.u8(
+            (1 if self.auto_delete else 0)
+            | (2 if self.numbers else 0)
+            | (4 if self.remembers else 0)
+        )
         _text(out, self.alternate_exchange)
         _octets(out, self.arguments)
         if self.maker:
@@ -121,14 +142,18 @@ class ExchangeRow:
 def exchange_row(value: bytes) -> ExchangeRow:
     """Decode; `DecodeError`."""
     data = _open(value)
+    host, name, type = _read_text(data), _read_text(data), _read_text(data)
+    bits = data.u8()
     return ExchangeRow(
-        _read_text(data),
-        _read_text(data),
-        _read_text(data),
-        data.u8() == 1,
+        host,
+        name,
+        type,
+        bits & 1 != 0,
         _read_text(data),
         _read_octets(data),
         _read_text(data) if data.remaining() else "",  # makers were not told, at first
+        numbers=bits & 2 != 0,
+        remembers=bits & 4 != 0,
     )
 
 
@@ -167,6 +192,7 @@ class QueueRow:
             (1 if settings.exclusive else 0)
             | (2 if settings.auto_delete else 0)
             | (4 if settings.no_local else 0)
+            | int(settings.life) << LIFE_AT
         )
         _text(out, settings.alternate_exchange)
         out.i64(settings.max_count)
@@ -192,6 +218,9 @@ def queue_row(value: bytes) -> QueueRow:
     max_count = data.i64()
     max_size = data.i64()
     arguments = _read_octets(data)
+    life = bits >> LIFE_AT & LIFE_MASK
+    if life not in LIVES:
+        raise DecodeError(f"a queue of life {life}")
     settings = QueueSettings(
         durable=True,
         exclusive=bits & 1 != 0,
@@ -201,6 +230,7 @@ def queue_row(value: bytes) -> QueueRow:
         max_size=max_size,
         arguments=arguments,
         auto_delete_timeout_ms=data.i64(),
+        life=LIVES[life],
         no_local=bits & 4 != 0,
     )
     upstream: str | None = None
@@ -231,11 +261,20 @@ def _discipline(out: Writer, discipline: Discipline) -> None:
     _text(out, discipline.no_group)
     out.u8(1 if discipline.browse_only else 0)
     flow = discipline.flow
-    if flow != NO_FLOW:
+    alerts = discipline.alerts
+    more = bool(discipline.filter or discipline.number_header) or alerts != NO_ALERTS
+    if flow != NO_FLOW or more:
         out.i64(flow.stop_count)
         out.i64(flow.stop_size)
         out.i64(flow.resume_count)
         out.i64(flow.resume_size)
+    if more:
+        _text(out, discipline.filter)
+        _text(out, discipline.number_header)
+    if alerts != NO_ALERTS:
+        for limit in (alerts.count, alerts.size, alerts.count_down, alerts.size_down):
+            out.i64(limit)
+        out.i64(alerts.gap_ms)
 
 
 def _read_discipline(data: Reader) -> Discipline:
@@ -252,6 +291,9 @@ def _read_discipline(data: Reader) -> Discipline:
         no_group=_read_text(data),
         browse_only=data.u8() == 1,
         flow=_read_flow(data) if data.remaining() else NO_FLOW,  # nor when publishers waited
+        filter=_read_text(data) if data.remaining() else "",  # nor what it let in
+        number_header=_read_text(data) if data.remaining() else "",
+        alerts=_read_alerts(data) if data.remaining() else NO_ALERTS,
     )
 
 
@@ -261,6 +303,16 @@ def _read_flow(data: Reader) -> FlowLimits:
         stop_size=data.i64(),
         resume_count=data.i64(),
         resume_size=data.i64(),
+    )
+
+
+def _read_alerts(data: Reader) -> AlertLimits:
+    return AlertLimits(
+        count=data.i64(),
+        size=data.i64(),
+        count_down=data.i64(),
+        size_down=data.i64(),
+        gap_ms=data.i64(),
     )
 
 
@@ -282,7 +334,7 @@ def numbers_of(rows: list[TopologyRow]) -> set[int]:
     """The numbers of all queues that have a row of any kind, as far as these can be read."""
     found: set[int] = set()
     for row in rows:
-        if row.kind in QUEUE_KINDS:
+        if row.kind in QUEUE_KINDS or row.kind == RowKind.BRANCH:  # which begins alike
             identity = read_identity(row.key, row.value)
             if identity is not None:
                 found.add(identity.number)
@@ -305,6 +357,16 @@ def read_identity(key: str, value: bytes) -> QueueRow | None:
     if not key.startswith(row_key(host)):
         return None
     return QueueRow(host, name, number, QueueSettings(durable=True))
+
+
+def renumbered(value: bytes, number: int) -> bytes:
+    """The value of a `QueueRow` with another number, and all else as it is, whatever its age."""
+    data = Reader(value)
+    data.u8()
+    _read_text(data)
+    _read_text(data)
+    at = data.pos
+    return value[:at] + number.to_bytes(8, "big") + value[at + 8 :]
 
 
 @final

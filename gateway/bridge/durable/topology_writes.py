@@ -36,6 +36,8 @@ class TopologyWrites:
                 exchange.alternate_exchange,
                 exchange.arguments,
                 exchange.maker,
+                numbers=exchange.marks is not None and exchange.marks.numbers,
+                remembers=exchange.marks is not None and exchange.marks.remembers,
             )
             self._turns.writes.topology(RowKind.EXCHANGE, row.key(), row.encoded())
 

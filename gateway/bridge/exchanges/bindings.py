@@ -10,7 +10,7 @@ from typing import Final, Protocol, final
 
 from gateway.audit.schema import Reason
 from gateway.bridge.durable.topology_rows import BindingRow, RowKind, row_key, row_span
-from gateway.bridge.exchanges.exchange import HEADERS, Binding, Exchange
+from gateway.bridge.exchanges.exchange import DIRECT, HEADERS, Binding, Exchange
 from gateway.bridge.exchanges.filters import binding_selector
 from gateway.bridge.exchanges.headers import MATCH_ARGUMENT, match_of
 from gateway.bridge.exchanges.scopes import Scopes
@@ -26,6 +26,7 @@ from gateway.wire.accounts import Account
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import BINDING, LOOK, MATCH, STEP, VERB, WORK, too_many_words
 
+EXCLUSIVE: Final = "qpid.exclusive-binding"  # of a direct exchange: no other queue has the key
 CLEARED_AT: Final = 64  # so many rows or more are removed from the store as one
 
 
@@ -55,6 +56,13 @@ class Feeding(Protocol):
         """It no longer is."""
 
 
+class Repeating(Protocol):
+    """Who sends once more what an exchange remembers: a virtual host's publishing."""
+
+    def repeat(self, exchange: Exchange) -> None:
+        """A queue is bound to it: whoever is bound gets what came last, if the binding matches."""
+
+
 @final
 class Bindings:
     """What binds the queues of a host to its exchanges. Implements `Unbound`.
@@ -63,6 +71,7 @@ class Bindings:
         feeding: told of bindings to remote exchanges; `None`: there are no such.
         kept: octets that the host's queues, exchanges and bindings take.
         unbinding: bindings that go together.
+        repeating: told of bindings to exchanges that remember; set as soon as there is one.
     """
 
     __slots__ = (
@@ -75,6 +84,7 @@ class Bindings:
         "_turns",
         "feeding",
         "kept",
+        "repeating",
         "unbinding",
     )
 
@@ -96,6 +106,7 @@ class Bindings:
         self.feeding: Feeding | None = None
         self.kept = Account(limits.topology_octets_max)
         self.unbinding = Unbinding(self, turns.spread)
+        self.repeating: Repeating | None = None
 
     def bind(
         self,
@@ -111,6 +122,7 @@ class Bindings:
         """Bind; a second binding of the same queue, exchange and key changes nothing.
 
         `scoped`: it is not stored, and ends with `owner`, unless somebody binds the same otherwise.
+        With `EXCLUSIVE`, whatever its value, a direct exchange unbinds all others by that key.
         `arguments` have codes of `Kind` (the match of a headers exchange), `encoded` is how they
         came. Refused: not-found, resource-locked, invalid-argument (default exchange, empty queue
         name, unknown x-match), resource-limit-exceeded.
@@ -125,7 +137,17 @@ class Bindings:
             refusal = reserved(f"exchange {exchange!r}", source.serves, owner)
             if refusal is not None:
                 return refusal
-        return self._add(bound, source, key, arguments, encoded, owner if scoped else None)
+        is_new = source.is_new_to(bound, key)
+        refusal = self._add(bound, source, key, arguments, encoded, owner if scoped else None)
+        if refusal is not None:
+            return refusal
+        if EXCLUSIVE in arguments and may_be_alone(source):
+            is_new = True
+            others = [each for each in source.bound_by(key) if each.queue is not bound]
+            self.unbinding.exclude(source, others)
+        if is_new and source.marks is not None and self.repeating is not None:
+            self.repeating.repeat(source)
+        return None
 
     def lack_match(self, queue_name: str, exchange_name: str, arguments: dict[str, Tagged]) -> bool:
         """Whether a binding of the two would be to a headers exchange, and not say how to match.
@@ -353,6 +375,11 @@ class Bindings:
         self._number -= 1
         self.kept.give(binding.octets)
 
+    def unbind_found(self, exchange: Exchange, binding: Binding) -> None:
+        """See `Unbound`."""
+        if exchange.find(binding.queue.name, binding.key) is binding:
+            self.remove(exchange, binding)
+
     def on_let_go(self, queue: Queue | None) -> None:
         """All those of a deleted queue, or of an exchange, have been let go, in a later turn."""
         if queue is not None:
@@ -418,6 +445,11 @@ class Bindings:
         if queue_name is None:
             return Bound(key_not_matched=key not in self._topology.queues)
         return Bound(key_not_matched=key != queue_name)
+
+
+def may_be_alone(exchange: Exchange) -> bool:
+    """Whether a binding to it may be the only one by its key, as the gateway sees to that."""
+    return exchange.type == DIRECT and exchange.placement is None
 
 
 def _worth(binding: Binding) -> int:

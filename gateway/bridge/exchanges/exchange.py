@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.bridge.exchanges.headers import HeadersRouter
+from gateway.bridge.exchanges.marks import Marks
 from gateway.bridge.exchanges.topic import TopicRouter
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import Placement
@@ -104,7 +105,11 @@ class DirectRouter:
 
     def route(self, message: Message) -> list[Queue]:
         """The queues of the routing key, each once."""
-        bound = self._by_key.get(message.routing_key)
+        return self.bound_by(message.routing_key)
+
+    def bound_by(self, key: str) -> list[Queue]:
+        """The queues of a key, each once."""
+        bound = self._by_key.get(key)
         return self._nowhere if bound is None else bound.listed()
 
 
@@ -233,6 +238,10 @@ class SelectingRouter:
         """Whether there are no selectors any more."""
         return not self._selected
 
+    def routers(self) -> list[Router]:
+        """That of the bindings without a selector, and one for each selector."""
+        return [self.plain, *[each.router for each in self._selected.values()]]
+
     def route(self, message: Message) -> list[Queue] | None:
         """The queues of bindings whose key matches and whose selector, if any, accepts."""
         end = WORK.units + VERB
@@ -307,6 +316,7 @@ class Exchange:
         kept: octets that it takes, which its virtual host's account knows of.
         deleted: gone by name.
         maker, made_by, dynamic, serves: as of a queue's settings.
+        marks: what else it does with what comes; `None`: nothing.
     """
 
     __slots__ = (
@@ -322,6 +332,7 @@ class Exchange:
         "kept",
         "made_by",
         "maker",
+        "marks",
         "name",
         "node",
         "pending",
@@ -366,6 +377,7 @@ class Exchange:
         self.made_by = 0
         self.dynamic = False
         self.serves = 0
+        self.marks: Marks | None = None
 
     def add(self, binding: Binding) -> None:
         """Add a binding that does not exist yet."""
@@ -399,6 +411,21 @@ class Exchange:
         """The binding of a queue by that key."""
         keys = self.bindings.get(queue)
         return None if keys is None else keys.get(key)
+
+    def bound_by(self, key: str) -> list[Binding]:
+        """All bindings of a direct exchange by that key."""
+        router = self.router
+        routers = router.routers() if isinstance(router, SelectingRouter) else [router]
+        found: list[Binding] = []
+        for each in routers:
+            assert isinstance(each, DirectRouter)
+            found += [self.bindings[queue.name][key] for queue in each.bound_by(key)]
+        return found
+
+    def is_new_to(self, queue: Queue, key: str) -> bool:
+        """Whether a binding by that key would bring the queue something that none brings it yet."""
+        keys = self.bindings.get(queue.name)
+        return keys is None or (self.type != FANOUT and key not in keys)
 
     def every(self) -> list[Binding]:
         """All bindings."""

@@ -20,17 +20,24 @@ SELECTOR_ARGUMENTS: Final = ("x-filter-jms-selector", "x-apache-selector")
 
 @final
 class NoLocal:
-    """Implements `seams.Filter`: nothing that came by the same connection."""
+    """Implements `seams.Filter`: nothing that came by the same connection, or one before it."""
 
-    __slots__ = ("connection_id", "octets")
+    __slots__ = ("_earlier", "connection_id", "octets")
 
     def __init__(self, connection_id: int) -> None:
         self.octets = VALUE
         self.connection_id = connection_id
+        self._earlier: set[int] = set()
+
+    def also(self, connection_id: int) -> None:
+        """It goes on with another connection."""
+        self._earlier.add(self.connection_id)
+        self.connection_id = connection_id
 
     def accepts(self, message: Message) -> bool:
         """Whether somebody else published it."""
-        return message.publisher != self.connection_id
+        publisher = message.publisher
+        return publisher != self.connection_id and publisher not in self._earlier
 
 
 @final
@@ -66,6 +73,12 @@ def selector_text(arguments: dict[str, Tagged]) -> str | Refusal:
             return Refusal(Condition.INVALID_ARGUMENT, f"{name} is no text")
         return cast(str, given.value)
     return ""
+
+
+def selector_as_kept(text: str) -> Selector:
+    """One that was understood once; if it is not any more it accepts nothing."""
+    selector = read_selector(text)
+    return Selector("", Literal(FALSE)) if isinstance(selector, Refusal) else selector
 
 
 def kept_selector(arguments: dict[str, Tagged]) -> Selector | None:

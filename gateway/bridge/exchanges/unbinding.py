@@ -1,8 +1,9 @@
-"""Many bindings that go at once: with their queue, their exchange, or the session they were for.
+"""Many bindings that go at once: with their queue, their exchange, the session they were for, or
+because another is to be the only one by its key.
 
 Those of a deleted queue or exchange are out of all books that others read, and out of the store, at
 once; what is left, to take them out of the routers and the totals, may be done over several turns
-(`spread`). Those of a session stay what they are until it is their turn.
+(`spread`). Those of a session, or by a key, stay what they are until it is their turn.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ class Unbound(Protocol):
 
     def disown(self, exchange: str, binding: Binding, owner: int) -> None:
         """`owner`, who is gone, wants it no longer."""
+
+    def unbind_found(self, exchange: Exchange, binding: Binding) -> None:
+        """Unbind it, if it is there still."""
 
     def on_let_go(self, queue: Queue | None) -> None:
         """All those of a deleted queue, or of an exchange, have been let go, in a later turn."""
@@ -76,6 +80,38 @@ class Removal:
 
 
 @final
+class Exclusion:
+    """The bindings of an exchange that another, by the same key, excludes. Implements `Piecework`.
+
+    Attributes:
+        waiter, token: who is told at the end.
+    """
+
+    __slots__ = ("_bindings", "_exchange", "_unbound", "token", "waiter")
+
+    def __init__(self, unbound: Unbound, exchange: Exchange, bindings: list[Binding]) -> None:
+        self._unbound = unbound
+        self._exchange = exchange
+        self._bindings = bindings
+        self.waiter: LookUpWaiter | None = None
+        self.token = 0
+
+    def who(self) -> str:
+        """See `Piecework`."""
+        return f"bindings to {self._exchange.name!r} that another excludes"
+
+    def go_on(self, end: int) -> bool:
+        """See `Piecework`."""
+        while self._bindings:
+            if WORK.units > end:
+                return False
+            self._unbound.unbind_found(self._exchange, self._bindings.pop())
+        if self.waiter is not None:
+            self.waiter.on_looked_up(self.token, None)
+        return True
+
+
+@final
 class Disowning:
     """The bindings that were for the life of one owner, who is gone. Implements `Piecework`."""
 
@@ -106,14 +142,14 @@ class Disowning:
 
 @final
 class Unbinding:
-    """Begins both, and knows whether the last removal goes on."""
+    """Begins them, and knows whether the last removal or exclusion goes on."""
 
     __slots__ = ("_last", "_spread", "_unbound")
 
     def __init__(self, unbound: Unbound, spread: Spread) -> None:
         self._unbound = unbound
         self._spread = spread
-        self._last: Removal | None = None
+        self._last: Removal | Exclusion | None = None
 
     def remove(self, parts: Parts, queue: Queue | None) -> bool:
         """Let these go; whether it is done."""
@@ -123,12 +159,17 @@ class Unbinding:
         self._last = None if done else removal
         return done
 
+    def exclude(self, exchange: Exchange, bindings: list[Binding]) -> None:
+        """Unbind these, since another is to be the only one by their key."""
+        exclusion = Exclusion(self._unbound, exchange, bindings)
+        self._last = None if self._spread.begin(exclusion) else exclusion
+
     def disown(self, owner: int, bindings: dict[tuple[str, str, str], Binding]) -> None:
         """An owner is gone, for whom there were these."""
         self._spread.begin(Disowning(self._unbound, owner, bindings))
 
     def tell(self, waiter: LookUpWaiter, token: int) -> bool:
-        """Whether the last removal goes on: `waiter` is told at its end."""
+        """Whether the last of them goes on: `waiter` is told at its end."""
         removal, self._last = self._last, None
         if removal is None:
             return False

@@ -36,6 +36,11 @@ class Deadlines:
             self._heap = [(armed.armed_ms, number) for number, armed in self._armed.items()]
             heapify(self._heap)
 
+    def disarm(self, queue: Queue) -> None:
+        """`queue` does not want to be looked at any more."""
+        if self._armed.pop(queue.number, None) is not None:
+            queue.armed_ms = NEVER
+
     def next_ms(self) -> int | None:
         """The earliest time, possibly of a queue that has nothing to do then any more."""
         return self._heap[0][0] if self._heap else None

@@ -20,6 +20,14 @@ class Policy(IntEnum):
     SELF_DESTRUCT = 3  # the queue is deleted
 
 
+class Life(IntEnum):
+    """When a queue that deletes itself is over; the store has the number."""
+
+    UNUSED = 0  # nobody subscribes any more, nor has it exclusively
+    UNUSED_AND_EMPTY = 1  # nor is anything in it
+    CLOSED = 2  # nobody subscribes any more, whoever has it
+
+
 @final
 @dataclass(init=False, slots=True)
 class FlowLimits:
@@ -54,6 +62,42 @@ NO_FLOW: Final = FlowLimits()
 
 @final
 @dataclass(init=False, slots=True)
+class AlertLimits:
+    """How much is in a queue when people are to hear of it.
+
+    Attributes:
+        count, size: as many messages, or octets; 0: however many.
+        count_down, size_down: no more than that, and the next time is another.
+        gap_ms: how long people hear of no other time.
+    """
+
+    count: int
+    size: int
+    count_down: int
+    size_down: int
+    gap_ms: int
+
+    def __init__(
+        self,
+        *,
+        count: int = 0,
+        size: int = 0,
+        count_down: int = 0,
+        size_down: int = 0,
+        gap_ms: int = 0,
+    ) -> None:
+        self.count = min(count, FLOW_MAX)
+        self.size = min(size, FLOW_MAX)
+        self.count_down = min(count_down, FLOW_MAX)
+        self.size_down = min(size_down, FLOW_MAX)
+        self.gap_ms = min(gap_ms, FLOW_MAX)
+
+
+NO_ALERTS: Final = AlertLimits()
+
+
+@final
+@dataclass(init=False, slots=True)
 class Discipline:
     """In which order a queue's copies are sent, and which of them others take the place of.
 
@@ -67,6 +111,9 @@ class Discipline:
             has at a time; "": none. `no_group`: the group of those that have no such header.
         browse_only: whoever subscribes browses.
         flow: when its publishers wait; that changes nothing of what becomes of its copies.
+        filter: the selector of what it lets in; "": everything.
+        number_header: the header that tells each copy's number; "": they are not counted.
+        alerts: when people are to hear of it.
     """
 
     policy: Policy
@@ -77,6 +124,9 @@ class Discipline:
     no_group: str
     browse_only: bool
     flow: FlowLimits
+    filter: str
+    number_header: str
+    alerts: AlertLimits
 
     def __init__(
         self,
@@ -89,6 +139,9 @@ class Discipline:
         no_group: str = NO_GROUP,
         browse_only: bool = False,
         flow: FlowLimits = NO_FLOW,
+        filter: str = "",
+        number_header: str = "",
+        alerts: AlertLimits = NO_ALERTS,
     ) -> None:
         self.policy = policy
         self.levels = levels
@@ -98,6 +151,9 @@ class Discipline:
         self.no_group = no_group
         self.browse_only = browse_only
         self.flow = flow
+        self.filter = filter
+        self.number_header = number_header
+        self.alerts = alerts
 
     def in_words(self) -> str:
         """What becomes of its copies, for the audit log and for people; "" for a plain queue."""
@@ -114,6 +170,10 @@ class Discipline:
             words.append(f"groups={self.group_key}")
         if self.browse_only:
             words.append("browse-only")
+        if self.filter:
+            words.append(f"filter={self.filter}")
+        if self.number_header:
+            words.append(f"numbers={self.number_header}")
         return " ".join(words)
 
 

@@ -117,6 +117,8 @@ class Line:
         self.queue.users.links += 1
         self.queue.users.subscriptions += 1
         self.queue.users.ever = True
+        if subscription.exclusive:
+            self.queue.entrance.alone = subscription.owner
         if subscription.acquire:
             self.queue.users.consumers += 1
             if subscription.filter is not None:
@@ -147,6 +149,8 @@ class Line:
     def _forget(self, subscription: Subscription) -> None:
         del self.subscriptions[subscription.number]
         self.queue.users.subscriptions -= 1
+        if subscription.exclusive:
+            self.queue.entrance.alone = None
         if subscription.acquire:
             self.queue.users.consumers -= 1
             if subscription.filter is not None:
@@ -371,8 +375,9 @@ class Line:
         queue = self.queue
         acquire = subscription.acquire
         settled = subscription.settled
+        numbering = queue.numbering
         delivery = Delivery(
-            entry.message,
+            entry.message if numbering is None else numbering.shown(entry),
             queue.number,
             entry.position,
             subscription.number,
@@ -385,6 +390,8 @@ class Line:
         if ticket is not None:
             delivery.transaction = ticket.transaction
         status = subscription.outlet.deliver(delivery)
+        if numbering is not None:
+            delivery.message = entry.message  # the other octets go with what is written
         if status is DeliverStatus.BLOCKED:
             subscription.blocked = True
             copies.ledger.counts.blocked += 1

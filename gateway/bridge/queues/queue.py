@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from heapq import heapify, heappop, heappush
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from gateway.audit.digests import entry_mix
+from gateway.bridge.queues.alarms import Alarm
 from gateway.bridge.queues.bands import Band, Bands
-from gateway.bridge.queues.discipline import NO_FLOW, Policy
+from gateway.bridge.queues.discipline import NO_ALERTS, NO_FLOW, Policy
+from gateway.bridge.queues.entrance import Entrance
 from gateway.bridge.queues.flow import FlowControl
 from gateway.bridge.queues.groups import Groups
 from gateway.bridge.queues.last_values import LastValues
+from gateway.bridge.queues.numbering import Numbering
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
 from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
@@ -26,6 +29,13 @@ from gateway.message import NEVER, Message
 
 REBUILD_SLACK: Final = 64
 EVERYTHING: Final = (1 << 62) - 1
+
+
+class Emptied(Protocol):
+    """Who wants to know that nothing is in a queue any more: a virtual host's owners."""
+
+    def on_empty(self, queue: Queue) -> None:
+        """The last copy has left."""
 
 
 @final
@@ -96,14 +106,19 @@ class Queue:
         band: all copies in their order, of a queue without priorities; `bands`: else, by level.
         last_values: of a queue that keeps those: which copies they are.
         groups: of a queue that has those.
+        numbering: of a queue that counts its copies.
+        alarm: of a queue that is to tell how much is in it.
         rings: what enters it when it is full pushes others out, unless it is remote.
         evicting: a ring lets copies go, of which none may come back to it meanwhile.
         destructs: it is deleted when more is in it than may be, unless it is remote.
         displaces: it rings, destructs, or keeps last values.
+        entrance: what it lets in.
+        emptied: who is told when it is empty; `None`: nobody need be.
         flow: whose publishes wait for room in it; `None`: nobody's do.
     """
 
     __slots__ = (
+        "alarm",
         "armed_ms",
         "band",
         "bands",
@@ -116,7 +131,9 @@ class Queue:
         "deleted",
         "destructs",
         "displaces",
+        "emptied",
         "entered",
+        "entrance",
         "evicting",
         "expiring",
         "flow",
@@ -131,6 +148,7 @@ class Queue:
         "node",
         "node_name",
         "number",
+        "numbering",
         "octets",
         "only",
         "owner",
@@ -186,9 +204,17 @@ class Queue:
         if discipline.last_value_key:
             self.last_values = LastValues(discipline.last_value_key)
         self.evicting = False
+        self.entrance = Entrance(settings)
+        self.emptied: Emptied | None = None
         self.groups: Groups | None = None
         if discipline.group_key:
             self.groups = Groups(discipline.group_key, discipline.no_group, self.places)
+        self.numbering: Numbering | None = None
+        if discipline.number_header:
+            self.numbering = Numbering(discipline.number_header)
+        self.alarm: Alarm | None = None
+        if discipline.alerts != NO_ALERTS:
+            self.alarm = Alarm(host, name, discipline.alerts)
         self.destructs = discipline.policy == Policy.SELF_DESTRUCT
         self.displaces = self.rings or self.destructs or self.last_values is not None
         self.flow: FlowControl | None = None
@@ -250,14 +276,10 @@ class Queue:
     def keeps_out(self, message: Message) -> bool:
         """Whether `message` is not to enter, though a binding leads here.
 
-        The queue is deleted, and its bindings are still taken out of the routers; or its owner
-        published the message, and does not want to have it back.
+        The queue is deleted, and its bindings are still taken out of the routers; or it is nothing
+        that the queue was declared for.
         """
-        if self.deleted:
-            return True
-        if not self.settings.no_local or self.owner is None:
-            return False
-        return self.owner.connection_id() == message.publisher
+        return self.deleted or self.entrance.keeps_out(message, self.owner)
 
     def full_for(self, size: int, count: int = 1) -> bool:
         """Whether its own limits forbid so many more messages, of `size` octets together.
@@ -318,6 +340,8 @@ class Queue:
             self.bands.put(entry)
         if self.groups is not None:
             self.groups.put(entry)
+        if self.numbering is not None:
+            self.numbering.put(entry)
         self.octets += len(message.payload)
         if self.flow is not None:
             self.flow.came(self.places.count, self.octets)
@@ -334,6 +358,8 @@ class Queue:
             self.last_values.remove(entry)
         if self.groups is not None:
             self.groups.remove(entry)
+        if self.numbering is not None:
+            self.numbering.remove(entry)
         message = entry.message
         self.octets -= len(message.payload)
         if self.flow is not None:

@@ -65,6 +65,7 @@ class Subscription:
         attaching: an upstream was asked for its node and has not answered (`Outlet.on_attached`).
         sent, unsettled: deliveries so far, and of them not ended; also after `cancel`.
         taken_back: those that ended with their queue, and that the face has not settled yet.
+        kept: what is unsettled stays so, whatever becomes of the queue: it is a prepared branch's.
         walks: of a looker, by level of priority.
     """
 
@@ -78,6 +79,7 @@ class Subscription:
         "draining",
         "exclusive",
         "filter",
+        "kept",
         "line",
         "number",
         "outlet",
@@ -118,6 +120,7 @@ class Subscription:
         self.blocked = False
         self.draining = False
         self.cancelled = False
+        self.kept = False
         self.attaching = False
         self.sent = 0
         self.unsettled = 0

@@ -130,7 +130,7 @@ class LongCommit:
                     goes = True
                     count, octets = wanted.get(queue, (0, 0))
                     wanted[queue] = (count + 1, octets + size)
-            if not goes and not each.may_vanish():
+            if not goes and not each.may_vanish() and self._transaction.kept is None:
                 self._refusal = deleted(each)
                 break
         return True
@@ -138,6 +138,7 @@ class LongCommit:
     def _decide(self) -> None:
         """The moment from which on it is done, or not; or it is looked at again."""
         wanted = self._wanted
+        prepared = self._transaction.kept is not None  # then there is room, which was promised
         WORK.units += LOOK * len(wanted)
         self._next = 0
         self._retirements = list(self._transaction.retirements)
@@ -145,7 +146,7 @@ class LongCommit:
             if queue.deleted and self._refusal is None:
                 wanted.clear()  # it was when it was looked at, and is not now
                 return
-            if queue.full_for(octets, count):
+            if not prepared and queue.full_for(octets, count):
                 self._refusal = full(queue)
                 break
         if self._refusal is not None:
@@ -155,7 +156,8 @@ class LongCommit:
         self._copies.hiding = self  # until all is done: also of what others move meanwhile
         for queue, (count, octets) in wanted.items():
             self._take_over(queue)
-            queue.promise(count, octets)
+            if not prepared:
+                queue.promise(count, octets)
         self._stage = Stage.RETIRING
 
     # It is done.
@@ -167,8 +169,11 @@ class LongCommit:
             self._transaction.held.reverse()  # so that each is forgotten as it comes
             self._stage = Stage.ENTERING
         held = self._transaction.held
+        kept = self._transaction.kept
         while held:
             entering = held[-1]
+            if kept is not None and entering.places:
+                kept.take(entering)
             if not self._publishing.go_on(entering, end, self):
                 return False
             held.pop()
@@ -237,6 +242,8 @@ class LongCommit:
         copies.ledger.transaction_ended(
             transaction.number, transaction.connection, AuditOutcome.COMMITTED
         )
+        if transaction.kept is not None:
+            transaction.kept.close()
         pressure = copies.pressure
         if pressure.holds_back(transaction.connection):
             copies.ledger.counts.pending += 1

@@ -17,16 +17,19 @@ from gateway.faces.safe_with import SafeWith
 from gateway.faces.server_0_10.errors import execution_error
 from gateway.message import Outcome, Refusal
 from gateway.translate.outcomes import reject_of
-from gateway.wire.serial import RangeSet
+from gateway.wire.serial import RangeSet, distance
 
 RANGES_PER_COMMAND: Final = 1_000
 
 
 class SessionHolder(Protocol):
-    """Who has the sessions of a connection."""
+    """Who has the sessions of a connection, or one that has none."""
 
     def on_session_over(self, session: Session) -> None:
         """The gateway has ended that session: it holds nothing any more."""
+
+    def hand_over(self, session: Session) -> None:
+        """Another connection goes on with it, behind all that has come by this one."""
 
 
 @final
@@ -43,6 +46,7 @@ class Answers:
         "_explicit",
         "_holder",
         "_late",
+        "_results",
         "_safe_with",
         "client",
         "over",
@@ -59,7 +63,13 @@ class Answers:
         # Those of them that are accepted, to be told at the end of the turn.
         self._accepted = RangeSet()
         self._safe_with = SafeWith(client.bridge)
+        self._results: dict[int, Struct] = {}  # of commands that are done when that is safe
         self._late = 0  # commands whose effects come in later turns
+
+    def move(self, client: Client, holder: SessionHolder) -> None:
+        """The session has another connection, or none."""
+        self.client = client
+        self._holder = holder
 
     # Completion.
 
@@ -91,6 +101,8 @@ class Answers:
         if self.over:
             return
         for first, last in self._safe_with.take(turn):
+            if self._results:
+                self._send_results(first, last)
             self.take(first, last)
         self.client.touch()
 
@@ -101,6 +113,17 @@ class Answers:
     def send_result(self, command_id: int, result: Struct) -> None:
         """What a command that asks for something is answered with."""
         self.session.send_result(command_id, result)
+
+    def send_result_when_safe(self, command_id: int, result: Struct) -> None:
+        """The same, when this turn's durable effects are on disk."""
+        if not self.over:
+            self._results[command_id] = result
+            self._safe_with.add(command_id, self)
+
+    def _send_results(self, first: int, last: int) -> None:
+        for command_id in [each for each in self._results if distance(first, each) >= 0]:
+            if distance(command_id, last) >= 0:
+                self.session.send_result(command_id, self._results.pop(command_id))
 
     def fail(self, refusal: Refusal, *, command_id: int | None = None, code: int = 0) -> None:
         """Answer a command, or something that happened, with an exception: the session ends.

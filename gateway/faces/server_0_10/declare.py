@@ -23,11 +23,13 @@ from gateway.amqp_0_10._spec import (
     QueueQuery,
     QueueQueryResult,
 )
-from gateway.amqp_0_10.encoding import write_map
 from gateway.amqp_0_10.types import Command, FieldTable, Struct, kept_map
+from gateway.bridge.exchanges.bindings import EXCLUSIVE, may_be_alone
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
+from gateway.faces.arguments.of_exchanges import AskedOfExchange
+from gateway.faces.arguments.of_queues import Asked, encoded
 from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.features import (
     EXCHANGES,
@@ -37,11 +39,9 @@ from gateway.faces.features import (
 )
 from gateway.faces.placed import is_remote_exchange, is_remote_queue, selector_of
 from gateway.faces.room import LITTLE
-from gateway.faces.server_0_10.queue_arguments import Asked
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
 from gateway.wire.accounts import Account
-from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import OCTETS_COPIED, WORK
 
@@ -77,6 +77,11 @@ class Declarations:
         self.uses = uses
         self.account = account
         self.strict = strict
+
+    def move(self, uses: FeatureUses, account: Account) -> None:
+        """The session has another connection, or none."""
+        self.uses = uses
+        self.account = account
 
     def carry_out(self, command: Command) -> Answer:
         """Carry out one command of class exchange or queue; the result is for execution.result."""
@@ -120,6 +125,8 @@ class Declarations:
             return self.host.bindings.unbinding.tell(waiter, command_id)
         if not isinstance(command, ExchangeBind):
             return False
+        if self._excludes(command):
+            return self.host.bindings.unbinding.tell(waiter, command_id)
         return self.host.reaching.reach_binding(
             command.queue or "",
             command.exchange or "",
@@ -167,11 +174,13 @@ class Declarations:
         name = command.exchange or ""
         if not name:
             return Refusal(Condition.INVALID_ARGUMENT, NAME_REQUIRED)
-        arguments = command.arguments or []
-        if not command.passive and arguments:
+        asked = AskedOfExchange(command.arguments or [])
+        local = not is_remote_exchange(self.host, name)
+        ignored = asked.ignored(local=local)
+        if not command.passive and ignored:
             if self.strict:
-                return unknown_argument(arguments[0][0])
-            self.uses.ignore([key for key, _ in arguments])
+                return unknown_argument(ignored[0])
+            self.uses.ignore(ignored)
         if command.type == XML_TYPE and not command.passive:
             self.uses.count(Feature.XML_EXCHANGE)
         answer = self.host.declaring.declare_exchange(
@@ -180,8 +189,10 @@ class Declarations:
             durable=command.durable,
             auto_delete=command.auto_delete,
             alternate_exchange=command.alternate_exchange or "",
-            arguments=encoded(arguments),
+            arguments=encoded(asked.told()),
             passive=command.passive,
+            numbers=asked.numbers and local,
+            remembers=asked.remembers and local,
         )
         return answer if isinstance(answer, Refusal) else None
 
@@ -220,7 +231,8 @@ class Declarations:
         if any([key.startswith(FEDERATION_PREFIX) for key in keys]):
             self.uses.refuse(Feature.FEDERATION)
             return Refusal(Condition.NOT_IMPLEMENTED, "federation is not offered here")
-        self.uses.arguments(keys)
+        alone = self._excludes(command)
+        self.uses.arguments([key for key in keys if key != EXCLUSIVE or not alone])
         if self.host.bindings.lack_match(command.queue, command.exchange, neutral(arguments)):
             return Refusal(Condition.INTERNAL_ERROR, "a headers binding needs x-match: all or any")
         if self._selects_otherwise(command, neutral(arguments)):
@@ -235,6 +247,13 @@ class Declarations:
             self.owner,
             scoped=any([key == SCOPE and tagged.value == SESSION for key, tagged in arguments]),
         )
+
+    def _excludes(self, command: ExchangeBind) -> bool:
+        """Whether it is to be the only binding by its key, as far as that is done here."""
+        exchange = self.host.topology.find_exchange(command.exchange or "")
+        if exchange is None or not may_be_alone(exchange):
+            return False
+        return any([key == EXCLUSIVE for key, _ in command.arguments or []])
 
     def _selects_otherwise(self, command: ExchangeBind, arguments: dict[str, Tagged]) -> bool:
         """Whether there is the binding, and a second one would get what the client excludes."""
@@ -302,10 +321,10 @@ class Declarations:
             refusal = self._apply(name, arguments, settings)
             if refusal is not None:
                 return refusal
-        if settings.no_local and not (settings.exclusive and self._is_local(name)):
+        if settings.no_local and not self._is_local(name):
             # A consumer must never get what it excluded.
             self.uses.refuse(Feature.NO_LOCAL)
-            return Refusal(Condition.NOT_IMPLEMENTED, "no-local needs an exclusive queue of ours")
+            return Refusal(Condition.NOT_IMPLEMENTED, "no-local needs a queue of ours")
         answer = self.host.declaring.declare_queue(
             name, settings, self.owner, passive=command.passive
         )
@@ -382,12 +401,3 @@ def unknown_argument(key: str) -> Refusal:
 def neutral(arguments: FieldTable) -> dict[str, Tagged]:
     """Arguments as the bridge compares them."""
     return {key: neutral_0_10(tagged) for key, tagged in arguments}
-
-
-def encoded(arguments: FieldTable) -> bytes:
-    """Arguments as they are kept, for queries and over a restart; empty for none."""
-    if not arguments:
-        return b""
-    writer = Writer()
-    write_map(writer, arguments)
-    return writer.getvalue()

@@ -24,10 +24,12 @@ from gateway.amqp_0_10.types import Command, Struct
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
 from gateway.faces.features import CLASSES, Feature
+from gateway.faces.leaving import Absent
 from gateway.faces.owning import SessionOwner
 from gateway.faces.server_0_10.answers import Answers, SessionHolder
 from gateway.faces.server_0_10.declare import Declarations, queue_asked_for
 from gateway.faces.server_0_10.deliveries import Deliveries
+from gateway.faces.server_0_10.distributed import Distributed
 from gateway.faces.server_0_10.parking import SETTLING as SETTLES
 from gateway.faces.server_0_10.parking import TOO_MUCH, Parking, Waiting
 from gateway.faces.server_0_10.permissions import Permissions
@@ -40,6 +42,7 @@ from gateway.wire.work import COMMAND, RANGE, SETTLING, SHARE, WORK
 
 CLASS_MESSAGE: Final = 4
 CLASS_TX: Final = 5
+CLASS_DTX: Final = 6
 CLASS_EXCHANGE: Final = 7
 CLASS_QUEUE: Final = 8
 
@@ -83,6 +86,8 @@ class ServerSession:
         session: the protocol's.
         answers: what the client is told; `over` in it: this holds nothing any more.
         unsettled: what the client was sent.
+        away: it has no connection just now.
+        timeout_s: so long its state is kept without one; 0: it is not.
     """
 
     def __init__(self, client: Client, session: Session, holder: SessionHolder) -> None:
@@ -98,6 +103,7 @@ class ServerSession:
         self.transactions = Transactions(
             self.answers, self.unsettled, self.parking, self.subscriptions
         )
+        self.distributed = Distributed(self.answers, self.parking, self.transactions)
         self.transfers = Transfers(self.answers, self.transactions)
         self.permissions = Permissions(client)
         self.deliveries = Deliveries(
@@ -107,6 +113,13 @@ class ServerSession:
             client.host, self._owner, client.uses, client.account, strict=client.settings.strict
         )
         self._holder = holder
+        self.away: Absent | None = None
+        self.timeout_s = 0
+
+    @property
+    def number(self) -> int:
+        """Unique among living sessions."""
+        return self._owner.number
 
     # What the bridge asks and tells.
 
@@ -131,6 +144,9 @@ class ServerSession:
     def on_command(self, event: CommandReceived) -> None:
         """Carry out one command, or park it."""
         parking = self.parking
+        if self.session.replay is not None and self.session.keeps_too_much():
+            self.answers.fail(TOO_MUCH, command_id=event.command_id, code=event.command.CODE)
+            return
         if not parking.holds(event.command, slow=self.transfers.slow()):
             self._carry_out(event)
         elif not parking.park(event):
@@ -154,6 +170,10 @@ class ServerSession:
             answer = self.transactions.carry_out(command, command_id)
             if self.parking.waiting is None:
                 self._answer(answer, command, command_id)
+        elif command.CODE >> 8 == CLASS_DTX:
+            decided = self.distributed.carry_out(command, command_id)
+            if self.parking.waiting is None:
+                self._answer(decided, command, command_id)
         elif command.CODE in ASKED_FOR:
             refusal = self.permissions.refusal(command)
             if refusal is not None:
@@ -222,6 +242,8 @@ class ServerSession:
         self.permissions.carried_out(command)
         if isinstance(answer, Refusal):
             self.answers.fail(answer, command_id=command_id, code=command.CODE)
+        elif isinstance(answer, spec.XaResult):
+            self.answers.send_result_when_safe(command_id, answer)
         elif answer is not None:
             self.answers.send_result(command_id, answer)
         elif command.CODE in FLEETING:
@@ -261,6 +283,8 @@ class ServerSession:
         refusal = waited.refusal
         if refusal is not None:
             self._answer(self.declarations.refused(command, refusal), command, waited.command_id)
+        elif command.CODE >> 8 == CLASS_DTX:
+            self._answer(self.distributed.waited(), command, waited.command_id)
         elif isinstance(command, spec.MessageSubscribe | spec.TxCommit):
             self.answers.complete(waited.command_id)
         elif waited.carried_out:
@@ -289,8 +313,74 @@ class ServerSession:
         if refusal is not None:
             self.answers.fail(refusal)
 
+    # Its state, which may outlive its connection.
+
+    def grant(self, timeout_s: int | None) -> None:
+        """session.request-timeout: as much of it as may be. `None` asks for no limit.
+
+        Java clients ask for a second, and begin anew when they come back.
+        """
+        if self.session.ended:
+            return
+        limit = self.client.settings.limits.session_timeout_s
+        if self.client.java:
+            limit = 0
+        self.timeout_s = limit if timeout_s is None else min(timeout_s, limit)
+        names = self.client.settings.kept.names(self.client.identity)
+        if self.timeout_s:
+            self.session.keep_state()
+            names.add(self.session.name)
+        else:
+            self.session.lose_state()
+            names.discard(self.session.name)
+        self.session.send_timeout(self.timeout_s)
+
+    def is_for(self, client: Client) -> bool:
+        """Whether a client that attaches its name goes on with it."""
+        own = self.client
+        same = client.host is own.host and client.authenticated == own.authenticated
+        return same and self.session.replay is not None
+
+    def move(self, client: Client, holder: SessionHolder) -> None:
+        """It has another connection, or none: from now on it is that one's."""
+        self.client = client
+        self._holder = holder
+        self.session.move(client.account)
+        self._owner.move(client)
+        self.answers.move(client, holder)
+        self.parking.move(client.doubt, client.account)
+        self.subscriptions.move(client)
+        self.transactions.move(client)
+        self.distributed.move(client)
+        self.transfers.move(client)
+        self.permissions = Permissions(client)
+        self.deliveries.move(client, self.permissions)
+        self.declarations.move(client.uses, client.account)
+
+    def go_on(self) -> None:
+        """It has a connection again: what it may not have any more ends it."""
+        refusal = self.subscriptions.review(self.permissions)
+        if refusal is not None:
+            self.answers.fail(refusal)
+        else:
+            self.subscriptions.go_on()
+
+    def hand_over(self) -> None:
+        """Another connection goes on with it: it is to have none."""
+        self._holder.hand_over(self.session)
+
+    def give_name_back(self) -> None:
+        """Its name may be another one's."""
+        settings, identity, name = self.client.settings, self.client.identity, self.session.name
+        key = (identity, name)
+        if settings.attached.get(key) is self:
+            del settings.attached[key]
+            if self.timeout_s:
+                settings.kept.names(identity).discard(name)
+
     def force_off(self) -> None:
         """Another transport takes the name of this session."""
+        self.session.lose_state()
         self.session.force_off(spec.DetachCode.SESSION_BUSY)
         self._holder.on_session_over(self.session)
 
@@ -300,6 +390,7 @@ class ServerSession:
         for event in self.parking.clear():
             record_refused(self.client, event, Reason.SESSION_ENDED)
         self.transfers.forget()
+        self.distributed.end()
         self.transactions.end()
         # First what it holds: a queue that goes with its last subscription goes in its order.
         self.deliveries.give_back(reason)

@@ -1,9 +1,9 @@
-"""tx.select, commit and rollback of a 0-10 session.
+"""What a 0-10 session does as one: class tx, and the work in branches of `distributed`.
 
 Once selected, a session is always in a transaction: its transfers go into it, and its accepts are
 kept back until the commit. Accepted ids that are released or rejected meanwhile are out of it again
 (some clients release them before they roll back); what is rolled back stays acquired.
-Source: 0-10 XML, class tx.
+Source: 0-10 XML, class tx. In a branch it is the same, but that its end is nobody's of the session.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from typing import final
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.types import Command
+from gateway.bridge.branches.branch import Branch
 from gateway.bridge.seams import PublishStatus
 from gateway.bridge.transaction import Transaction
+from gateway.faces.client import Client
+from gateway.faces.features import Feature
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.errors import failure_of
 from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.subscriptions import Subscriptions
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.faces.withdrawn import commit_refusal
-from gateway.message import Condition, Outcome, OutcomeKind, Refusal
+from gateway.message import Condition, Delivery, Outcome, OutcomeKind, Refusal
 from gateway.wire.serial import RangeSet
 
 
@@ -30,19 +33,20 @@ class Transactions:
     """Implements `Publisher`, of commits.
 
     Attributes:
-        current: the transaction that the session is in; `None`: it has not selected any.
+        branch: the one that the session works in; `None`: in none.
     """
 
     __slots__ = (
         "_accepted",
         "_answers",
         "_client",
+        "_own",
         "_parking",
         "_permits",
         "_subscriptions",
         "_transacting",
         "_unsettled",
-        "current",
+        "branch",
     )
 
     def __init__(
@@ -54,17 +58,44 @@ class Transactions:
         self._parking = parking
         self._subscriptions = subscriptions
         self._transacting = answers.client.host.transacting
-        self.current: Transaction | None = None
+        self.branch: Branch | None = None
+        self._own: Transaction | None = None  # once selected
         # What decides about its publishes, unless there are other rules at its commit.
         self._permits = self._client.access.permits
         # Ids of deliveries that the commit is to accept.
         self._accepted = RangeSet()
 
+    def move(self, client: Client) -> None:
+        """The session has another connection, or none; who has it is asked again at the commit."""
+        self._client = client
+
+    @property
+    def current(self) -> Transaction | None:
+        """The transaction that the session is in; `None`: in none."""
+        return self._own if self.branch is None else self.branch.transaction
+
+    def enter(self, branch: Branch) -> None:
+        """The session works in a branch."""
+        self.branch = branch
+
+    def leave(self) -> list[Delivery]:
+        """It does so no longer: what it has accepted there, which is no longer its own."""
+        return self._unsettled.take(self.abandon())
+
+    def abandon(self) -> Ranges:
+        """The same, but what it has accepted there stays its own: the ids."""
+        self.branch = None
+        return self._accepted.take()
+
+    def on_settled(self) -> None:
+        """Some of what it had is not its own any more."""
+        self._subscriptions.on_settled()
+
     def carry_out(self, command: Command, command_id: int) -> Refusal | None:
         """Carry out a command of class tx; a commit may have to be waited for."""
         if isinstance(command, spec.TxSelect):
             return self._select()
-        current = self.current
+        current = self._own
         if current is None:
             return Refusal(Condition.ILLEGAL_STATE, "the session has not selected transactions")
         if isinstance(command, spec.TxCommit):
@@ -78,10 +109,19 @@ class Transactions:
         assert current is not None
         found = self._unsettled.find(ranges)
         refusal = self._transacting.enlist(current, [delivery for _, delivery in found])
-        if refusal is None:
-            for command_id, _ in found:
-                self._accepted.add(command_id)
-        return refusal
+        if refusal is None and self.branch is not None:
+            refusal = current.room_to_accept(self._accepted.count() + len(found))
+        if refusal is not None:
+            self.count(refusal)
+            return refusal
+        for command_id, _ in found:
+            self._accepted.add(command_id)
+        return None
+
+    def count(self, refusal: Refusal) -> None:
+        """Work is refused: of a branch, perhaps because an upstream could not prepare it."""
+        if self.branch is not None and refusal.condition == Condition.NOT_IMPLEMENTED:
+            self._client.uses.refuse(Feature.DTX)
 
     def open_work(self) -> bool:
         """Whether publishes wait for the client's commit."""
@@ -97,15 +137,17 @@ class Transactions:
 
     def end(self) -> None:
         """The session is over: what is not committed is rolled back."""
-        current = self.current
+        current = self._own
         if current is not None:
-            self.current = None
+            self._own = None
             self._rollback(current, again=False)
 
     def _select(self) -> Refusal | None:
         subscriptions = self._subscriptions
-        if self.current is not None:
+        if self._own is not None:
             return Refusal(Condition.ILLEGAL_STATE, "the session has selected transactions before")
+        if self.branch is not None:
+            return Refusal(Condition.ILLEGAL_STATE, "the session works in a branch")
         if self._client.settings.strict and subscriptions.unaccepting():
             return Refusal(Condition.NOT_ALLOWED, "a subscription has accept-mode none")
         subscriptions.transactional = True
@@ -113,7 +155,7 @@ class Transactions:
         return None
 
     def _begin(self) -> None:
-        self.current = self._transacting.begin(self._client.peer.connection_id)
+        self._own = self._transacting.begin(self._client.peer.connection_id)
         self._permits = self._client.access.permits
 
     def _commit(

@@ -137,7 +137,7 @@ class Consumer:
                 durable=_spec.DURABLE_CONFIGURATION if durable else None,
                 expiry_policy=_spec.EXPIRY_NEVER if durable else _spec.EXPIRY_LINK_DETACH,
                 dynamic=True if made else None,
-                dynamic_node_properties=made_by(source.dynamic_node_properties) if made else None,
+                dynamic_node_properties=made_by(source) if made else None,
                 distribution_mode=(
                     copy if source.distribution_mode == copy else _spec.DISTRIBUTION_MOVE
                 ),

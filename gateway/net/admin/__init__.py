@@ -10,6 +10,7 @@ control    what may be asked with the admin token
 status     upstreams and node rules at a glance
 connections     who is there, and whose connection is to end
 subscriptions   durable subscriptions, and whose they are
+branches   distributed transactions, and how operators end them
 measures   a reader for every row of `gateway.metrics`
 scrape     metrics as they are asked for
 census     what all queues hold, in sums

@@ -15,6 +15,9 @@ POST /ctl/close     {"connection": 7, "reason": "moved to another gateway"}: it 
 GET  /ctl/subscriptions  durable subscriptions of 1.0 clients, and queues that may be such
 POST /ctl/assign    {"queue": ..., "user": ..., "container": ..., "link": ..., "virtual_host": ...}:
                     the subscription is that user's; user "": of clients without a login
+GET  /ctl/branches  branches of distributed transactions
+POST /ctl/decide    {"branch": ..., "decision": "commit", "virtual_host": ...}: a prepared branch is
+                    committed, or rolled back ("rollback"); one so ended is forgotten ("forget")
 
 A request shows `Authorization: Bearer TOKEN`; without `admin_token_file` all of it is 404. Answers
 are JSON: {"done": ...} or {"problems": [{"key": ..., "problem": ...}]}. A rule is named by its
@@ -45,6 +48,7 @@ from gateway.config.placement import matches
 from gateway.errors import ConfigurationError, GatewayError, HalfDoneError
 from gateway.faces.face import endpoint
 from gateway.net.admin.answers import Answers
+from gateway.net.admin.branches import branches, decide
 from gateway.net.admin.census import Census
 from gateway.net.admin.channel import BODY_MAX, REASONS
 from gateway.net.admin.connections import close, connections
@@ -60,7 +64,9 @@ from gateway.net.upstreams.reload import MissingError, Operator, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
 DEFECT: Final = "a defect of the gateway: see its log"
-COMMANDS: Final = ("pause", "resume", "switch", "reload", "close", "assign", "backup", "let-go")
+COMMANDS: Final = (
+    *("pause", "resume", "switch", "reload", "close", "assign", "decide", "backup", "let-go"),
+)
 KEY_TOLD: Final = 80  # characters
 Answer = dict[str, Any]  # Any: what JSON holds
 
@@ -111,6 +117,7 @@ class Control(Resource):
             "status": self._status,
             "connections": lambda: connections(door),
             "subscriptions": lambda: subscriptions(bridge),
+            "branches": lambda: branches(bridge),
         }
 
     def render_GET(self, request: Request) -> bytes | int:
@@ -232,7 +239,7 @@ class Control(Resource):
         if command == "let-go":
             segment, unbalanced = _number(asked, "segment"), _flag(asked, "unbalanced")
             return self._let_go(segment, by, unbalanced=unbalanced)
-        if command in ("close", "assign"):
+        if command in ("close", "assign", "decide"):
             return succeed(self._do_at_once(command, asked, by))
         settings = self._reloading.settings
         at = _rule(settings, _text(asked, "node"))
@@ -250,6 +257,11 @@ class Control(Resource):
         if command == "close":
             number = _number(asked, "connection")
             return close(self._door, number, _text(asked, "reason", ""))
+        if command == "decide":
+            branch, how = _text(asked, "branch"), _text(asked, "decision")
+            host = _text(asked, "virtual_host", "")
+            self._bridge.act_for_operator(self._now_ms(), by.how, by.address)
+            return decide(self._bridge, host, branch, how)
         subscriber = Subscriber(
             _text(asked, "user", ""), _text(asked, "container"), _text(asked, "link")
         )
@@ -330,7 +342,10 @@ def _in_words(command: str, asked: Answer) -> str:
     """What is asked for, as the log tells it."""
     given = [
         asked.get(key)
-        for key in ("node", "upstream", "connection", "queue", "user", "directory", "segment")
+        for key in (
+            *("node", "upstream", "connection", "queue", "user", "directory", "segment"),
+            *("branch", "decision"),
+        )
     ]
     plain = [each for each in given if isinstance(each, (str, int))]
     return " ".join([command, *(repr(each)[:80] for each in plain)])

@@ -152,3 +152,46 @@ def test_a_binding_that_is_made_again_with_more_has_to_have_room_for_that() -> N
     assert condition(bindings.bind("q", "amq.topic", "k", long, b"")) == limit
     assert bindings.kept.held == kept
     assert bindings.bound("amq.topic", "q", "k", selecting("a = 1")) == Bound()
+
+
+def alone(world: World, queue: str, exchange: str, key: str, text: str = "") -> None:
+    arguments = selecting(text) | {"qpid.exclusive-binding": Tagged(Kind.NULL, None)}
+    assert world.host.bindings.bind(queue, exchange, key, arguments, b"") is None
+
+
+def test_an_exclusive_binding_of_a_direct_exchange_takes_the_place_of_all_by_its_key() -> None:
+    world = World()
+    world.host.declaring.declare_exchange("x", "direct", durable=True, auto_delete=True)
+    for name in ("one", "two", "three"):
+        world.queue(name, durable=True)
+        bind(world, name, "x", "other")
+    for name, text in (("one", ""), ("two", "n = 1"), ("two", "n = 2")):
+        assert world.host.bindings.bind(name, "x", "k", selecting(text), b"") is None
+    alone(world, "three", "x", "k", "n > 0")
+    for _ in range(2):
+        exchange = world.host.topology.find_exchange("x")
+        assert exchange is not None
+        assert [each.queue.name for each in exchange.every() if each.key == "k"] == ["three"]
+        assert exchange.bound == 4
+        world.turn()
+        world.crash()
+    for name in ("one", "two", "three"):
+        world.host.bindings.unbind(name, "x", "other")
+    alone(world, "one", "x", "k")  # the last one is not gone before it
+    exchange = world.host.topology.find_exchange("x")
+    assert exchange is not None and exchange.bound == 1
+    bind(world, "two", "x", "k")
+    assert exchange.bound == 2
+    alone(world, "two", "x", "k")  # which is there already
+    assert [each.queue.name for each in exchange.every()] == ["two"]
+    world.check()
+
+
+@pytest.mark.parametrize("exchange", ["amq.topic", "amq.fanout", "amq.match"])
+def test_an_exclusive_binding_of_another_exchange_is_one_of_many(exchange: str) -> None:
+    world = World()
+    for name in ("one", "two"):
+        world.queue(name)
+        alone(world, name, exchange, "k")
+    found = world.host.topology.find_exchange(exchange)
+    assert found is not None and found.bound == 2

@@ -8,8 +8,9 @@ from gateway.audit.schema import Reason
 from gateway.bridge.durable.topology_rows import RowKind
 from gateway.bridge.exchanges.exchange import TYPES
 from gateway.bridge.limits import BridgeLimits
-from gateway.bridge.seams import PublishStatus
-from gateway.message import Refusal
+from gateway.bridge.seams import Bound, PublishStatus
+from gateway.message import Kind, Refusal
+from gateway.wire.tagged import Tagged
 from gateway.wire.work import BINDING, NODE, SHARE, VERB
 
 MANY = 3 * SHARE // BINDING
@@ -217,4 +218,25 @@ def test_a_queue_is_deleted_while_its_bindings_of_a_session_go() -> None:
     turns(world)
     assert world.host.bindings.kept.held == World().host.bindings.kept.held
     assert published(world, "1", "amq.direct") == PublishStatus.UNROUTABLE
+    world.check()
+
+
+def test_very_many_bindings_by_one_key_go_over_several_turns_for_one_that_is_exclusive() -> None:
+    world = World()
+    for number in range(MANY):
+        world.queue(f"q{number}")
+        bind(world, f"q{number}", "amq.direct", "k")
+    world.queue()
+    world.turn()
+    arguments = {"qpid.exclusive-binding": Tagged(Kind.INTEGER, 1)}
+    refused = world.host.bindings.bind("q", "amq.direct", "k", arguments, b"")
+    assert refused is None
+    waiter = Waiter()
+    assert world.host.bindings.unbinding.tell(waiter, 7)
+    world.host.declaring.delete_queue("q1")
+    assert turns(world) in (2, 3)
+    assert waiter.told == [(7, None)]
+    assert world.host.bindings.bound("amq.direct", "q", "k") == Bound()
+    exchange = world.host.topology.find_exchange("amq.direct")
+    assert exchange is not None and exchange.bound == 1
     world.check()

@@ -138,7 +138,10 @@ def test_the_audit_log_names_who_uses_what_an_upstream_does_not_offer(desk: Desk
         selecting.puts(far, b"in a transaction")
     distributed = Talk(port)
     with pytest.raises(RefusedError, match="540"):
+        xid = spec.Xid(format=1, global_id=b"x", branch_id=b"b")
         distributed.does(spec.DtxSelect())
+        distributed.does(spec.DtxStart(xid=xid))
+        distributed.puts(far, b"in a branch")
     for talk in (browser, selecting, distributed):
         talk.detach()
     assert desk.gateway.stop() == 0

@@ -131,6 +131,7 @@ KEYS = {
     "switch": ("node", "upstream"),
     "close": ("connection", "reason"),
     "let-go": ("segment",),
+    "decide": ("branch", "decision", "virtual_host"),
     "assign": ("queue", "user", "container", "link", "virtual_host"),
 }
 

@@ -95,7 +95,7 @@ def test_the_exchanges_of_the_specification_are_there(name: str | None, kind: st
 
 def test_an_exchange_is_what_it_was_declared_as() -> None:
     talker = client()
-    arguments = [("qpid.msg_sequence", Tagged(INT64, 1))]
+    arguments = [("qpid.ive", Tagged(INT64, 1))]
     talker.does(exchange("x", "topic", durable=True, arguments=arguments))
     assert result(talker, spec.ExchangeQuery(name="x")) == spec.ExchangeQueryResult(
         type="topic", durable=True, arguments=arguments

@@ -17,6 +17,7 @@ import javax.jms.MessageProducer;
 import javax.jms.Queue;
 import javax.jms.QueueBrowser;
 import javax.jms.Session;
+import javax.jms.TemporaryQueue;
 import javax.jms.Topic;
 import org.apache.qpid.client.AMQAnyDestination;
 import org.apache.qpid.client.AMQConnection;
@@ -27,7 +28,7 @@ import org.json.JSONObject;
  * command line, messages as JSON lines on standard input, everything it did and saw as JSON lines on
  * standard output.
  *
- * <p>Verbs: publish, consume, browse, request, select (request, and select the answers), respond, forward (consume and send on). A destination is an address ("ADDR:..."), a
+ * <p>Verbs: publish, consume, browse, request, select (request, and select the answers), respond, unsubscribe, forward (consume and send on). A destination is an address ("ADDR:..."), a
  * binding URL ("BURL:..."), a name for the session to make one of ("QUEUE:...", "TOPIC:..."), or a temporary one
  * ("TEMPORARY-QUEUE", "TEMPORARY-TOPIC"). JmsMessages says what a message looks like in JSON.
  */
@@ -91,6 +92,7 @@ public final class JmsPeer {
       case "request" -> request(destination);
       case "select" -> select(destination, destination(required("replies")));
       case "respond" -> respond(destination);
+      case "unsubscribe" -> session.unsubscribe(required("durable-subscription"));
       case "forward" -> forward(destination, destination(required("to")));
       default -> throw new IllegalArgumentException("unknown verb " + verb);
     }
@@ -108,8 +110,13 @@ public final class JmsPeer {
     var factory = (ConnectionFactory) Class.forName("org.apache.qpid.jms.JmsConnectionFactory")
         .getConstructor(String.class)
         .newInstance(options.containsKey("failover") ? "failover:(" + uri + ")" : uri);
-    return options.containsKey("user") ? factory.createConnection(required("user"), required("password"))
+    Connection made = options.containsKey("user")
+        ? factory.createConnection(required("user"), required("password"))
         : factory.createConnection();
+    if (options.containsKey("client-id")) {
+      made.setClientID(required("client-id"));
+    }
+    return made;
   }
 
   private Destination destination(String text) throws JMSException, URISyntaxException {
@@ -154,7 +161,7 @@ public final class JmsPeer {
     MessageConsumer consumer = consumer(destination);
     MessageConsumer also = options.containsKey("also") ? consumer(destination(required("also"))) : null;
     connection.start();
-    say(new JSONObject().put("event", "ready"));
+    say(new JSONObject().put("event", "ready").put("queue", nameOf(destination)));
     receive(consumer, integer("count", 1));
     if (also != null) {
       receive(also, integer("also-count", 1));
@@ -162,6 +169,10 @@ public final class JmsPeer {
     }
     endTransaction();
     consumer.close();
+  }
+
+  private static String nameOf(Destination destination) throws JMSException {
+    return destination instanceof TemporaryQueue temporary ? temporary.getQueueName() : destination.toString();
   }
 
   private void receive(MessageConsumer consumer, int count) throws JMSException {
@@ -285,8 +296,9 @@ public final class JmsPeer {
     String mechanism = option("mechanism", anonymous ? "ANONYMOUS" : "PLAIN");
     String identity = anonymous ? ":" : required("user") + ":" + required("password");
     return "amqp://" + identity + "@" + option("client-id", "") + "/" + option("virtual-host", "")
-        + "?brokerlist='tcp://127.0.0.1:" + required("port") + "?sasl_mechs='" + mechanism + "'&retries='0'"
-        + "&connectdelay='0'&heartbeat='" + option("heartbeat-s", "0") + "''&failover='nofailover'"
+        + "?brokerlist='tcp://127.0.0.1:" + required("port") + "?sasl_mechs='" + mechanism + "'&retries='"
+        + option("retries", "0") + "'&connectdelay='" + option("delay-ms", "0") + "'&heartbeat='"
+        + option("heartbeat-s", "0") + "''&failover='" + option("failover", "nofailover") + "'"
         + option("url-options", "");
   }
 
