@@ -219,6 +219,11 @@ METRICS: Final = (
         "Publishes held back since their user or virtual host has used up its quota.",
         "scope",
     ),
+    _counter(
+        "gateway_queue_alerts_total",
+        "How often queues held as much as they are declared to alert of, in messages or octets.",
+        "limit",
+    ),
     _gauge("gateway_unsettled_messages", "Deliveries sent and not settled yet."),
     _gauge(
         "gateway_waiting_publishes",

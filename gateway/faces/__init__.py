@@ -12,6 +12,7 @@ and what they share:
     client         a server's client: who it is, and what its sessions have in common
     visit          one connection in the audit log and in the log's lines
     doubt          what one connection makes the gateway hold, by octets
+    arguments      by what queues and exchanges are declared
     access         what clients may, by the access rules in force; asking: questions about nodes
     hiding         what a new node would take from 1.0 clients
     replying       on whose behalf what comes by reply nodes of an upstream is published

@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, final
 
+from gateway.bridge.branches.rows import branch_row, page_row
+from gateway.bridge.branches.shelf import NAME as BRANCH
 from gateway.bridge.durable.imports import ALL, ImportRow, import_row
 from gateway.bridge.durable.topology_rows import (
     BindingRow,
@@ -20,6 +22,7 @@ from gateway.bridge.durable.topology_rows import (
     queue_row,
     read_identity,
 )
+from gateway.bridge.seams import QueueSettings
 from gateway.bridge.topology import PREDECLARED
 from gateway.errors import DecodeError
 from gateway.store.contents import topology_in
@@ -31,7 +34,9 @@ STATES: Final = {
     int(RowKind.TRANSIT): "in front of an upstream",
     int(RowKind.DELETED): "deleted",
     int(RowKind.UNREADABLE): "its row cannot be read",
+    int(RowKind.BRANCH): "of a prepared branch",
 }
+KINDS: Final = frozenset(int(kind) for kind in RowKind)
 GONE: Final = "in no row"
 PREDECLARED_NAMES: Final = frozenset(name for name, _type in PREDECLARED)
 
@@ -80,14 +85,17 @@ class Topology:
             RowKind.PLAIN_HOST: lambda row: self._hosts.add(host_row(row.value)),
             RowKind.IMPORT: lambda row: self.imports.append(import_row(row.value)),
             RowKind.DISPATCHED: lambda row: self.marked.append(row.key),
+            RowKind.BRANCH_PAGE: lambda row: page_row(row.value),
             **dict.fromkeys(STATES, self._queue),
+            RowKind.BRANCH: self._branch,
         }
         for row in self.rows:
             read = readers.get(row.kind)
             try:
-                if read is None:
+                if read is not None:
+                    read(row)
+                elif row.kind not in KINDS:
                     raise DecodeError("no row of this version is of that kind")
-                read(row)
             except DecodeError as error:
                 self.unreadable.append(f"topology {row.kind} {row.key!r}: {error}")
                 self._identity(row)
@@ -121,6 +129,13 @@ class Topology:
 
     def _queue(self, stored: TopologyRow) -> None:
         self._put(stored.kind, queue_row(stored.value))
+
+    def _branch(self, stored: TopologyRow) -> None:
+        """What it is to publish stands on a shelf of its own, which is a queue."""
+        row = branch_row(stored.value)
+        if row.number:
+            settings = QueueSettings(durable=True)
+            self._put(stored.kind, QueueRow(row.host, BRANCH + row.text, row.number, settings))
 
     def _identity(self, stored: TopologyRow) -> None:
         """What its number and name are, if no more can be read."""

@@ -60,6 +60,7 @@ from gateway.net.upstreams.reload import SIGNALLED, BusyError, Operator, Reloadi
 from gateway.net.upstreams.renewal import LOOK_S, Renewal
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of, tls_of
+from gateway.service.alerts import AlertLines
 from gateway.service.changes import Changes, digest
 from gateway.service.declared import declare
 from gateway.service.drift import DriftLines
@@ -421,6 +422,7 @@ class Service:
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         every(LAG_INTERVAL_S, self._heads.look)
         every(LETTING_GO_LOOK_S, self.letting_go.look)
+        every(LAG_INTERVAL_S, AlertLines(self.bridge.copies.alarms).look)
         every(LAG_INTERVAL_S, DriftLines(self.clock.drift_ms).look)
         every(LAG_INTERVAL_S, ExpiryLines(lambda: self.certificate_expires_s, self.clock).look)
         every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))

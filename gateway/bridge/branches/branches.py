@@ -18,7 +18,7 @@ from gateway.bridge.branches.branch import Branch, Input, State, Xid
 from gateway.bridge.branches.ending import Preparing, RollingBack, at_once, units_of
 from gateway.bridge.branches.holding import Holding
 from gateway.bridge.branches.rows import BranchRow
-from gateway.bridge.branches.shelf import Shelf
+from gateway.bridge.branches.shelf import NAME, Shelf
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import NodeNames
 from gateway.bridge.numbers import Numbers
@@ -164,8 +164,8 @@ class Branches:
     def set_timeout(self, branch: Branch, timeout_s: int) -> None:
         """From now on it has so long until it is prepared; 0: as long as any."""
         branch.timeout_s = timeout_s or TIMEOUT_S
-        branch.expires_ms = self._copies.ledger.now_ms + 1000 * branch.timeout_s
         if branch.state == State.OPEN or branch.state == State.DOOMED:
+            branch.expires_ms = self._copies.ledger.now_ms + 1000 * branch.timeout_s
             self._copies.deadlines.arm(branch.shelf.queue, branch.expires_ms)
 
     # Managers decide about them.
@@ -222,9 +222,11 @@ class Branches:
         """Its manager has heard what an operator has decided about it."""
         branch.machine.send(Input.FORGET)
         branch.shelf.remove()
-        self._copies.ledger.branch_decided(
-            branch.transaction.number, 0, AuditOutcome.NONE, Reason.FORGOTTEN
-        )
+        name = NAME + branch.xid.text()
+        node = self._names.name(name)
+        number = branch.transaction.number
+        self._copies.ledger.branch_decided(number, node, AuditOutcome.NONE, Reason.FORGOTTEN)
+        self._names.forget(name, node)
         self._remove(branch)
 
     # An operator decides.

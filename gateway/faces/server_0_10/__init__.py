@@ -10,7 +10,6 @@ subscription, credit        transfers out, as far as message.flow allows
 unsettled, deliveries       what was sent; accept, reject, release and acquire
 subscriptions               message.subscribe, flow, stop, cancel
 declare                     the classes exchange and queue
-queue_arguments, exchange_arguments   by which these are declared
 transactions                the class tx, and work in a branch; distributed: the class dtx
 permissions                 what a command asks for, in the words of access rules
 parking                     commands that wait, in their order

@@ -25,6 +25,7 @@ from gateway.faces.withdrawn import commit_refusal
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
 from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import Asked
+from gateway.wire.work import ARGUMENT, ELEMENT, WORK
 
 STATUS: Final = {
     Verdict.OK: spec.XaStatus.XA_OK,
@@ -213,6 +214,7 @@ class Distributed:
             )
             for xid in [each.xid for each in self._branches.in_doubt() if self._hears_of(each)]
         ]
+        WORK.units += (ELEMENT + ARGUMENT) * len(values)
         return spec.RecoverResult(in_doubt=Array(STRUCT32, values))
 
     def _set_timeout(self, branch: Branch, timeout_s: int) -> Answer:

@@ -17,7 +17,7 @@ from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings, SubscribeOptions, Subscriber
-from gateway.faces.dynamic import policy_of
+from gateway.faces.arguments.of_nodes import wish_of
 from gateway.faces.features import EXCHANGES, Feature
 from gateway.faces.outcomes import default_of, error_of, outcome_of
 from gateway.faces.placed import JMS_SELECTOR, is_remote_exchange, is_remote_queue, selector_of
@@ -114,16 +114,21 @@ def _make(
         return Refusal(Condition.INVALID_ARGUMENT, "a dynamic terminus with an address")
     capability = capability_of(asked)
     topic = capability == Capability.TOPIC
+    wish = wish_of(properties, topic=topic)
+    if isinstance(wish, Refusal):
+        return wish
     name = links.dynamics.name(links.client.container, attach.name)
     refusal = permissions.name_refusal(links, name, None, capability)
     if refusal is None:
-        refusal = permissions.dynamic_refusal(links, name, topic=topic)
+        refusal = permissions.dynamic_refusal(links, name, wish)
     if refusal is not None:
         return refusal
-    made = links.dynamics.make(name, policy_of(properties), links.owner, topic=topic)
+    made = links.dynamics.make(name, wish, links.owner)
     links.client.making.created()
     if isinstance(made, Refusal):
         return made
+    if wish.ignored:
+        links.client.uses.ignore(wish.ignored)
     if topic:
         return Node(exchange=made.name, key=None, row=0)
     return Node(queue=made.name, key=None, row=0)

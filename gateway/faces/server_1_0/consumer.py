@@ -146,7 +146,7 @@ class Consumer:
                 expiry_policy=_spec.EXPIRY_NEVER if durable else policy,
                 timeout=None if lasting is None else lasting.timeout_s,
                 dynamic=True if made else None,
-                dynamic_node_properties=made_by(source.dynamic_node_properties) if made else None,
+                dynamic_node_properties=made_by(source) if made else None,
                 distribution_mode=(
                     copy if source.distribution_mode == copy else _spec.DISTRIBUTION_MOVE
                 ),

@@ -252,6 +252,7 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
         "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.payload),
         "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
         "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
+        "gateway_queue_alerts_total": lambda: _labelled(bridge.copies.alarms.crossed),
         "gateway_unsettled_messages": lambda: _one(census.unsettled),
         "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
         "gateway_withheld_publishes": lambda: _one(bridge.copies.tickets.withheld),
