@@ -7,11 +7,12 @@ the rest, and as a rule there is nothing to ask.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.partitions import gathered
 from gateway.accounting.segments import chain
@@ -24,6 +25,7 @@ from gateway.accounting.steps import (
     counters,
     ledger,
     messages,
+    mistaken,
     order,
     outlets,
     strays,
@@ -32,6 +34,7 @@ from gateway.accounting.steps import (
 )
 from gateway.accounting.steps.balance import Balance
 from gateway.accounting.steps.breaks import together
+from gateway.accounting.steps.copies import COPY_KEYS
 from gateway.accounting.steps.identities import FAILS, OUTLET, QUEUE, ROUTE
 from gateway.accounting.steps.kept import kept
 
@@ -50,6 +53,7 @@ class Evidence:
         states: of copies that are still there, or late, by `copies.with_fate`.
         balance: by identity.
         facts: how much log there is, from when to when, and how it ends.
+        complete: messages that were so in segments that were let go; `None`: nothing follows them.
     """
 
     parts: DataFrame
@@ -61,6 +65,7 @@ class Evidence:
     states: DataFrame
     balance: Mapping[str, Balance]
     facts: dict[str, Any]  # Any: a cell of a result
+    complete: DataFrame | None = None
 
     @property
     def several(self) -> bool:
@@ -68,48 +73,87 @@ class Evidence:
         return bool(self.facts["runs"] > 1)
 
 
+class _Steps:
+    """What single copies and messages did.
+
+    Attributes:
+        steps: by `copies.with_previous`.
+        open_copies: that are in a queue when the log ends, or their run.
+        doubtful: messages with which something may be wrong.
+    """
+
+    def __init__(self, seen: Evidence) -> None:
+        records = seen.records.where(ledger.kind_is(*copies.KINDS))
+        self.steps = copies.with_previous(copies.copy_steps(records), seen.complete)
+        self.open_copies = copies.still_there(seen.states)
+        states = messages.message_states(records).where(messages.DOUBTFUL)
+        self.doubtful = kept(messages.with_steps(states, copies.came_oddly(self.steps)))
+
+    @property
+    def unsaid(self) -> DataFrame:
+        """Messages that came, and no record says so; of the run in which they did."""
+        unsaid = self.doubtful.where(messages.UNSAID)
+        return unsaid.withColumn("incarnation", F.col("first_end.incarnation"))
+
+    @property
+    def short(self) -> DataFrame:
+        """Messages of which copies have not arrived."""
+        return self.doubtful.where(confirmed.SHORT)
+
+
 def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     """What is wrong with the clock, copies, messages, outlets, routes and queues."""
     gone = kept(outlets.gone(seen.balance[OUTLET.name].totals, seen.summed), by_next=True)
-    too_many = kept(confirmed.told_of_too_many(seen.records, seen.summed), by_next=True)
-    failing = _anything_fails(seen, gone, too_many)
-    open_copies = copies.still_there(seen.states)
-    steps = copies.copy_steps(seen.records.where(ledger.kind_is(*copies.KINDS)))
-    steps = copies.with_previous(steps)
-    states = messages.message_states(seen.records.where(ledger.kind_is(*copies.KINDS)))
-    doubtful = states.where(messages.DOUBTFUL)
-    doubtful = kept(messages.with_steps(doubtful, copies.came_oddly(steps)))
-    short = doubtful.where(confirmed.SHORT)
-    missed: DataFrame | None = None
-    beyond: DataFrame | None = None
-    never_ended: DataFrame | None = None
+    told = kept(confirmed.told_wrongly(seen.records, seen.summed, seen.parts), by_next=True)
+    did, why = _Steps(seen), None
+    failing = _anything_fails(seen, gone, told, did.unsaid)
+    found: list[DataFrame] = []
     if failing:
-        why = _Reasons(seen, steps, open_copies, doubtful, gone)
-        missed, beyond, never_ended = why.missed, why.beyond, why.never_ended
-        of_failures = why.breaks()
+        why = _Reasons(seen, did, gone)
+        mistakes = kept(why.mistakes(), by_next=True)
+        if mistakes.count():
+            seen = _put_right(seen, mistakes, bounds)
+            did = _Steps(seen)
+            why = _Reasons(seen, did, gone, mistaken.effects(mistakes))
+            found.append(mistaken.mistake_breaks(mistakes))
+        words = strays.words(seen.parts)
+        found.append(confirmed.never_received(told, did.unsaid, seen.records, words, seen.runs))
+        found.append(messages.never_came(did.unsaid, seen.runs))
+        found += why.breaks()
     else:
-        of_failures = [confirmed.lost(confirmed.with_told(short, seen.records), None)]
+        found.append(confirmed.lost(confirmed.with_told(did.short, seen.records), None))
+    return [*found, *_copy_breaks(seen, bounds, did, why), *_message_breaks(seen, did.doubtful)]
+
+
+def _copy_breaks(
+    seen: Evidence, bounds: ages.Bounds, did: _Steps, why: _Reasons | None
+) -> list[DataFrame]:
+    """What is wrong with the clock and with copies; `why`: identities fail, if they do."""
+    missed, beyond, never_ended = (
+        (None, None, None) if why is None else (why.missed, why.beyond, why.never_ended)
+    )
     clock = chain.clock_breaks(seen.paired, seen.stated)
     timed = ages.timed(seen.states, clock)
     end = (seen.facts["last_time_ms"] or 0, seen.facts["last_sequence"] or 0)
     found = [
         clock,
-        copies.step_breaks(steps, never_ended),
+        copies.step_breaks(did.steps, never_ended),
         ages.stuck(copies.still_there(timed), missed, bounds, *end),
-        order.out_of_order(seen.records),
-        checked.undeclared(seen.records),
-        *_message_breaks(seen, doubtful),
-        transactions.transaction_breaks(seen.records, seen.runs),
+        order.out_of_order(seen.records, seen.complete),
     ]
     if seen.several:  # else nothing was to be there after a restart
-        found.append(copies.lost_at_restart(copies.without(open_copies, beyond), missed))
+        found.append(copies.lost_at_restart(copies.without(did.open_copies, beyond), missed))
         found.append(transactions.branches_lost(seen.records, seen.runs))
     if bounds.late_ms:
         found.append(ages.late(timed, bounds))
-    if failing:
-        words = strays.words(seen.parts)
-        found.append(confirmed.never_received(too_many, seen.records, words, seen.runs))
-    return [*found, *of_failures]
+    return found
+
+
+def _put_right(seen: Evidence, mistakes: DataFrame, bounds: ages.Bounds) -> Evidence:
+    """What is known, with each step as that of the copy that took it."""
+    records = kept(mistaken.put_right(seen.records, mistakes))
+    states = kept(copies.states_of(records, seen.runs, bounds.late))
+    return replace(seen, records=records, states=states)
 
 
 class _Reasons:
@@ -122,24 +166,21 @@ class _Reasons:
     """
 
     def __init__(
-        self,
-        seen: Evidence,
-        steps: DataFrame,
-        open_copies: DataFrame,
-        doubtful: DataFrame,
-        gone: DataFrame,
+        self, seen: Evidence, did: _Steps, gone: DataFrame, mistakes: DataFrame | None = None
     ) -> None:
-        """`steps`: by `copies.with_previous`; `doubtful`: messages; `gone`: by `outlets.gone`."""
+        """`gone`: by `outlets.gone`; `mistakes`: what they put off, by `mistaken.effects`."""
         self._gone, self._owed = gone, kept(outlets.owed(gone, seen.records))
-        self._known = kept(causes.effects(steps, doubtful, seen.runs))
+        self._did, doubtful, open_copies = did, did.doubtful, did.open_copies
+        known = causes.effects(did.steps, doubtful, seen.runs)
+        self._known = kept(known if mistakes is None else known.unionByName(mistakes))
         failed = {name: each.failed for name, each in seen.balance.items()}
-        self._outlets = kept(causes.of_outlets(failed[OUTLET.name], self._known))
+        ends = kept(causes.of_outlets(failed[OUTLET.name], self._known))
         self.never_ended = kept(causes.never_ended(failed[OUTLET.name], self._known, self._owed))
         self._routes = kept(causes.of_routes(failed[ROUTE.name], doubtful))
         routes = self._routes.where(FAILS)
-        short = confirmed.with_told(doubtful.where(confirmed.SHORT), seen.records)
+        short = confirmed.with_told(did.short, seen.records)
         self._lost = [messages.route_breaks(routes, short), confirmed.lost(short, routes)]
-        beyond = supposed.entered_beyond(open_copies, doubtful.where(messages.TWICE), steps)
+        beyond = supposed.entered_beyond(open_copies, doubtful.where(messages.TWICE), did.steps)
         beyond = kept(beyond)
         self.beyond = kept(supposed.lost_too(beyond, open_copies))
         there = supposed.not_recovered(open_copies, seen.runs).unionByName(beyond)
@@ -148,14 +189,24 @@ class _Reasons:
         queues = kept(causes.of_queues(failed[QUEUE.name], self._known))
         self._queues = kept(_without_supposed(queues, there, open_copies, named))
         self.missed = kept(copies.candidates(self._queues.where(FAILS), open_copies))
+        lost = copies.lost(copies.without(open_copies, self.beyond), self.missed)
+        self._held = kept(causes.of_lost(lost))
+        self._outlets = kept(causes.of_outlets(ends, self._held))
+
+    def mistakes(self) -> DataFrame:
+        """Records that name another copy than the one that took the step."""
+        left = mistaken.misnamed(self._queues.where(FAILS), self._did.open_copies, self._did.steps)
+        return mistaken.displaced(self._did.steps).unionByName(left)
 
     def breaks(self) -> list[DataFrame]:
         """What that is."""
+        links = ("incarnation", *COPY_KEYS, "links")
+        known = self._known.select(*links).unionByName(self._held.select(*links))
         return [
             *self._lost,
             copies.queue_breaks(self._queues.where(FAILS), self.missed),
-            outlets.outlet_breaks(self._outlets.where(FAILS)),
-            outlets.detached_breaks(self._gone, self._owed, self._known),
+            outlets.outlet_breaks(self._outlets.where(FAILS), self._gone),
+            outlets.detached_breaks(self._gone, self._owed, known),
             counters.counter_breaks(self._queues, self._outlets, self._routes),
         ]
 
@@ -185,6 +236,8 @@ def _anything_fails(seen: Evidence, *others: DataFrame) -> bool:
 def _message_breaks(seen: Evidence, doubtful: DataFrame) -> list[DataFrame]:
     """What is wrong with messages; `doubtful`: their states, where something may be."""
     return [
+        checked.undeclared(seen.records),
+        transactions.transaction_breaks(seen.records, seen.runs),
         messages.mutated(doubtful),
         messages.routed_twice(doubtful),
         messages.led_nowhere(doubtful, seen.runs),

@@ -35,7 +35,7 @@ from gateway.accounting.state.folder import (
     differences,
 )
 from gateway.accounting.state.opening import Beginning, Opening, why_none
-from gateway.accounting.steps import strays
+from gateway.accounting.steps import confirmed, strays
 from gateway.accounting.steps.ages import DAY_MS, Bounds
 from gateway.accounting.steps.breaks import COLUMNS, BreakClass, as_breaks, with_known
 from gateway.accounting.steps.kept import kept
@@ -104,6 +104,7 @@ class Reading:
         self._state = State() if folder is None else folder.read()
         self._id = _log_id(self._paths)
         self._strays: list[Any] | None = []  # Any: rows of Spark's
+        self._gone: set[int] = set()  # messages that were folded of segments that were let go
         if self._state.segments:
             self._check_state()
 
@@ -152,7 +153,9 @@ class Reading:
         assert self._folder is not None
         paths = [str(self._folder.path / name) for name in folders]
         reader = self.spark.read.options(**VERIFIED).schema(from_arrow_schema(PARTS_SCHEMA))
-        return reader.parquet(*paths)
+        left = reader.parquet(*paths)
+        # Earlier versions have left none: which messages came by a link is not known of these.
+        return left.withColumn("ranges", F.coalesce("ranges", F.expr(confirmed.ANY_CAME)))
 
     def segments(self, parts: DataFrame) -> DataFrame:
         """One row about each segment; those of which anchors ask for hashes are read again."""
@@ -182,8 +185,30 @@ class Reading:
         if len(found) > STRAYS_MAX:
             self._strays = None
             return _by_message(self._parts(fold="false"))
+        found = self._still_there(found)
         self._strays = found
+        if not found:
+            return records
         return _by_message(parts.unionByName(self._parts(only=json.dumps(self._wanted(found)))))
+
+    def _still_there(self, found: list[Any]) -> list[Any]:
+        """Of these, what is in segments that are all there; of the others not all can be read."""
+        there = {path.name for path in self._paths}
+        covered = [each.name in there for each in self._state.segments]
+        gone = [row for row in found if not _all_of(covered, row["ordinal"])]
+        self._gone = {row["message"] for row in gone}
+        return [row for row in found if row not in gone]
+
+    @property
+    def complete(self) -> DataFrame | None:
+        """Each `message` that was complete in segments that were let go, and has records behind.
+
+        `None`: there are none.
+        """
+        if not self._gone:
+            return None
+        rows = [(message,) for message in sorted(self._gone)]
+        return self.spark.createDataFrame(rows, "message bigint").coalesce(1)
 
     def _wanted(self, found: list[Any]) -> dict[str, Wanted]:
         """By segment, what is wanted of it.
@@ -312,6 +337,13 @@ class Reading:
         less = F.struct("node", "exchange", "step", F.lit(-1).alias("number"), "worst", "told")
         waits = waited.groupBy("ordinal", "part").agg(F.collect_list(less).alias("waits"))
         return [strays.as_folded(found), waits]
+
+
+def _all_of(covered: list[bool], ordinal: int) -> bool:
+    """Whether what was folded is there; `covered`: of each segment of the state, whether it is."""
+    if ordinal == ALL:
+        return all(covered)
+    return ordinal >= len(covered) or covered[ordinal]
 
 
 def _by_message(parts: DataFrame) -> DataFrame:

@@ -168,13 +168,14 @@ def _evidence(reading: Reading, out: Location) -> Evidence:
     summed = _written(ledger.ledger(parts), out / "ledger").coalesce(1)
     stated = kept(records.where(ledger.kind_is(*STATED_KINDS)).coalesce(1))
     runs = kept(ledger.incarnations(summed))
-    states = copies.copy_states(copies.copy_steps(records.where(ledger.kind_is(*copies.KINDS))))
-    wanted = states.where(f"({copies.STILL_THERE}) or {reading.bounds.late}")
-    states = kept(copies.with_fate(wanted, runs))
+    states = kept(copies.states_of(records, runs, reading.bounds.late))
     if reading.until:
         _write(copies.open_items(copies.still_there(states)), out / OPEN)
     balance = balances(summed, stated, runs)
-    return Evidence(parts, records, summed, paired, stated, runs, states, balance, facts)
+    return Evidence(
+        *(parts, records, summed, paired, stated, runs, states, balance, facts),
+        complete=reading.complete,
+    )
 
 
 def _breaks(reading: Reading, seen: Evidence, out: Location) -> DataFrame:

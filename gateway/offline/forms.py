@@ -14,7 +14,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from gateway.bridge.branches.branch import State
 from gateway.bridge.branches.rows import branch_row
 from gateway.bridge.durable.imports import import_row
 from gateway.bridge.durable.topology_rows import (
@@ -279,20 +278,20 @@ def _shown(value: Tagged) -> Any:  # Any: what JSON holds
     return plain if isinstance(plain, (bool, int, str)) or plain is None else str(plain)
 
 
-def _import(value: bytes) -> Told:
-    row = import_row(value)
-    return {"sha256": row.digest, "who": row.who, "at": moment(row.at_ms)}
-
-
 def _branch(value: bytes) -> Told:
     row = branch_row(value)
     return {
         "host": row.host,
         "branch": row.text,
-        "state": State(row.state).name.lower() if row.state in set(State) else row.state,
-        "user": row.user,
+        "queue_number": row.number,
         "prepared": moment(row.prepared_ms),
+        "user": row.user,
     }
+
+
+def _import(value: bytes) -> Told:
+    row = import_row(value)
+    return {"sha256": row.digest, "who": row.who, "at": moment(row.at_ms)}
 
 
 _READERS: Final[dict[int, Callable[[bytes], Told]]] = {
@@ -300,8 +299,8 @@ _READERS: Final[dict[int, Callable[[bytes], Told]]] = {
     RowKind.BINDING: lambda value: binding_facts(binding_row(value)),
     RowKind.DEBT: lambda value: binding_facts(binding_row(value)),
     RowKind.PLAIN_HOST: lambda value: {"host": host_row(value)},
-    RowKind.IMPORT: _import,
     RowKind.BRANCH: _branch,
+    RowKind.IMPORT: _import,
     **dict.fromkeys(
         (RowKind.QUEUE, RowKind.TRANSIT, RowKind.DELETED, RowKind.UNREADABLE),
         lambda value: queue_facts(queue_row(value)),

@@ -6,9 +6,8 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, final
 
-from gateway.bridge.branches.branch import State
 from gateway.bridge.branches.rows import branch_row, page_row
-from gateway.bridge.branches.shelf import NAME
+from gateway.bridge.branches.shelf import NAME as BRANCH
 from gateway.bridge.durable.imports import ALL, ImportRow, import_row
 from gateway.bridge.durable.topology_rows import (
     BindingRow,
@@ -35,8 +34,9 @@ STATES: Final = {
     int(RowKind.TRANSIT): "in front of an upstream",
     int(RowKind.DELETED): "deleted",
     int(RowKind.UNREADABLE): "its row cannot be read",
-    int(RowKind.BRANCH): "what a prepared branch is to publish",
+    int(RowKind.BRANCH): "of a prepared branch",
 }
+KINDS: Final = frozenset(int(kind) for kind in RowKind)
 GONE: Final = "in no row"
 PREDECLARED_NAMES: Final = frozenset(name for name, _type in PREDECLARED)
 
@@ -85,16 +85,17 @@ class Topology:
             RowKind.PLAIN_HOST: lambda row: self._hosts.add(host_row(row.value)),
             RowKind.IMPORT: lambda row: self.imports.append(import_row(row.value)),
             RowKind.DISPATCHED: lambda row: self.marked.append(row.key),
+            RowKind.BRANCH_PAGE: lambda row: page_row(row.value),
             **dict.fromkeys(STATES, self._queue),
             RowKind.BRANCH: self._branch,
-            RowKind.BRANCH_PAGE: lambda row: page_row(row.value),
         }
         for row in self.rows:
             read = readers.get(row.kind)
             try:
-                if read is None:
+                if read is not None:
+                    read(row)
+                elif row.kind not in KINDS:
                     raise DecodeError("no row of this version is of that kind")
-                read(row)
             except DecodeError as error:
                 self.unreadable.append(f"topology {row.kind} {row.key!r}: {error}")
                 self._identity(row)
@@ -130,10 +131,11 @@ class Topology:
         self._put(stored.kind, queue_row(stored.value))
 
     def _branch(self, stored: TopologyRow) -> None:
+        """What it is to publish stands on a shelf of its own, which is a queue."""
         row = branch_row(stored.value)
-        if row.state == State.PREPARED:
+        if row.number:
             settings = QueueSettings(durable=True)
-            self._put(stored.kind, QueueRow(row.host, NAME + row.text, row.number, settings))
+            self._put(stored.kind, QueueRow(row.host, BRANCH + row.text, row.number, settings))
 
     def _identity(self, stored: TopologyRow) -> None:
         """What its number and name are, if no more can be read."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from support.stopped import filled, killed, take, traces
+from support.stopped import fill, filled, killed, take, traces
 from support.stores import message, one_message
 from support.whole_gateway import WholeGateway
 
-from gateway.bridge.branches.branch import State
-from gateway.bridge.branches.rows import BranchRow, PageRow
+from gateway.audit.records.log import AuditLog
 from gateway.bridge.durable.topology_rows import (
     BindingRow,
     QueueRow,
@@ -24,14 +21,8 @@ from gateway.bridge.durable.topology_rows import (
 from gateway.bridge.seams import QueueSettings
 from gateway.errors import GatewayError
 from gateway.offline.checking import Check
-from gateway.offline.directory import to_read
-from gateway.offline.forms import row_line
-from gateway.offline.listing import nodes
-from gateway.offline.living import Living
-from gateway.offline.topology import Topology
 from gateway.store.contents import checksum_of
 from gateway.store.database import Database
-from gateway.store.interface import TopologyRow
 from gateway.store.log_rows import pack_row
 from gateway.store.writes import TurnWriter
 
@@ -90,17 +81,27 @@ def test_what_a_kill_left_is_no_problem_and_what_a_start_will_do_is_told(tmp_pat
     assert traces(copy) == before
 
 
-def test_audit_records_that_the_store_alone_has_are_told(tmp_path: Path) -> None:
-    gateway = WholeGateway(filled(tmp_path / "data", 1)).start()
-    copy = killed(gateway, tmp_path / "killed")
-    older = tmp_path / "older"
-    shutil.copytree(copy / "audit", older)
-    take(gateway, 1)
-    copy = killed(gateway, tmp_path / "later")
+def test_a_backup_of_a_gateway_that_goes_on_is_whole(tmp_path: Path) -> None:
+    gateway = WholeGateway(filled(tmp_path / "data", 2)).start()
+    fill(gateway, 3)
+    done: list[str] = []
+    gateway.service.backup.make(tmp_path / "copy").addCallback(done.append)
+    gateway.wait_until(lambda: bool(done))
+    text = told(tmp_path / "copy")
     gateway.stop()
-    shutil.rmtree(copy / "audit")  # its end had not come to the disk yet
-    shutil.copytree(older, copy / "audit")
-    assert "rows are in the store alone: the log will get them" in told(copy)
+    assert "5 messages in queues" in text
+
+
+def test_audit_records_that_the_store_alone_has_are_told(tmp_path: Path) -> None:
+    audit = AuditLog(1, 1)
+    audit.clock(0, 0)
+    database = Database(tmp_path / "store.sqlite")
+    database.started(1)
+    database.commit(1, pack_row(b"", b""), {})
+    database.commit(2, pack_row(b"", audit.take_block(0, stored=True)), {})
+    database.close()
+    told_by = told(tmp_path)
+    assert "audit records of 1 rows are in the store alone: the log will get them" in told_by
 
 
 def test_a_store_that_is_used_is_told_and_not_read(tmp_path: Path) -> None:
@@ -212,30 +213,6 @@ def test_a_row_of_a_later_version_is_a_problem(tmp_path: Path) -> None:
         "TOPOLOGY topology 3 'k': topology row of version 9",
         "TOPOLOGY topology 99 'k': no row of this version is of that kind",
     ]
-
-
-def test_messages_on_the_shelf_of_a_prepared_branch_are_in_their_place(tmp_path: Path) -> None:
-    row = BranchRow("/", "1.aa.bb", number=77, state=State.PREPARED, user="ann")
-    rows = [(int(RowKind.BRANCH), row.key(), row.encoded())]
-    page = PageRow("/", "1.aa.bb", 0)
-    rows.append((int(RowKind.BRANCH_PAGE), page.key(), page.encoded()))
-    data = with_row(filled(tmp_path / "data", 1), one_message(1, queue_id=77))
-    insert = "INSERT INTO topology VALUES ({}, '{}', x'{}', {})"
-    changed(
-        data,
-        *[
-            insert.format(kind, key, value.hex(), checksum_of(kind, key, value))
-            for kind, key, value in rows
-        ],
-    )
-    assert [each for each in problems(data) if each.startswith(("QUEUE", "TOPOLOGY"))] == []
-    with to_read(data) as database, closing(Living(database)) as living:
-        listed = list(nodes(Topology(database), living))
-    assert [(each["name"], each["messages"]) for each in listed if each.get("state")] == [
-        ("branch 1.aa.bb", 1)
-    ]
-    stored = TopologyRow(int(RowKind.BRANCH), row.key(), row.encoded())
-    assert row_line(stored)["state"] == "prepared"
 
 
 def test_messages_of_a_queue_without_a_row_are_a_problem(tmp_path: Path) -> None:

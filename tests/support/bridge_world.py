@@ -307,6 +307,7 @@ class World:
         acquire: bool = True,
         settled: bool = False,
         exclusive: bool = False,
+        name: str = "",
         filter: object = None,
     ) -> tuple[Consumer, Subscription]:
         consumer = Consumer()
@@ -318,6 +319,7 @@ class World:
                 acquire=acquire,
                 exclusive=exclusive,
                 settled=settled,
+                name=name,
                 filter=filter,  # type: ignore[arg-type]  # whatever the test has
             ),
         )

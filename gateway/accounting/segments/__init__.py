@@ -5,7 +5,8 @@ stream             the same as a stream of closed segments
 parts              all that a reconciliation takes from a segment, in one pass
 comparable         the same of a comparison
 summing, folding   its sums, and which messages are to be left to them
-drawing                what charts are drawn from
+ranges             what publishers were told that is not right within a part of it
+drawing            what charts are drawn from
 survey             what is to be known of it as a whole
 chain              is the log whole
 let_go             what of it was let go on purpose

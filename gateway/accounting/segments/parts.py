@@ -1,8 +1,9 @@
 """All that the job takes from one segment, in one pass over its octets.
 
 A *part* is a unit of a segment: of each there is a row with its sums, its folded messages, the ids
-of those that were published and what charts are drawn from; and rows with the records that are not
-folded. Behind the last part of a segment is the row about the segment.
+of those that were published, what publishers were told that is not right within it and what charts
+are drawn from; and rows with the records that are not folded. Behind the last part of a segment is
+the row about the segment.
 """
 
 from __future__ import annotations
@@ -19,15 +20,13 @@ from gateway.accounting.segments.columns import (
     Columns,
     Unit,
     record_columns,
-    text_of,
     units,
 )
 from gateway.accounting.segments.drawing import MOVES, WAITS, moves, tellings, waits
 from gateway.accounting.segments.folding import Folding, folded, folded_words, nothing, of_messages
+from gateway.accounting.segments.ranges import RANGES, from_clients, open_ranges
 from gateway.accounting.segments.summing import SUMS, sums
 from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, SegmentSurvey
-from gateway.accounting.steps.messages import FROM_UPSTREAM
-from gateway.audit.schema import Kind
 
 PART_RECORDS: Final = 1 << 20
 
@@ -43,6 +42,7 @@ PARTS_SCHEMA: Final = pa.schema(
         ("published", pa.list_(PUBLISHED)),
         ("moves", pa.list_(MOVES)),
         ("waits", pa.list_(WAITS)),
+        ("ranges", pa.list_(RANGES)),
         ("about", pa.struct(list(SEGMENTS_SCHEMA))),
     ]
 )
@@ -93,12 +93,14 @@ def part_batches(
 
 def _lists(unit: Unit, folding: Folding) -> dict[str, pa.Array]:
     """What is said of a unit, besides its records."""
+    published = from_clients(unit)
     return {
         "sums": sums(unit),
         "folded": words_of(unit, folding.alone),
-        "published": _published(unit),
+        "published": _published(unit, published),
         "moves": moves(unit),
         "waits": pa.concat_arrays([waits(unit, folding), tellings(unit)]),
+        "ranges": open_ranges(unit, published),
     }
 
 
@@ -138,16 +140,9 @@ def words_of(unit: Unit, these: Columns) -> pa.Array:
     return pa.StructArray.from_arrays([pa.array(words), pa.array(bits)], fields=list(WORD))
 
 
-def _published(unit: Unit) -> pa.Array:
+def _published(unit: Unit, published: Columns) -> pa.Array:
     """The ids that applications gave what they published; not what an upstream gave back."""
-    ids, exchange = unit.column("id_digest"), unit.column("exchange")
-    received = (unit.column("kind") == Kind.RECEIVED) & (ids != 0)
-    numbers = np.unique(exchange[received]).tolist()
-    given_back = [
-        number
-        for number in numbers
-        if (text_of(number, unit.texts) or "").startswith(FROM_UPSTREAM)
-    ]
-    published = received & ~np.isin(exchange, given_back)
+    ids = unit.column("id_digest")
+    published = published & (ids != 0)
     arrays = [pa.array(ids[published]), pa.array(unit.column("message")[published])]
     return pa.StructArray.from_arrays(arrays, fields=list(PUBLISHED))

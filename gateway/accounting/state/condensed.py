@@ -70,4 +70,7 @@ def summed_up(parts: DataFrame, checkpoints: DataFrame, place: tuple[int, int]) 
     assert {*KEYS} < {*order}
     listed = summed.agg(F.collect_list(F.struct(*order)).alias("sums"))
     ordinal, part = place
-    return listed.select(F.lit(ordinal).alias("ordinal"), F.lit(part).alias("part"), "sums")
+    nothing = F.array().cast(parts.schema["ranges"].dataType).alias("ranges")
+    return listed.select(
+        F.lit(ordinal).alias("ordinal"), F.lit(part).alias("part"), "sums", nothing
+    )

@@ -10,6 +10,7 @@ told by the book's own table of them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -136,8 +137,9 @@ def _parts(first: list[pa.RecordBatch], files: Iterable[Location]) -> Iterator[p
                 else batch.column(field.name).cast(field.type)
                 for field in PARTS_SCHEMA
             ]
-            told = pa.compute.or_(*(pa.compute.is_valid(batch[name]) for name in ("sums", "about")))
-            yield pa.Table.from_arrays(columns, schema=PARTS_SCHEMA).filter(told)
+            table = pa.Table.from_arrays(columns, schema=PARTS_SCHEMA)
+            told = [pa.compute.is_valid(table[name]) for name in ("sums", "about", "ranges")]
+            yield table.filter(functools.reduce(pa.compute.or_, told))
 
 
 def _depth(cut: Cut) -> Row:

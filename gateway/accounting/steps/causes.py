@@ -27,6 +27,7 @@ from gateway.accounting.steps.identities import (
     Identity,
 )
 from gateway.accounting.steps.ledger import flag, kind_is, outcome_is, reason_is
+from gateway.accounting.steps.messages import UNSAID as UNSAID_MESSAGE
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 _ARRIVED: Final = f"{NEVER_ENTERED} or {UNSAID}"
@@ -151,7 +152,7 @@ def of_queues(failed: DataFrame, known: DataFrame) -> DataFrame:
     """Where queues fail, by what copies do not explain; `known` by `effects`."""
     off = _summed(
         failed,
-        known.where("depth <> 0 or held <> 0"),
+        known.where("depth <> 0 or held <> 0 or mix <> 0"),
         QUEUE,
         depth=F.sum("depth"),
         share=F.bit_xor("mix"),
@@ -201,16 +202,50 @@ def of_outlets(failed: DataFrame, known: DataFrame) -> DataFrame:
     )
 
 
+def of_lost(lost: DataFrame) -> DataFrame:
+    """By how much copies that are lost put outlets off that had them, as by `effects`."""
+    return lost.where("holder is not null").select(
+        *("incarnation", *COPY_KEYS, F.col("holder.sequence").alias("begun")),
+        F.lit(END_OF_LOG).alias("sequence"),
+        F.expr("array(struct(holder.link, 1 as off, 0 as unsent))").alias("links"),
+    )
+
+
 def of_routes(failed: DataFrame, doubtful: DataFrame) -> DataFrame:
     """Where routes fail, by what copies do not explain; `doubtful` by `messages.with_steps`."""
-    known = doubtful.select(
+    odd = doubtful.select(
         *("incarnation", "route", "message", F.col("first_routed").alias("begun")),
-        F.lit(END_OF_LOG).alias("sequence"),
-        F.expr("shown - again + least(0, routed - ended)").alias("off"),
+        *(F.expr("shown - again").alias("off"), F.lit(0).alias("came")),
     )
-    off = _summed(failed, known.where("off <> 0"), ROUTE, off=F.sum("off"))
-    less = {name: F.expr(f"{name} - off") for name in ("computed", "excess")}
-    return off.withColumn("off", _where_it_fails("off")).withColumns(less).select(*failed.columns)
+    beyond = doubtful.where("beyond > 0").select(
+        *("message", F.inline(F.array(_made())), (-F.col("beyond")).alias("off")),
+        F.col("beyond").alias("came"),
+    )
+    known = odd.unionByName(beyond).withColumn("sequence", F.lit(END_OF_LOG))
+    sums = {name: F.sum(name) for name in ("off", "came")}
+    off = _summed(failed, known.where("off <> 0"), ROUTE, **sums)
+    off = off.withColumns({name: _where_it_fails(name) for name in sums})
+    return off.withColumns(
+        {
+            "computed": F.expr("computed - off"),
+            "excess": F.expr("excess - off"),
+            "unseen": F.expr("greatest(0, unseen - came)"),
+        }
+    ).select(*failed.columns)
+
+
+def _made() -> Column:
+    """By which route copies were made beyond those that records say, and since when that may show.
+
+    What a transaction held was made some time before it entered.
+    """
+    end = "named_struct('incarnation', {0}.incarnation, 'route', {0}.route, 'begun', {1})"
+    return F.expr(
+        f"""case when {UNSAID_MESSAGE}
+        then {end.format("first_end", "if(first_end.transaction = 0, first_end.sequence, 0L)")}
+        when onward > followed then {end.format("last_end", "last_onward")}
+        else named_struct('incarnation', incarnation, 'route', route, 'begun', first_routed) end"""
+    )
 
 
 def _summed(failed: DataFrame, known: DataFrame, identity: Identity, **sums: Column) -> DataFrame:

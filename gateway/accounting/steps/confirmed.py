@@ -20,6 +20,29 @@ from gateway.audit.schema import Flag, Kind, Outcome, Reason
 ONE_BY_ONE: Final = 100_000  # messages of a link that are looked at so; a range may say any number
 NEVER: Final = "received - in_transactions - accepted - otherwise"
 _LINK: Final = ("incarnation", "link")
+_RANGE: Final = (*_LINK, "of")
+_SAID: Final = ("first", "last", "messages", "came")
+# As `ranges.open_ranges` would say it of messages that came, without which ones.
+ANY_CAME: Final = f"""transform(filter(sums, one -> one.kind = {int(Kind.RECEIVED)}), one ->
+    named_struct('incarnation', one.incarnation, 'link', one.link,
+        'first', 0L, 'last', {(1 << 63) - 1}L, 'messages', 0L, 'sequence', 0L))"""
+# Of what is open of the ranges of a link. Which messages came by it in a span is not known.
+_MEET: Final = "{0}.first <= {1}.last and {1}.first <= {0}.last"
+_KNOWN: Final = f"""filter(ranges, one -> one.sequence > 0 and not exists(ranges, span ->
+    span.sequence = 0 and span.first < span.last and {_MEET.format("span", "one")}))"""
+_ONES: Final = """array_distinct(transform(
+    filter(ranges, one -> one.sequence = 0 and one.first = one.last), one -> one.first))"""
+_COUNTED: Final = """transform(known, one -> named_struct('of', one,
+    'came', cast(size(filter(ones, each -> each between one.first and one.last)) as bigint),
+    'bounded', array_contains(ones, one.first) and array_contains(ones, one.last)))"""
+_FITS: Final = "({0}.came = {0}.of.messages and {0}.bounded)"
+_WRONG: Final = f"""transform(
+    filter(counted, one -> not {_FITS.format("one")} or exists(counted, other ->
+        {_FITS.format("other")} and other.of.sequence < one.of.sequence
+        and {_MEET.format("other.of", "one.of")})),
+    one -> named_struct('first', one.of.first, 'last', one.of.last, 'messages', one.of.messages,
+        'sequence', one.of.sequence, 'came', if({_FITS.format("one")}, 0L, one.came)))"""
+_LESS: Final = "aggregate(wrong, 0L, (sum, one) -> sum + greatest(one.messages - one.came, 0L))"
 # Of message states: some of its copies have not ended, or have no record of that.
 SHORT: Final = "received and ended < routed"
 
@@ -68,65 +91,119 @@ def lost(short: DataFrame, failures: DataFrame | None) -> DataFrame:
     )
 
 
-def told_of_too_many(records: DataFrame, summed: DataFrame) -> DataFrame:
-    """Links by which fewer messages came (`summed`) than their publishers were told of: `count`."""
+def told_wrongly(records: DataFrame, summed: DataFrame, parts: DataFrame) -> DataFrame:
+    """Links whose publishers were told of other messages than came by them, or of more.
+
+    `count`: of how many more than came by all sums (`summed`). `wrong`: ranges that are not what
+    came from their first to their last message, each with how many of these `came`; by what of
+    ranges is open in `parts`.
+    """
     told = records.where(kind_is(Kind.CONFIRMED)).select(
         *_LINK, F.col("copies").cast("long").alias("more"), "sequence"
     )
-    came = summed.where(kind_is(Kind.RECEIVED)).select(
-        *_LINK, (-F.col("records")).alias("more"), F.lit(None).cast("long").alias("sequence")
+    came = summed.where(kind_is(Kind.RECEIVED)).select(*_LINK, (-F.col("records")).alias("more"))
+    ranges = parts.where("size(ranges) > 0").select(F.inline("ranges"))
+    left = ranges.select(*_LINK, F.struct("first", "last", "messages", "sequence").alias("range"))
+    all_of_it = told.unionByName(came, allowMissingColumns=True)
+    all_of_it = all_of_it.unionByName(left, allowMissingColumns=True)
+    summed_up = (
+        gathered(all_of_it)
+        .groupBy(*_LINK)
+        .agg(
+            F.coalesce(F.sum("more"), F.lit(0)).alias("count"),
+            F.max("sequence").alias("sequence"),
+            F.collect_list("range").alias("ranges"),
+        )
     )
-    both = gathered(told.unionByName(came)).groupBy(*_LINK)
-    return both.agg(F.sum("more").alias("count"), F.max("sequence").alias("sequence")).where(
-        "count > 0"
-    )
+    judged = summed_up.withColumn("known", F.expr(_KNOWN)).withColumn("ones", F.expr(_ONES))
+    judged = judged.withColumn("counted", F.expr(_COUNTED)).withColumn("wrong", F.expr(_WRONG))
+    found = judged.where("count > 0 or size(wrong) > 0")
+    return found.select(*_LINK, F.greatest("count", F.lit(0)).alias("count"), "sequence", "wrong")
 
 
 def never_received(
-    too_many: DataFrame, records: DataFrame, folded: DataFrame, runs: DataFrame
+    wrong: DataFrame, unsaid: DataFrame, records: DataFrame, folded: DataFrame, runs: DataFrame
 ) -> DataFrame:
-    """Messages that their publishers were told of, and no record says that they came.
+    """What publishers were told of that did not come by their links.
 
-    `too_many`: by `told_of_too_many`, at least one; `folded`: by `strays.words`. They are those in
-    the ranges that no record names, if these are as many.
+    `wrong`: by `told_wrongly`, at least one. `unsaid`: messages that are told of by name, since no
+    record says that they came; `folded`: by `strays.words`. Those that no record names are told of
+    by name, if these are as many as are too few of all that came by the link.
     """
-    ranges = records.where(kind_is(Kind.CONFIRMED)).join(
-        F.broadcast(too_many.select(*_LINK, "count")), [*_LINK]
+    ranges = _with_less(wrong, records)
+    each = _one_by_one(ranges, unsaid, records, folded)
+    counts = each.groupBy(*_RANGE).agg(
+        F.count_if("named").alias("named"), F.count_if(~F.col("named")).alias("unseen")
     )
-    ranges = ranges.where("position >= message")
-    wide = F.expr("double(position) - double(message)")
-    few = ranges.withColumn("wide", F.sum(wide).over(Window.partitionBy(*_LINK)))
-    each = (
-        few.where(f"wide <= {ONE_BY_ONE}")
-        .select(
-            *(*_LINK, "count", "sequence"),
-            F.explode(F.sequence("message", "position")).alias("message"),
-        )
-        .dropDuplicates([*_LINK, "message"])
+    of_range = ranges.groupBy(*_RANGE).agg(
+        *(F.max(name).alias(name) for name in ("less", "count", "sequence", *_SAID))
     )
-    bits = folded.groupBy("word").agg(F.expr("bit_or(bits)").alias("bits"))
-    seen = records.where(~kind_is(*OF_NO_MESSAGE)).select("message").distinct()
-    unseen = (
-        each.join(seen, "message", "left_anti")
-        .withColumn("word", F.expr("shiftright(message, 6)"))
-        .join(bits, "word", "left")
-        .where("coalesce(getbit(bits, cast(message & 63 as int)), 0) = 0")
-        .withColumn("unseen", F.count("*").over(Window.partitionBy(*_LINK)))
-        .where("unseen = `count`")
-        .select(*_LINK, "message", "sequence", F.lit(1).alias("count"))
-    )
-    named = unseen.select(*_LINK).distinct()
-    unnamed = too_many.join(F.broadcast(named), [*_LINK], "left_anti")
-    found = unseen.unionByName(
-        unnamed.select(*_LINK, F.lit(None).cast("long").alias("message"), "sequence", "count")
+    judged = of_range.join(F.broadcast(counts), [*_RANGE], "left").na.fill(0, ["named", "unseen"])
+    judged = judged.withColumn("left", F.expr("less - named")).where("less = 0 or left > 0")
+    judged = judged.withColumn("sure", F.expr("left = unseen and left between 1 and `count`"))
+    sure = judged.where("sure").select(*_RANGE, "sequence")
+    named = each.where(~F.col("named")).join(F.broadcast(sure), [*_RANGE])
+    unnamed = judged.where("not sure").withColumn("count", F.greatest("left", F.lit(1)))
+    found = named.select(*_LINK, "sequence", "message", F.lit(1).alias("count")).unionByName(
+        unnamed.select(*_LINK, "sequence", "count", *_SAID), allowMissingColumns=True
     )
     # In front of the first record that is there of the run others of it may be missing.
     begun = runs.select("incarnation", (F.col("first_sequence") - 1).alias("since"))
+    of_a_range = F.format_string(
+        "its publisher was told of %d messages, from %d to %d; of these %d came by its link, and "
+        "were not told of before",
+        *("messages", "first", "last", "came"),
+    )
+    missing = F.lit("its publisher was told of it, and no record says that it came")
     return as_breaks(
         found.join(F.broadcast(begun), "incarnation"),
         BreakClass.LOST,
-        F.lit("its publisher was told of it, and no record says that it came"),
+        F.when(F.col("first").isNull(), missing).otherwise(of_a_range),
         certain=F.col("message").isNotNull(),
+    )
+
+
+def _with_less(wrong: DataFrame, records: DataFrame) -> DataFrame:
+    """Ranges, and how many messages are too few in each (`less`).
+
+    What is too few beside these is so in all ranges of the link, which are one then (`of`).
+    """
+    by_name = wrong.select(*_LINK, "count", F.inline("wrong")).select(
+        *(*_LINK, "count", "sequence", *_SAID, F.col("sequence").alias("of")),
+        F.expr("greatest(messages - came, 0)").alias("less"),
+    )
+    others = wrong.withColumn("less", F.expr(f"`count` - {_LESS}")).where("less > 0")
+    told = records.where(kind_is(Kind.CONFIRMED)).select(
+        *_LINK, F.col("message").alias("first"), F.col("position").alias("last")
+    )
+    whole = told.join(F.broadcast(others.drop("wrong")), [*_LINK])
+    nothing = {name: F.lit(None).cast("long") for name in ("messages", "came")}
+    return by_name.unionByName(whole.withColumns(nothing | {"of": F.lit(0).cast("long")}))
+
+
+def _one_by_one(
+    ranges: DataFrame, unsaid: DataFrame, records: DataFrame, folded: DataFrame
+) -> DataFrame:
+    """The messages of ranges that no record names, and those that are `named` otherwise."""
+    wide = F.expr("double(last) - double(first)")
+    few = ranges.where("last >= first and less > 0")
+    few = few.withColumn("wide", F.sum(wide).over(Window.partitionBy(*_RANGE)))
+    each = (
+        few.where(f"wide <= {ONE_BY_ONE}")
+        .select(*_RANGE, F.explode(F.sequence("first", "last")).alias("message"))
+        .dropDuplicates([*_RANGE, "message"])
+    )
+    bits = folded.groupBy("word").agg(F.expr("bit_or(bits)").alias("bits"))
+    of_messages = records.where(~kind_is(*OF_NO_MESSAGE)).groupBy("message")
+    seen = of_messages.agg(F.lit(True).alias("seen"))
+    told = unsaid.select("message", F.lit(True).alias("named"))
+    return (
+        each.join(seen, "message", "left")
+        .join(F.broadcast(told), "message", "left")
+        .withColumn("word", F.expr("shiftright(message, 6)"))
+        .join(bits, "word", "left")
+        .where("named or seen is null and coalesce(getbit(bits, cast(message & 63 as int)), 0) = 0")
+        .select(*_RANGE, "message", F.coalesce("named", F.lit(False)).alias("named"))
     )
 
 

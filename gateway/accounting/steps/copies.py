@@ -52,12 +52,20 @@ def copy_steps(records: DataFrame) -> DataFrame:
     return records.where(~flag(Flag.COPY)).withColumn("step", step).where("step is not null")
 
 
-def with_previous(steps: DataFrame) -> DataFrame:
-    """Each step beside the copy's step before it (`none` for the first)."""
+def with_previous(steps: DataFrame, complete: DataFrame | None = None) -> DataFrame:
+    """Each step beside the copy's step before it (`none` for the first).
+
+    `complete`: messages that had left altogether, by records that were let go.
+    """
     order = Window.partitionBy(*COPY_KEYS).orderBy("sequence")
+    first = F.lit("none")
+    if complete is not None:
+        marked = F.broadcast(complete.withColumn("complete", F.lit(True)))
+        steps = steps.join(marked, "message", "left")
+        first = F.when(F.col("complete"), "exit").otherwise(first)
     return steps.withColumns(
         {
-            "before": F.coalesce(F.lag("step").over(order), F.lit("none")),
+            "before": F.coalesce(F.lag("step").over(order), first),
             "before_incarnation": F.lag("incarnation").over(order),
             "before_link": F.lag("link").over(order),
             "since": F.coalesce(F.lag("sequence").over(order), F.lit(0)),
@@ -140,7 +148,7 @@ def step_breaks(paired: DataFrame, never_ended: DataFrame | None = None) -> Data
 
 
 def copy_states(steps: DataFrame) -> DataFrame:
-    """Where each copy stands at the end of the log."""
+    """Where each copy stands at the end of the log; `holder`: with which outlet, since when."""
     inward = F.col("step") == "in"
     settled = (F.col("step") == "exit") & kind_is(Kind.SENT, Kind.SETTLED)
     return steps.groupBy(*COPY_KEYS).agg(
@@ -156,6 +164,9 @@ def copy_states(steps: DataFrame) -> DataFrame:
         F.min(F.when(inward, F.col("time_ms"))).alias("entered_ms"),
         F.max(F.when(settled, F.col("time_ms"))).alias("settled_ms"),
         F.coalesce(F.bool_or(inward & flag(Flag.TRANSIT)), F.lit(False)).alias("transit"),
+        F.max_by(F.when(F.col("step") == "out", F.struct("link", "sequence")), "sequence").alias(
+            "holder"
+        ),
     )
 
 
@@ -174,6 +185,15 @@ def with_fate(states: DataFrame, runs: DataFrame) -> DataFrame:
         "incarnation", "stopped", F.min("opened_sequence").over(later).alias("until")
     )
     return states.join(F.broadcast(fates), "incarnation")
+
+
+def states_of(records: DataFrame, runs: DataFrame, also: str) -> DataFrame:
+    """Copies that are in a queue when the log ends, or their run, and those that are `also` asked.
+
+    By `with_fate`.
+    """
+    states = copy_states(copy_steps(records.where(kind_is(*KINDS))))
+    return with_fate(states.where(f"({STILL_THERE}) or {also}"), runs)
 
 
 def open_items(open_copies: DataFrame) -> DataFrame:
@@ -207,6 +227,14 @@ def lost_at_restart(open_copies: DataFrame, missed: DataFrame | None) -> DataFra
         since=F.col("sequence"),
         sequence=F.col("until"),
     )
+
+
+def lost(open_copies: DataFrame, missed: DataFrame) -> DataFrame:
+    """Copies that are told of as lost by name: by a checkpoint (`missed`), or after a restart."""
+    names = ("incarnation", *COPY_KEYS, "holder")
+    by_queue = missed.where("certain").select(*names)
+    later = open_copies.where("durable and until is not null").select(*names)
+    return by_queue.unionByName(later).dropDuplicates([*COPY_KEYS])
 
 
 def queue_breaks(failures: DataFrame, candidates: DataFrame) -> DataFrame:
@@ -252,7 +280,8 @@ def _unnamed_queue_breaks(failures: DataFrame) -> DataFrame:
 def candidates(failures: DataFrame, open_copies: DataFrame) -> DataFrame:
     """Open copies that a failed checkpoint should have seen; certain if it can only be these.
 
-    That is what the checksum says or, of durable ones, that they did not come back either.
+    That is what the checksum says, as of all that are with somebody, or, of durable ones, that they
+    did not come back either.
     """
     terms = ("since", "computed", "stated", "excess", "computed_checksum", "checksum")
     failed = F.broadcast(failures.where("excess >= 0").select(*_FAILURE, *terms))
@@ -263,6 +292,9 @@ def candidates(failures: DataFrame, open_copies: DataFrame) -> DataFrame:
     )
     lost_later = F.col("durable") & F.col("until").isNotNull()
     all_lost_later = lost_later & (F.count_if(lost_later).over(of_failure) == F.col("excess"))
+    held, held_mix = F.col("holder").isNotNull(), F.when(F.col("holder").isNotNull(), F.col("mix"))
+    all_held = held & (F.count_if(held).over(of_failure) == F.col("excess"))
+    all_held &= F.bit_xor(held_mix).over(of_failure) == missing
     the_only_one = (F.col("excess") == 1) & (F.col("mix") == missing)
     return (
         open_copies.where("entered_sequence is not null")
@@ -272,7 +304,7 @@ def candidates(failures: DataFrame, open_copies: DataFrame) -> DataFrame:
         .withColumns(
             {
                 "rank": F.row_number().over(of_failure.orderBy("position", "message")),
-                "certain": all_of_them | the_only_one | all_lost_later,
+                "certain": all_of_them | the_only_one | all_lost_later | all_held,
             }
         )
     )

@@ -13,7 +13,8 @@ from gateway.audit.schema import Flag, Kind, Reason
 
 # With which something may be wrong; what is on its way is among them.
 FROM_UPSTREAM: Final = "upstream "  # with which the exchange of what one gives back begins
-TWICE: Final = "received and ended > routed"
+TWICE: Final = "received and beyond > 0 and onward <= followed"
+UNSAID: Final = "not received and beyond > 0 and onward <= followed"  # no record says that it came
 DOUBTFUL: Final = "least <> greatest or ended <> routed or onward > followed"
 
 
@@ -28,16 +29,20 @@ def message_states(records: DataFrame) -> DataFrame:
     body = F.when((F.col("body_digest") != 0) & ~flag(Flag.TRANSLATED), F.col("body_digest"))
     routed, ended = routes_copies(), ends_route()
     bodied, onward = body.isNotNull(), goes_onward()
+    end = F.struct("incarnation", _route().alias("route"), "sequence", "transaction")
+    ended_at = F.when(ended, F.col("sequence"))
     return records.groupBy("message").agg(
         F.sum(F.when(routed, F.col("copies").cast("long")).otherwise(0)).alias("routed"),
         F.sum(F.when(ended, 1).otherwise(0)).alias("ended"),
         F.bool_or(kind_is(Kind.RECEIVED)).alias("received"),
         F.max(F.when(routed, F.col("incarnation"))).alias("incarnation"),
-        F.max(F.when(routed, F.coalesce("exchange", "node"))).alias("route"),
+        F.max(F.when(routed, _route())).alias("route"),
         F.max(F.when(routed, F.col("sequence"))).alias("sequence"),
         F.max(F.when(kind_is(Kind.RECEIVED), F.col("link"))).alias("link"),
         F.min(F.when(routed, F.col("sequence"))).alias("first_routed"),
-        F.max(F.when(ended, F.col("sequence"))).alias("last_ended"),
+        F.max(ended_at).alias("last_ended"),
+        F.min_by(end, ended_at).alias("first_end"),
+        F.max_by(end, ended_at).alias("last_end"),
         F.min_by("body_digest", F.when(bodied, F.col("sequence"))).alias("original"),
         F.min(body).alias("least"),
         F.max(body).alias("greatest"),
@@ -51,11 +56,15 @@ def message_states(records: DataFrame) -> DataFrame:
     )
 
 
+def _route() -> Column:
+    return F.coalesce("exchange", "node")
+
+
 def with_steps(states: DataFrame, odd: DataFrame) -> DataFrame:
     """Messages, of which copies that are told of by name are not told of again.
 
     What came without a record has `ended` its route, and what entered a place again has not.
-    `odd`: by `copies.came_oddly`.
+    `beyond`: of how many ends no record says that they were made. `odd`: by `copies.came_oddly`.
     """
     joined = states.join(odd, "message", "left").na.fill(0, ["shown", "again"])
     known = joined.withColumns(
@@ -64,7 +73,8 @@ def with_steps(states: DataFrame, odd: DataFrame) -> DataFrame:
             "again": F.expr("least(again, greatest(ended - routed, 0))"),
         }
     )
-    return known.withColumn("ended", F.expr("ended + shown - again"))
+    known = known.withColumn("ended", F.expr("ended + shown - again"))
+    return known.withColumn("beyond", F.expr("greatest(ended - routed, 0)"))
 
 
 def mutated(messages: DataFrame) -> DataFrame:
@@ -94,14 +104,32 @@ def routed_twice(messages: DataFrame) -> DataFrame:
         BreakClass.DUPLICATE,
         F.format_string("%d copies routed, %d arrived", "routed", "ended"),
         node=F.col("route"),
-        count=F.col("ended") - F.col("routed"),
+        count=F.col("beyond"),
         since=F.col("first_routed"),
         sequence=F.col("last_ended"),
     )
 
 
+def never_came(unsaid: DataFrame, runs: DataFrame) -> DataFrame:
+    """Messages of which copies arrived, and no record says that they were received (`UNSAID`).
+
+    That stands in the same run, but for what a transaction held; `runs`: by `ledger.incarnations`.
+    """
+    begun = runs.select("incarnation", (F.col("first_sequence") - 1).alias("begun"))
+    ends = unsaid.select("message", "beyond", "first_end.*")
+    return as_breaks(
+        ends.join(F.broadcast(begun), "incarnation"),
+        BreakClass.LOST,
+        F.format_string("%d of its copies arrived, and no record says that it came", "beyond"),
+        node=F.col("route"),
+        since=F.expr("if(transaction = 0, begun, 0)"),
+    )
+
+
 def route_breaks(failures: DataFrame, short: DataFrame) -> DataFrame:
     """Routes with copies that never ended, down to the message where it can only be that one.
+
+    And with copies on their way that no record has made.
 
     `short`: messages that it may be, by `confirmed.with_told`: it is those that their publishers
     were told of, if these are all.
@@ -133,14 +161,15 @@ def route_breaks(failures: DataFrame, short: DataFrame) -> DataFrame:
     rest = failures.where("excess > 0").join(
         certain.select(*terms).distinct(), [*terms], "left_anti"
     )
+    unsaid = failures.where("excess < 0")
     return named.unionByName(
         as_breaks(
-            rest,
+            rest.unionByName(unsaid),
             BreakClass.LOST,
             F.format_string(
                 "%d copies pending by the log, %d by the checkpoint", "computed", "stated"
             ),
-            count=F.col("excess"),
+            count=F.abs("excess"),
             node=F.col("route"),
             certain=F.lit(False),
         )
@@ -170,13 +199,13 @@ def led_nowhere(messages: DataFrame, runs: DataFrame) -> DataFrame:
     """Copies that left for another queue, of which no record says where that is.
 
     `routed` is the next record of the gateway, or, if that makes the queue of what was rejected,
-    the one behind; so what the log ends with is not judged.
+    the one behind; so what the log ends with is not judged, unless its copies have arrived.
     """
     ends = runs.select(F.col("incarnation").alias("left_incarnation"), "last_sequence")
     missing = (
         messages.where("onward > followed")
         .join(F.broadcast(ends), "left_incarnation")
-        .where("last_onward + 2 <= last_sequence")
+        .where("last_onward + 2 <= last_sequence or beyond > 0")
     )
     found = missing.select(
         "message",

@@ -43,11 +43,14 @@ def bends(rows: Columns) -> Columns:
     return marks
 
 
-def out_of_order(records: DataFrame) -> DataFrame:
+def out_of_order(records: DataFrame, complete: DataFrame | None = None) -> DataFrame:
     """Copies that an outlet was sent behind one that came into the queue after them.
 
     Nobody had either of them before: what is given back, or was browsed, is sent when it can be.
+    `complete`: messages that had left before, by records that were let go.
     """
+    if complete is not None:
+        records = records.join(F.broadcast(complete), "message", "left_anti")
     sends = Window.partitionBy("incarnation", "node", "link", "copies").orderBy("sequence")
     copy = F.struct(*COPY_KEYS, "sequence")
     behind = records.where("bends").select(

@@ -15,8 +15,15 @@ from gateway.audit.schema import Flag, Kind
 OUTLET_KEYS: Final = ("incarnation", "link")
 
 
-def outlet_breaks(failed: DataFrame) -> DataFrame:
-    """Outlets whose unsettled deliveries are not what their checkpoint says."""
+def outlet_breaks(failed: DataFrame, outlets: DataFrame) -> DataFrame:
+    """Outlets whose unsettled deliveries are not what their checkpoint says.
+
+    What never ended of those that are gone (`outlets`, by `gone`) is told with that.
+    """
+    owing = F.broadcast(outlets.select(*OUTLET_KEYS))
+    failed = failed.where("excess < 0").unionByName(
+        failed.where("excess > 0").join(owing, [*OUTLET_KEYS], "left_anti")
+    )
     stuck = F.when(F.col("excess") > 0, str(BreakClass.STUCK))
     return as_breaks(
         failed,

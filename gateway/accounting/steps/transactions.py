@@ -28,7 +28,8 @@ def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
 
     What ended in doubt may be either. The records contradict each other, whatever else may be
     missing; the first that does is named. And those that were done, or undone, and have no end: it
-    may have been under way when a run (`runs`, by `ledger.incarnations`) was killed.
+    may have been under way when a run (`runs`, by `ledger.incarnations`) was killed. And those that
+    ended again.
     """
     step = F.struct("message", "node", "position", "sequence")
     # A branch may be prepared, or recovered, which is no end.
@@ -41,6 +42,8 @@ def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
         F.bool_or(ended & outcome_is(outcome))
         for outcome in (Outcome.COMMITTED, Outcome.ROLLED_BACK)
     )
+    of_none = {name: F.lit(None).cast("long").alias(name) for name in ("message", "position")}
+    end = F.struct(of_none["message"], "node", of_none["position"], "sequence")
     wrong = {
         "undone": (committed, undone),
         "done": (rolled_back, done),
@@ -59,8 +62,10 @@ def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
                 for name, (_where, those) in wrong.items()
             ),
             F.max(F.when(done | undone, F.col("sequence"))).alias("last_step"),
+            F.count_if(ended).alias("again"),
+            F.max_by(end, F.when(ended, F.col("sequence"))).alias("first_again"),
         )
-        .where("undone > 0 or done > 0 or unended > 0")
+        .where("undone > 0 or done > 0 or unended > 0 or again > 1")
     )
     ends = runs.select("incarnation", F.col("last_sequence").alias("end"), "stopped")
     over = judged.join(F.broadcast(ends), "incarnation").where(
@@ -101,18 +106,19 @@ def branches_lost(records: DataFrame, runs: DataFrame) -> DataFrame:
 def _told(judged: DataFrame) -> DataFrame:
     """One break for each of these."""
     told = (
+        ("again", BreakClass.DUPLICATE, "ended %d times"),
         ("undone", BreakClass.LOST, "is committed, and %d of its steps are rolled back"),
         ("done", BreakClass.DUPLICATE, "is rolled back, and %d of its steps are done"),
         ("unended", BreakClass.STUCK, "never ended, and %d of its steps are done or rolled back"),
     )
     first, named, detail = F.lit(None), F.lit(None), F.lit(None)
     for name, break_class, text in told:
-        here, words = F.col(name) > 0, f"transaction %d {text}"
+        here, words = F.col(name) > (1 if name == "again" else 0), f"transaction %d {text}"
         first = F.when(here, F.col(f"first_{name}")).otherwise(first)
         named = F.when(here, str(break_class)).otherwise(named)
         detail = F.when(here, F.format_string(words, "transaction", name)).otherwise(detail)
     found = judged.withColumns(
-        {"first": first, "count": F.expr("greatest(undone, done, unended)"), "named": named}
+        {"first": first, "count": F.expr("greatest(undone, done, unended, 1)"), "named": named}
     )
     shown = F.expr("if(unended > 0, end, first.sequence)")
     since = F.expr("if(unended > 0, last_step, null)")

@@ -100,7 +100,8 @@ class Shelf:
     def retire(self, delivery: Delivery, queue: Queue) -> None:
         """A delivery that the branch accepts: the store is to know, if it has the copy."""
         entry = queue.places.get(delivery.position)
-        if entry is not None and entry.durable and not delivery.settled:
+        held = entry is not None and entry.holder == delivery.subscription
+        if entry is not None and held and entry.durable:
             self._page.accepts.append((queue.number, delivery.position))
             self._added(1)
 

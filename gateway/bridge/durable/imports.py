@@ -36,7 +36,7 @@ class ImportRow:
     Attributes:
         number: the incarnation of which its numbers are.
         digest: SHA-256 of what was brought, in hex.
-        who: the user of the system who did it, and of which file.
+        who: of which file, and by which user of the system.
         at_ms: when.
         first, last: numbers of its messages.
         declared: queues and exchanges that it made: kind of row, host and name.
@@ -139,7 +139,7 @@ class Imports:
                 link,
                 connection=0,
                 node=exchange,
-                peer=audit.passing(row.who),
+                peer=audit.passing(f"import: {row.who}"),
                 flags=PUBLISHER,
                 actor=actor,
             )

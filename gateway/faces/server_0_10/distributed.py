@@ -17,6 +17,7 @@ from gateway.amqp_0_10.structs import close_struct
 from gateway.amqp_0_10.types import Array, Command, Struct
 from gateway.bridge.branches.branch import Branch, State, Xid
 from gateway.bridge.branches.branches import BUSY, TIMEOUT_MAX_S, Verdict
+from gateway.faces.client import Client
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.transactions import Transactions
@@ -70,6 +71,10 @@ class Distributed:
         self._selected = False
         self._suspended: dict[Xid, Branch] = {}
         self._verdict = Verdict.OK  # of the command that waits
+
+    def move(self, client: Client) -> None:
+        """The session has another connection, or none."""
+        self._client = client
 
     def carry_out(self, command: Command, command_id: int) -> Answer:
         """Carry out a command of class dtx; one that ends a branch may have to be waited for."""

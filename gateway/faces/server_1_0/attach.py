@@ -17,7 +17,7 @@ from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings, SubscribeOptions, Subscriber
-from gateway.faces.dynamic import policy_of
+from gateway.faces.arguments.of_nodes import wish_of
 from gateway.faces.features import EXCHANGES, Feature
 from gateway.faces.outcomes import default_of, error_of, outcome_of
 from gateway.faces.placed import JMS_SELECTOR, is_remote_exchange, is_remote_queue, selector_of
@@ -26,6 +26,7 @@ from gateway.faces.server_1_0.approach import Approach, answer_producer
 from gateway.faces.server_1_0.consumer import Asked, Consumer
 from gateway.faces.server_1_0.links import Links
 from gateway.faces.server_1_0.node_access import hidden_refusal
+from gateway.faces.server_1_0.suspended import Lasting, granted_s, key_of
 from gateway.faces.source_filters import Wanted, binding_key, read_filters
 from gateway.message import MODIFIED_FAILED, Condition, Kind, Refusal
 from gateway.permissions.actions import Action
@@ -113,16 +114,21 @@ def _make(
         return Refusal(Condition.INVALID_ARGUMENT, "a dynamic terminus with an address")
     capability = capability_of(asked)
     topic = capability == Capability.TOPIC
+    wish = wish_of(properties, topic=topic)
+    if isinstance(wish, Refusal):
+        return wish
     name = links.dynamics.name(links.client.container, attach.name)
     refusal = permissions.name_refusal(links, name, None, capability)
     if refusal is None:
-        refusal = permissions.dynamic_refusal(links, name, topic=topic)
+        refusal = permissions.dynamic_refusal(links, name, wish)
     if refusal is not None:
         return refusal
-    made = links.dynamics.make(name, policy_of(properties), links.owner, topic=topic)
+    made = links.dynamics.make(name, wish, links.owner)
     links.client.making.created()
     if isinstance(made, Refusal):
         return made
+    if wish.ignored:
+        links.client.uses.ignore(wish.ignored)
     if topic:
         return Node(exchange=made.name, key=None, row=0)
     return Node(queue=made.name, key=None, row=0)
@@ -229,9 +235,21 @@ def _consume(links: Links, consumer: Consumer, queue: str, source: Source) -> Re
     if bridged.attaching:
         consumer.subscription = bridged
         consumer.asked = Asked(source, wanted)
-    else:
-        consumer.answer(bridged, source, wanted)
+        return None
+    _outlive(links, consumer, queue, source, remote=remote)
+    consumer.answer(bridged, source, wanted)
     return None
+
+
+def _outlive(links: Links, consumer: Consumer, queue: str, source: Source, *, remote: bool) -> None:
+    """What is unsettled may outlive a link that consumes a queue which is here."""
+    client, name = links.client, consumer.link.name
+    suspended = client.settings.kept.links.get(key_of(client, name))
+    lasting: Lasting | None = None
+    if granted_s(client, source) and consumer.acquire and not (remote or consumer.settled):
+        lasting = Lasting(client, name, queue, source)
+    if lasting is not None or suspended is not None:
+        consumer.outlive(lasting, suspended)
 
 
 def _is_durable(source: Source) -> bool:

@@ -121,7 +121,7 @@ class Producer:
                 address=made or target.address,
                 expiry_policy=_spec.EXPIRY_LINK_DETACH,  # whatever is asked for: it ends with that
                 dynamic=True if made else None,
-                dynamic_node_properties=made_by(target.dynamic_node_properties) if made else None,
+                dynamic_node_properties=made_by(target) if made else None,
                 capabilities=granted(
                     target.capabilities or [], queue=self.node is None or not self.node.exchange
                 ),

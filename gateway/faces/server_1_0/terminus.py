@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0._spec import Attach
+from gateway.amqp_1_0._spec import Attach, Source, Target
 from gateway.amqp_1_0.primitives.fields import Fields
-from gateway.faces.dynamic import policy_of, policy_properties
+from gateway.faces.arguments.of_nodes import wish_of
+from gateway.message import Refusal
+from gateway.translate.addresses import Capability, capability_of
 
 OF_QUEUES: Final = frozenset(("queue", "temporary-queue"))
 OFFERED: Final = OF_QUEUES | {"topic", "temporary-topic"}
@@ -27,6 +29,9 @@ def granted(asked: list[str], *, queue: bool = True) -> list[str] | None:
     return [capability for capability in asked if capability in offered] or None
 
 
-def made_by(properties: Fields | None) -> Fields:
+def made_by(terminus: Source | Target) -> Fields:
     """The dynamic-node-properties of a node that was made for a terminus."""
-    return policy_properties(policy_of(properties))
+    topic = capability_of(terminus.capabilities or []) == Capability.TOPIC
+    wish = wish_of(terminus.dynamic_node_properties, topic=topic)
+    assert not isinstance(wish, Refusal)
+    return wish.in_place(terminus.dynamic_node_properties or {})

@@ -179,10 +179,14 @@ def test_an_outlet_has_back_what_a_transaction_gave_up(frames):
 def test_an_outlet_owes_what_it_was_sent(frames):
     said = {"kind": Kind.OUTLET_CHECKPOINT, "link": 3, "window": 1, "copies": 1}
     assert failures(frames, OUTLET, SENT, said).count() == 0
+    here, gone = (
+        frames.table("incarnation bigint, link bigint", *rows) for rows in ((), ((1, 3),))
+    )
     short = failures(frames, OUTLET, SENT, SENT, said)
-    assert found(outlets.outlet_breaks(short)) == [("STUCK", None, None, 1)]
+    assert found(outlets.outlet_breaks(short, here)) == [("STUCK", None, None, 1)]
+    assert found(outlets.outlet_breaks(short, gone)) == []  # which is told when it is gone
     over = failures(frames, OUTLET, SENT, ACCEPTED, said)
-    assert found(outlets.outlet_breaks(over)) == [("ORPHAN_SETTLEMENT", None, None, 1)]
+    assert found(outlets.outlet_breaks(over, gone)) == [("ORPHAN_SETTLEMENT", None, None, 1)]
 
 
 def test_a_route_counts_copies_and_what_became_of_them(frames):

@@ -1,8 +1,8 @@
 """Messages on their routes, on three-line frames: what became of their copies and their bodies."""
 
-from support.audit_frames import found, spans
+from support.audit_frames import doubtful_of, found, spans
 
-from gateway.accounting.steps import confirmed, messages
+from gateway.accounting.steps import confirmed, copies, messages
 from gateway.audit.schema import Flag, Kind, Reason
 
 COPY = {"message": 5, "node": "q", "position": 1, "mix": 77}
@@ -38,11 +38,42 @@ def test_a_copy_that_never_arrives_is_lost_with_its_message(frames):
     assert spans(messages.route_breaks(failed, states)) == [(4, 10)]
 
 
+def doubtful(frames, *lines: dict):
+    records = frames.records(*lines)
+    return doubtful_of(records, copies.with_previous(copies.copy_steps(records)))
+
+
 def test_more_arrivals_than_copies_are_duplicates(frames):
     one = RECEIVED | {"copies": 1}
-    states = messages.message_states(frames.records(one, ENTERED, ENTERED | {"node": "r"}))
+    states = doubtful(frames, one, ENTERED, ENTERED | {"node": "r"})
     assert found(messages.routed_twice(states)) == [("DUPLICATE", 5, "x", 1)]
     assert spans(messages.routed_twice(states)) == [(1, 3)]
+
+
+RUNS = "incarnation bigint, first_sequence bigint, last_sequence bigint"
+
+
+def never_came(frames, *lines: dict):
+    """What never came, where the run began with record 3 of the log."""
+    unsaid = doubtful(frames, *lines).where(messages.UNSAID)
+    return messages.never_came(unsaid, frames.table(RUNS, (1, 3, 9)))
+
+
+def test_what_arrives_and_was_never_received_is_lost_with_its_message_since_its_run_began(frames):
+    arrived = ENTERED | {"exchange": "x"}
+    lost = never_came(frames, arrived, arrived | {"node": "r"}, SENT)
+    assert found(lost) == [("LOST", 5, "x", 1)]
+    assert spans(lost) == [(2, 1)]
+    assert lost.first()["detail"].startswith("2 of its copies arrived, ")
+    assert spans(never_came(frames, arrived | {"transaction": 3})) == [(0, 1)]
+
+
+def test_what_was_received_or_goes_on_from_an_earlier_run_has_come(frames):
+    onward = (COPY | {"kind": Kind.RECOVERED}, DEAD, ROUTED)
+    arrived = ENTERED | {"node": "dead", "exchange": "dead", "flags": Flag.REROUTED}
+    assert found(never_came(frames, RECEIVED, ENTERED, ENTERED | {"node": "r"})) == []
+    assert found(never_came(frames, *onward, arrived)) == []
+    assert found(never_came(frames, *onward[:2], arrived)) == []  # which is told as going nowhere
 
 
 DEAD = COPY | {"kind": Kind.DEAD_LETTERED}
@@ -54,8 +85,7 @@ REST = ({"kind": Kind.CLOCK}, {"kind": Kind.CLOCK})
 
 
 def nowhere(frames, *lines: dict):
-    ends = frames.table("incarnation bigint, last_sequence bigint", (1, len(lines)))
-    return messages.led_nowhere(messages.message_states(frames.records(*lines)), ends)
+    return messages.led_nowhere(doubtful(frames, *lines), frames.table(RUNS, (1, 1, len(lines))))
 
 
 def test_what_goes_on_elsewhere_says_where(frames):
@@ -75,5 +105,10 @@ def test_what_has_no_alternate_goes_nowhere_by_right(frames):
     assert found(nowhere(frames, RECEIVED, UNROUTABLE, *REST)) == []
 
 
-def test_what_the_log_ends_with_is_not_judged(frames):
-    assert found(nowhere(frames, RECEIVED, DEAD, *REST[1:])) == []
+def test_what_the_log_ends_with_is_not_judged_unless_it_has_arrived(frames):
+    assert found(nowhere(frames, RECEIVED | {"copies": 1}, ENTERED, DEAD, *REST[1:])) == []
+    arrived = ENTERED | {"node": "dead", "flags": Flag.REROUTED}
+    one = RECEIVED | {"copies": 1}
+    lines = (one, ENTERED, DEAD, arrived)
+    assert found(nowhere(frames, *lines)) == [("LOST", 5, "q", 1)]
+    assert found(messages.routed_twice(doubtful(frames, *lines))) == []

@@ -149,3 +149,13 @@ def test_of_one_transaction_there_is_one_break_which_names_the_first_of_its_copi
     (row,) = breaks(frames, *lines).collect()
     assert (row["message"], row["count"], row["since"], row["sequence"]) == (5, 2, None, 1)
     assert row["detail"] == "transaction 3 is committed, and 2 of its steps are rolled back"
+
+
+def test_what_ends_again_has_one_end_too_many(frames):
+    for again in (COMMITTED, ended(Outcome.IN_DOUBT)):
+        (row,) = breaks(frames, ENTERED, COMMITTED, again).collect()
+        assert (row["class"], row["message"], row["count"]) == ("DUPLICATE", None, 1)
+        assert (row["since"], row["sequence"]) == (None, 3)
+        assert row["detail"] == "transaction 3 ended 2 times"
+    prepared = ended(Outcome.PREPARED)
+    assert found(breaks(frames, prepared, prepared, DROPPED, ROLLED_BACK)) == []

@@ -1,0 +1,91 @@
+"""Records that name another copy than the one that took the step, on frames."""
+
+import pytest
+
+from gateway.accounting.steps import copies, mistaken
+from gateway.audit.schema import Flag, Kind
+
+ENTERED = {"kind": Kind.ENTERED, "node": "q", "flags": Flag.DURABLE}
+RECOVERED = {"kind": Kind.RECOVERED, "node": "q", "flags": Flag.DURABLE, "incarnation": 2}
+FAILED = (
+    "incarnation bigint, node string, sequence bigint, since bigint, excess bigint,"
+    " computed_checksum bigint, checksum bigint"
+)
+OPEN = (
+    "incarnation bigint, node string, message bigint, position bigint, mix bigint,"
+    " entered_sequence bigint"
+)
+
+
+def copy(message: int, position: int = 1) -> dict:
+    return {"message": message, "position": position, "mix": 100 * message + position}
+
+
+def steps(frames, *lines: dict):
+    return copies.with_previous(copies.copy_steps(frames.records(*lines)))
+
+
+def displaced(frames, *lines: dict) -> list[tuple]:
+    rows = mistaken.displaced(steps(frames, *lines)).collect()
+    return [(row["message"], row["position"], row["said_position"], row["at"]) for row in rows]
+
+
+def test_what_is_recovered_where_it_never_was_is_the_copy_that_was_not(frames):
+    lines = (ENTERED | copy(5), ENTERED | copy(6))
+    assert displaced(frames, *lines, RECOVERED | copy(5, 9), RECOVERED | copy(6)) == [(5, 1, 9, 3)]
+
+
+def test_what_had_left_or_is_recovered_too_or_was_not_stored_is_no_such_copy(frames):
+    expired = copy(5) | {"kind": Kind.EXPIRED, "node": "q"}
+    for lines in (
+        (ENTERED | copy(5), expired),
+        (ENTERED | copy(5), RECOVERED | copy(5)),
+        (ENTERED | copy(5) | {"flags": 0},),
+        (ENTERED | copy(5) | {"node": "r"},),
+    ):
+        assert displaced(frames, *lines, RECOVERED | copy(5, 9)) == []
+
+
+EVICTED = {"kind": Kind.EVICTED, "node": "q"}
+SENT = {"kind": Kind.SENT, "node": "q", "link": 3}
+
+
+def misnamed(frames, failed: tuple, *lines: dict) -> list[tuple]:
+    """Message 5 is there by the log; by the checkpoint of record 20 the depth differs by one."""
+    excess, missing = failed
+    queues = frames.table(FAILED, (1, "q", 20, 2, excess, missing, 0))
+    there = frames.table(OPEN, (1, "q", 5, 1, copy(5)["mix"], 1))
+    rest = [{"kind": Kind.CLOCK}] * 3
+    found = mistaken.misnamed(queues, there, steps(frames, *rest, *lines)).collect()
+    return [(row["message"], row["said_message"], row["at"], row["shown"]) for row in found]
+
+
+@pytest.mark.parametrize(
+    ("failed", "is_there"),
+    [((0, 501 ^ 601), True), ((1, 501), True), ((1, 502), False), ((0, 501), False)],
+)
+def test_what_is_gone_by_the_checksum_left_by_the_record_of_one_that_leaves_again(
+    frames, failed, is_there
+):
+    lines = (ENTERED | copy(6), EVICTED | copy(6), SENT | copy(6))
+    assert misnamed(frames, failed, *lines) == ([(5, 6, 5, 20)] if is_there else [])
+
+
+def test_what_left_for_good_or_otherwise_is_not_said_to_be_another(frames):
+    assert misnamed(frames, (0, 501 ^ 601), ENTERED | copy(6), EVICTED | copy(6)) == []
+    sent = SENT | copy(6) | {"flags": Flag.SETTLED}
+    assert misnamed(frames, (0, 501 ^ 601), ENTERED | copy(6), sent, sent) == []
+
+
+def test_put_right_each_step_is_that_of_its_copy_and_the_sums_are_off_by_both(frames):
+    records = frames.records(ENTERED | copy(5), ENTERED | copy(6), EVICTED | copy(6))
+    mistakes = frames.table(
+        "incarnation bigint, node string, message bigint, position bigint, mix bigint,"
+        " said_mix bigint, at bigint",
+        (1, "q", 5, 1, 501, 601, 3),
+    )
+    rows = mistaken.put_right(records, mistakes).orderBy("sequence").collect()
+    assert [(row["message"], row["mix"]) for row in rows] == [(5, 501), (6, 601), (5, 501)]
+    (effect,) = mistaken.effects(mistakes).collect()
+    assert (effect["begun"], effect["sequence"], effect["depth"]) == (3, 3, 0)
+    assert effect["mix"] == 501 ^ 601

@@ -1,0 +1,172 @@
+"""Logs packed by hand of a gateway that keeps whole books, and one record of them that is harmed.
+
+What is in queues, with outlets and on its way is kept here by the words of the contract, and each
+checkpoint says it; a harm comes between that and the log. So a record that is missing or another
+one is in no checkpoint, as where a disk or an editor has changed it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+from support.hand_log import HandLog
+
+Said = dict[str, object]
+# What becomes of a record: another one, or none (`None`).
+Harm = Callable[[str, Said], Said | None]
+
+
+def as_it_is(_kind: str, said: Said) -> Said:
+    """No harm."""
+    return said
+
+
+class WholeLog(HandLog):
+    """A gateway, step by step; each copy's position is its message's number.
+
+    Attributes:
+        harm: what becomes of each record.
+        length: of a segment, in records; 0: it has all of its run.
+    """
+
+    def __init__(self, directory: Path, harm: Harm = as_it_is, length: int = 0) -> None:
+        super().__init__(directory)
+        self.harm = harm
+        self.length = length
+        self.held: dict[str, dict[int, str]] = defaultdict(dict)  # message -> "DURABLE" or ""
+        self._forget()
+
+    def _forget(self) -> None:
+        self.entered: Counter[str] = Counter()
+        self.routed: Counter[str] = Counter()
+        self.sent: Counter[int] = Counter()
+        self.out: dict[tuple[str, int], int] = {}  # by queue and message, the outlet that has it
+        self.leads: dict[int, str] = {}
+        self.untold: dict[int, list[int]] = defaultdict(list)
+
+    def add(self, kind: str, **said: object) -> int:
+        """One record, unless it is harmed so that there is none."""
+        harmed = self.harm(kind, said)
+        if harmed is None:
+            return self.sequence
+        if self.length and len(self.rows) >= self.length:
+            self.cut()
+        return super().add(kind, **harmed)
+
+    def begin(self) -> None:
+        """A run, which recovers what is durable."""
+        self.start()
+        self._forget()
+        for queue, copies in self.held.items():
+            self.held[queue] = {each: flags for each, flags in copies.items() if flags}
+            self.declare(queue)
+            for message, flags in self.held[queue].items():
+                self.step("RECOVERED", queue, message, flags=flags)
+        self.say()
+
+    def stop(self) -> None:
+        """The run ends in order."""
+        self.say()
+        self.end()
+
+    def declare(self, queue: str) -> None:
+        """A queue is there, by name."""
+        self.add("TOPOLOGY", node=queue, reason="QUEUE_DECLARED")
+        self.held[queue] = self.held[queue]
+
+    def step(self, kind: str, queue: str, message: int, **said: object) -> None:
+        """One of a copy."""
+        self.add(kind, message=message, position=message, node=queue, **said)
+
+    def publish(
+        self,
+        message: int,
+        *queues: str,
+        link: int,
+        flags: str = "",
+        transaction: int = 0,
+        hears: bool = True,
+    ) -> None:
+        """A message comes by the exchange that is called as its first queue, and enters them."""
+        exchange = queues[0]
+        said = {"link": link, "flags": flags, "transaction": transaction}
+        self.add("RECEIVED", message=message, exchange=exchange, copies=len(queues), **said)
+        self.routed[exchange] += len(queues)
+        for queue in queues:
+            self.enter(message, queue, exchange, flags, transaction)
+        if hears:
+            self.untold[link].append(message)
+
+    def enter(
+        self, message: int, queue: str, exchange: str, flags: str = "", transaction: int = 0
+    ) -> None:
+        """A copy is in its queue."""
+        said = {"exchange": exchange, "flags": flags, "transaction": transaction}
+        self.step("ENTERED", queue, message, **said)
+        self.held[queue][message] = "DURABLE" if "DURABLE" in flags else ""
+        self.entered[queue] += 1
+
+    def tell(self, link: int) -> None:
+        """A publisher hears of all that it has not heard of."""
+        told = self.untold.pop(link)
+        said = {"first": told[0], "last": told[-1], "messages": len(told), "link": link}
+        self.add("CONFIRMED", outcome="ACCEPTED", **said)
+
+    def send(self, queue: str, message: int, link: int) -> None:
+        """An outlet has it."""
+        self.step("SENT", queue, message, link=link)
+        self.sent[link] += 1
+        self.leads[link] = queue
+        self.out[queue, message] = link
+
+    def settle(self, queue: str, message: int, outcome: str = "ACCEPTED") -> None:
+        """Its outlet ends it: it has left, or is there again."""
+        link = self.out.pop((queue, message))
+        leaves = outcome == "ACCEPTED"
+        said = {"link": link, "outcome": outcome, "flags": "REMOVED" if leaves else ""}
+        self.step("SETTLED", queue, message, **said)
+        if leaves:
+            del self.held[queue][message]
+
+    def take(self, queue: str, message: int, link: int) -> None:
+        """An outlet has it, and accepts it."""
+        self.send(queue, message, link)
+        self.settle(queue, message)
+
+    def leave(self, kind: str, queue: str, message: int, reason: str) -> None:
+        """It leaves otherwise."""
+        self.step(kind, queue, message, reason=reason)
+        del self.held[queue][message]
+
+    def dead_letter(self, queue: str, message: int, to: str, flags: str = "") -> None:
+        """It leaves for the exchange and the queue of that name."""
+        self.leave("DEAD_LETTERED", queue, message, "MAX_DELIVERIES")
+        self.add("ROUTED", message=message, exchange=to, copies=1, reason="MAX_DELIVERIES")
+        self.routed[to] += 1
+        self.enter(message, to, to, f"REROUTED {flags}".strip())
+
+    def detach(self, link: int) -> None:
+        """An outlet is gone."""
+        self.add("LINK_DETACHED", link=link)
+        del self.sent[link]
+
+    def say(self) -> None:
+        """A whole checkpoint."""
+        with_somebody = Counter(queue for queue, _message in self.out)
+        queues = {
+            queue: {
+                "copies": [(message, message) for message in copies],
+                "entered": self.entered[queue],
+                "unsettled": with_somebody[queue],
+            }
+            for queue, copies in self.held.items()
+        }
+        has = Counter(self.out.values())
+        outlets = {
+            f"l{link}": {"node": self.leads[link], "sent": count, "unsettled": has[link]}
+            for link, count in self.sent.items()
+        }
+        routes = {exchange: {"routed": count} for exchange, count in self.routed.items()}
+        self.checkpoint(queues, routes, **outlets)
