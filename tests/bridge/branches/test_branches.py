@@ -250,6 +250,21 @@ def test_what_a_transient_queue_had_is_gone_with_it() -> None:
     assert world.host.branches.by_xid == {}
 
 
+@pytest.mark.parametrize("commit", [True, False])
+def test_of_a_branch_that_an_operator_has_ended_the_audit_log_knows_no_shelf(commit: bool) -> None:
+    world = World()
+    world.queue(durable=True)
+    branch = prepared(world, ended(world, begun(world, b"1")))
+    world.host.branches.decide(branch, commit=commit)
+    world.turn()
+    assert world.host.branches.shelves() == []
+    before = len(world.blocks.raw())
+    world.bridge.checkpoint(world.now_ms)
+    world.turn()
+    told = world.blocks.raw()[before:]
+    assert {each["node"] for each in told if each["kind"] == Kind.QUEUE_CHECKPOINT} == {"q"}
+
+
 def test_xids_are_of_their_host() -> None:
     world = World(hosts=["/", "b"])
     for host in world.bridge.hosts.values():
