@@ -217,6 +217,8 @@ class World:
     def restart(self) -> None:
         """Stop in order, start again."""
         self.turn()
+        self.bridge.finish(self.now_ms)
+        self.turn()
         self.commit()
         self.bridge.checkpoint(self.now_ms, last=True)
         self.audit.incarnation_stopped(self.now_ms)
