@@ -31,7 +31,7 @@ class Copy:
 
     Attributes:
         of: the session that it is out with, or the branch that holds it.
-        by: the session that has accepted it in the branch.
+        by: the session that has accepted it in the branch, and is in it still.
         again: whether whoever takes it must see that it was out before; `None`: it may.
         kept: the store has it.
     """
@@ -179,6 +179,8 @@ class Model:
         branch = self.branches[name]
         branch.inside.discard(who)
         talker.branch = ""
+        for copy in self.held(name):
+            copy.by = "" if copy.by == who else copy.by
         if suspend and branch.doomed != TOO_LATE:
             branch.suspended.add(who)
         elif fail or branch.doomed:
@@ -268,14 +270,18 @@ class Model:
         return True
 
     def crashes(self, *lost_queues: str) -> None:
-        """And starts again: of branches those are there that were prepared."""
-        for who in list(self.talkers):
+        """And starts again: of branches those are there that were prepared.
+
+        What was not out may seem to have been, as after any kill.
+        """
+        for who in self.talkers.keys() | {copy.of for copy in self.copies if copy.where == OUT}:
             self.leaves(who)
         for name, branch in list(self.branches.items()):
             if not branch.prepared and not branch.by_hand:
                 self._rolls_back(name)
                 del self.branches[name]
         for copy in self.copies:
+            copy.again = copy.again or None
             if copy.queue in lost_queues or not copy.kept:
                 copy.goes(GONE)
 

@@ -524,6 +524,27 @@ def test_the_time_of_a_branch_may_be_over_while_a_session_is_in_it(suspended: bo
     check(gateway)
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_was_accepted_before_the_branch_was_doomed_comes_again_when_the_work_ends(
+    fails: bool,
+) -> None:
+    gateway = gateway_with(b"0")
+    client = selected(gateway)
+    client.subscribes(credit=1)
+    client.hears()
+    asks(client, start(), accept((0, 0)))
+    if fails:
+        other = selected(gateway)
+        asks(other, start(join=True), end(fail=True))
+    else:
+        gateway.world.pass_time(60_000)
+    assert asks(client, end()) == (OK if fails else TIMED_OUT)
+    consumer, _ = gateway.world.subscribe()
+    gateway.world.turn()
+    assert consumer.bodies() == [b"0"]
+    check(gateway)
+
+
 def test_a_branch_is_forgotten_long_after_its_time() -> None:
     gateway = gateway_with()
     works(selected(gateway), b"1")
