@@ -19,8 +19,9 @@ from gateway.bridge.branches.branch import Xid
 
 WHO = st.sampled_from(["a", "b", "c"])
 NAMES = st.sampled_from(["x", "x", "y", "x.1"])
-QUEUES = ("durable", "passing")
-QUEUE = st.sampled_from(["durable", "durable", "passing"])
+QUEUES = ("durable", "passing", "small")
+QUEUE = st.sampled_from(["durable", "durable", "passing", "small"])
+SMALL = 3
 ANYTHING: list[tuple[str, dict[str, bool]]] = [
     ("start", {}),
     ("end", {}),
@@ -43,13 +44,14 @@ class Script(RuleBasedStateMachine):
         super().__init__()
         self.gateway = Gateway()
         self.world = self.gateway.world
-        self.model = Model(self.world.now_ms)
+        self.model = Model(self.world.now_ms, {"small": SMALL})
         self.began_ms = self.world.now_ms
         self.talks = Talks(self.gateway)
         self.numbers: dict[int, int] = {}  # of deliveries, by the identity of their copy
         self.sent = 0
         self.world.queue("durable", durable=True)
         self.world.queue("passing")
+        self.world.queue("small", durable=True, max_count=SMALL)
 
     def _same(self, who: str, verb: str, *arguments: object, **flags: bool) -> None:
         said = self.talks.says(who, verb, *arguments, **flags)  # type: ignore[arg-type]  # model's
@@ -139,7 +141,7 @@ class Script(RuleBasedStateMachine):
         self.sent += 1
         body = str(self.sent)
         told = self.talks.publishes(who, body, queue, kept=kept)
-        kept = kept and queue == "durable"
+        kept = kept and queue != "passing"
         assert told == self.model.says(who, "publish", body, queue, kept=kept)
 
     @rule(who=WHO, queue=QUEUE)
@@ -233,7 +235,7 @@ class Script(RuleBasedStateMachine):
                 self.take("a", queue)
         while self._out():
             self.settle(0, "accept")
-        assert [self.world.depth(queue) for queue in QUEUES] == [0, 0]
+        assert [self.world.depth(queue) for queue in QUEUES] == [0, 0, 0]
         self.world.check()
 
 
