@@ -158,6 +158,7 @@ class Shelf:
             writes.topology(RowKind.BRANCH, self.decided.key(), self.decided.encoded())
         self._numbers.queue_deleted(self.queue.next_position)
         self._names.forget(NAME + self._text, self.queue.node)
+        self.queue.node = 0
 
     def remove(self) -> None:
         """The store has no row of the branch any more."""

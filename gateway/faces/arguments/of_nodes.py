@@ -125,8 +125,9 @@ class NodeWish:
         if MODES in asked:
             mode = _spec.DISTRIBUTION_COPY if self.topic else _spec.DISTRIBUTION_MOVE
             told[MODES] = Tagged(types.SYMBOL, mode)
+        without = {LIFETIME, MODES, *self.ignored}
         for name, tagged in asked.items():
-            if name not in (LIFETIME, MODES, *self.ignored) and (self.topic or name != TYPE):
+            if name not in without and (self.topic or name != TYPE):
                 told[name] = tagged
         return told
 

@@ -6,6 +6,7 @@ from support.bridge_world import Consumer, Producer, World
 from gateway.audit.schema import Kind
 from gateway.bridge.branches.branch import Branch, State, Xid
 from gateway.bridge.branches.branches import Verdict
+from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.discipline import Discipline, Policy
 from gateway.bridge.seams import QueueSettings
 from gateway.message import ACCEPTED, Refusal
@@ -248,6 +249,40 @@ def test_what_a_transient_queue_had_is_gone_with_it() -> None:
     world.turn()
     world.crash()
     assert world.host.branches.by_xid == {}
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_of_a_branch_that_an_operator_has_ended_the_audit_log_knows_no_shelf(commit: bool) -> None:
+    world = World()
+    world.queue(durable=True)
+    branch = prepared(world, ended(world, begun(world, b"1")))
+    world.host.branches.decide(branch, commit=commit)
+    world.turn()
+    assert world.host.branches.shelves() == []
+    before = len(world.blocks.raw())
+    world.bridge.checkpoint(world.now_ms)
+    world.turn()
+    told = world.blocks.raw()[before:]
+    assert {each["node"] for each in told if each["kind"] == Kind.QUEUE_CHECKPOINT} == {"q"}
+
+
+def test_one_user_may_have_half_of_the_branches_and_what_is_over_makes_room() -> None:
+    world = World(limits=BridgeLimits(branches_max=4))
+    branches = world.host.branches
+
+    def starts(name: bytes, user: str) -> bool:
+        made = branches.start(Xid(1, name, b""), SESSION, 1, user)
+        if isinstance(made, Branch):
+            branches.end(made, SESSION, [], fail=False)
+        return isinstance(made, Branch)
+
+    assert [starts(b"%d" % number, "ann") for number in range(3)] == [True, True, False]
+    assert [starts(b"j%d" % number, "joe") for number in range(3)] == [True, True, False]
+    assert not starts(b"t", "tom")
+    world.pass_time(60_000)
+    assert starts(b"3", "ann")
+    assert starts(b"t", "tom")
+    assert sorted(xid.global_id for xid in branches.by_xid) == [b"3", b"j0", b"j1", b"t"]
 
 
 def test_xids_are_of_their_host() -> None:

@@ -365,6 +365,8 @@ SELECTED = [
     ([start(), spec.DtxSetTimeout(xid=xid(), timeout=3600)], "done"),
     ([start(), spec.DtxSetTimeout(xid=xid(), timeout=3601)], 542),
     ([spec.DtxSelect(), start()], OK),
+    ([spec.DtxStart()], 542),
+    ([spec.DtxPrepare()], 542),
     ([spec.TxSelect(), start()], 409),
     pytest.param([start(), spec.TxSelect()], 409, marks=rule("0-10", "tx.select", "no-dtx")),
     ([spec.TxSelect()], "done"),
