@@ -153,8 +153,9 @@ class NodeWish:
             mode = _spec.DISTRIBUTION_COPY if self.topic else _spec.DISTRIBUTION_MOVE
             as_asked = asked[MODES].value == mode
             told[MODES] = asked[MODES] if as_asked else Tagged(types.SYMBOL, mode)
+        without = {LIFETIME, MODES, *self.ignored}
         for name, tagged in asked.items():
-            if name not in (LIFETIME, MODES, *self.ignored) and (self.topic or name != TYPE):
+            if name not in without and (self.topic or name != TYPE):
                 told[name] = tagged
         return told
 
