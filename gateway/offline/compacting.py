@@ -42,7 +42,7 @@ from gateway.store.outside import opened
 from gateway.store.rewriting import living_part
 from gateway.store.sqlite import FILE_NAME
 
-NEW: Final = f"{FILE_NAME}.compact"
+NEW: Final = "store-compact"
 _SETTINGS: Final = (
     "PRAGMA page_size = 8192",
     "PRAGMA journal_mode = OFF",  # one that is not finished is thrown away

@@ -165,7 +165,7 @@ def test_a_disk_that_becomes_full_meanwhile_leaves_the_store_as_it_was(
     before = traces(data)
     settings = (*compacting._SETTINGS, "PRAGMA max_page_count = 6")
     monkeypatch.setattr(compacting, "_SETTINGS", settings)
-    with pytest.raises(GatewayError, match=r"cannot write .*store.sqlite.compact: .* is full"):
+    with pytest.raises(GatewayError, match=r"cannot write .*store-compact: .* is full"):
         compact(data)
     assert traces(data) == before
     assert held(data) == {"orders": 3}
