@@ -126,7 +126,8 @@ class NodeWish:
             mode = _spec.DISTRIBUTION_COPY if self.topic else _spec.DISTRIBUTION_MOVE
             told[MODES] = Tagged(types.SYMBOL, mode)
         for name, tagged in asked.items():
-            if name not in (LIFETIME, MODES, *self.ignored) and (self.topic or name != TYPE):
+            in_place = name not in self.ignored and (self.topic or name != TYPE)
+            if in_place and name != LIFETIME and name != MODES:
                 told[name] = tagged
         return told
 
