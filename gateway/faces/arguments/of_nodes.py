@@ -153,9 +153,9 @@ class NodeWish:
             mode = _spec.DISTRIBUTION_COPY if self.topic else _spec.DISTRIBUTION_MOVE
             as_asked = asked[MODES].value == mode
             told[MODES] = asked[MODES] if as_asked else Tagged(types.SYMBOL, mode)
-        without = {LIFETIME, MODES, *self.ignored}
         for name, tagged in asked.items():
-            if name not in without and (self.topic or name != TYPE):
+            in_place = name not in self.ignored and (self.topic or name != TYPE)
+            if in_place and name != LIFETIME and name != MODES:
                 told[name] = tagged
         return told
 
