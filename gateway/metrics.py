@@ -126,14 +126,16 @@ METRICS: Final = (
     _counter("gateway_sessions_opened_total", "Sessions that were attached.", "protocol"),
     _gauge(
         "gateway_absent_sessions",
-        "0-10 sessions whose state is kept, and that have no connection now.",
+        "0-10 sessions whose state is kept, and that have no connection now; suspended links of "
+        "1.0 included.",
     ),
     _gauge("gateway_absent_session_bytes", "Octets that are kept for them."),
     _counter(
         "gateway_sessions_detached_total",
-        "Times that a session whose state is kept has lost its connection, or was detached.",
+        "Times that a session whose state is kept has lost its connection, or was detached; and "
+        "that a 1.0 link was suspended.",
     ),
-    _counter("gateway_sessions_resumed_total", "Times that one has gone on with another."),
+    _counter("gateway_sessions_resumed_total", "Times that one has gone on."),
     _counter(
         "gateway_sessions_expired_total",
         "Sessions that did not in time: what they held has gone back.",

@@ -164,7 +164,8 @@ class LimitSettings(Section):
     left of the last; 64KiB once half of what may be kept for its user or virtual host is."""
     session_timeout: Annotated[int, *duration("0s", "24h")] = 60_000
     """Longest time, in whole seconds, for which what a 0-10 session holds is kept when its
-    connection is lost, of sessions that ask for that (session.request-timeout); 0s grants none."""
+    connection is lost, of sessions that ask for that (session.request-timeout), and what is
+    unsettled of a 1.0 link that asks for that (the source's timeout); 0s grants none."""
     escrow: Annotated[int, *size(0, "64KiB")] = 16 * 1024
     """Most escrow that one message may carry; above it the mapping row's policy applies."""
 

@@ -156,15 +156,17 @@ class KeptSessions:
 
     Attributes:
         absent: those without a connection, by the number of their owner.
+        links: of these, links of 1.0 that are suspended: by virtual host, user, container and name.
         detached, resumed, expired: how often one lost its connection, went on with another, or did
             not in time.
     """
 
-    __slots__ = ("_names", "absent", "detached", "expired", "resumed")
+    __slots__ = ("_names", "absent", "detached", "expired", "links", "resumed")
 
     def __init__(self) -> None:
         self._names: dict[str, set[bytes]] = {}
         self.absent: dict[int, Absent] = {}
+        self.links: dict[tuple[str, str, str, str], Absent] = {}
         self.detached = 0
         self.resumed = 0
         self.expired = 0

@@ -26,6 +26,7 @@ from gateway.faces.server_1_0.approach import Approach, answer_producer
 from gateway.faces.server_1_0.consumer import Asked, Consumer
 from gateway.faces.server_1_0.links import Links
 from gateway.faces.server_1_0.node_access import hidden_refusal
+from gateway.faces.server_1_0.suspended import Lasting, granted_s, key_of
 from gateway.faces.source_filters import Wanted, binding_key, read_filters
 from gateway.message import MODIFIED_FAILED, Condition, Kind, Refusal
 from gateway.permissions.actions import Action
@@ -234,9 +235,21 @@ def _consume(links: Links, consumer: Consumer, queue: str, source: Source) -> Re
     if bridged.attaching:
         consumer.subscription = bridged
         consumer.asked = Asked(source, wanted)
-    else:
-        consumer.answer(bridged, source, wanted)
+        return None
+    _outlive(links, consumer, queue, source, remote=remote)
+    consumer.answer(bridged, source, wanted)
     return None
+
+
+def _outlive(links: Links, consumer: Consumer, queue: str, source: Source, *, remote: bool) -> None:
+    """What is unsettled may outlive a link that consumes a queue which is here."""
+    client, name = links.client, consumer.link.name
+    suspended = client.settings.kept.links.get(key_of(client, name))
+    lasting: Lasting | None = None
+    if granted_s(client, source) and consumer.acquire and not (remote or consumer.settled):
+        lasting = Lasting(client, name, queue, source)
+    if lasting is not None or suspended is not None:
+        consumer.outlive(lasting, suspended)
 
 
 def _is_durable(source: Source) -> bool:
