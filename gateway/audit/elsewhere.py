@@ -58,18 +58,26 @@ def take_books(provenance: Provenance, directory: Path, log: str) -> list[str]:
 
 
 def _in_words(books: Sequence[Book], *, checked: bool) -> list[str]:
-    """Who has signed these, a line for each of them; `checked`: all are good by trusted keys."""
+    """Who has signed these, a line for each of them; `checked`: all are good by trusted keys.
+
+    And what is not there of them.
+    """
+    missing: list[str] = []
+    if books and books[0].number > 1:
+        before = books[0].number - 1
+        missing = [f"books to number {before} are not there: what they say is not proven"]
     if checked:
-        return []  # each that is not is told as wrong
+        return missing  # each that is not is told as wrong
     by_words: dict[str, list[int]] = {}
     for book in books:
         by_words.setdefault(signature_in_words(book), []).append(book.number)
-    return [
+    said = (
         f"book {numbers[0]} is {words}"
         if len(numbers) == 1
         else f"{len(numbers)} books, the first of them number {numbers[0]}, are {words}"
         for words, numbers in by_words.items()
-    ]
+    )
+    return [*missing, *said]
 
 
 def _keys(trusted: Sequence[Path]) -> Trust:

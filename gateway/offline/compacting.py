@@ -26,6 +26,7 @@ from gateway.net.data_directory import AUDIT_FOLDER
 from gateway.offline.directory import (
     alone,
     octets_of,
+    own_as,
     refuse_for_want_of_room,
     refuse_others,
     sync,
@@ -87,6 +88,7 @@ def compact(directory: Path) -> Compacted:
 
 def _put_into_place(new: Path, path: Path) -> None:
     try:
+        own_as(new, path)
         new.chmod(path.stat().st_mode & 0o777)
         sync(new)
         new.replace(path)

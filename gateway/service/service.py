@@ -75,6 +75,7 @@ from gateway.service.files import (
     doubtful_keeping,
     kept,
     load_book_keys,
+    load_kerberos,
     load_passwords,
     load_signer,
     misplaced_key,
@@ -275,6 +276,7 @@ class Service:
             require_tls_for=tuple(self.settings.require_tls_for),
             legacy=tuple(self.settings.legacy_mechanisms),
             digest_hosts=digest_hosts(self.settings),
+            kerberos=load_kerberos(self.settings),
             certificates=takes_certificates(self.settings),
             nobodys_names=nobodys_names(self.settings),
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.stopped import filled, killed, take, traces
+from support.stopped import fill, filled, killed, take, traces
 from support.stores import message, one_message
 from support.whole_gateway import WholeGateway
 
@@ -79,6 +79,17 @@ def test_what_a_kill_left_is_no_problem_and_what_a_start_will_do_is_told(tmp_pat
     assert "messages of 1 queues may have been seen by a consumer" in text
     assert "octets of store.sqlite-wal will be copied into the store" in text
     assert traces(copy) == before
+
+
+def test_a_backup_of_a_gateway_that_goes_on_is_whole(tmp_path: Path) -> None:
+    gateway = WholeGateway(filled(tmp_path / "data", 2)).start()
+    fill(gateway, 3)
+    done: list[str] = []
+    gateway.service.backup.make(tmp_path / "copy").addCallback(done.append)
+    gateway.wait_until(lambda: bool(done))
+    text = told(tmp_path / "copy")
+    gateway.stop()
+    assert "5 messages in queues" in text
 
 
 def test_audit_records_that_the_store_alone_has_are_told(tmp_path: Path) -> None:

@@ -85,6 +85,16 @@ def test_of_a_store_that_was_not_closed_in_order_no_audit_record_is_cut(tmp_path
     assert whole(copy) == {"orders": 6, "passing": 0}
 
 
+def test_the_new_file_has_the_owner_of_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[Path, Path]] = []
+    monkeypatch.setattr(compacting, "own_as", lambda *both: given.append(both))
+    data = filled(tmp_path / "data", 1)
+    compact(data)
+    assert given == [(data / NEW, data / "store.sqlite")]
+
+
 def test_with_another_log_beside_it_no_audit_record_is_cut(tmp_path: Path) -> None:
     data = filled(tmp_path / "data", 3)
     for path in (data / "audit").iterdir():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
+from typing import cast
 
 import pytest
 from support.stopped import filled
@@ -14,6 +16,7 @@ from gateway.offline.directory import (
     alone,
     free_octets,
     octets_of,
+    own_as,
     refuse_for_want_of_room,
     to_read,
 )
@@ -62,3 +65,22 @@ def test_room_is_that_of_its_disk(tmp_path: Path) -> None:
     assert octets_of(tmp_path) == 0
     sqlite3.connect(tmp_path / "store.sqlite").execute("CREATE TABLE t (a)").close()
     assert octets_of(tmp_path) == (tmp_path / "store.sqlite").stat().st_size
+
+
+class Elsewhere:
+    """A file that somebody else has."""
+
+    def stat(self) -> os.stat_result:
+        return os.stat_result((0o100600, 1, 1, 1, 4711, 4712, 0, 0, 0, 0))
+
+
+def test_what_the_superuser_makes_is_its_directorys_owners(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[object, ...]] = []
+    monkeypatch.setattr("gateway.offline.directory.os.chown", lambda *all_of: given.append(all_of))
+    (tmp_path / "file").touch()
+    own_as(tmp_path / "file", tmp_path / "file")
+    assert given == []
+    own_as(tmp_path / "file", cast(Path, Elsewhere()))
+    assert given == [(tmp_path / "file", 4711, 4712)]

@@ -25,6 +25,7 @@ from gateway.offline.checking import Check
 from gateway.offline.directory import to_read
 from gateway.offline.exporting import Wanted, export
 from gateway.offline.importing import Imported, import_into
+from gateway.store.database import Database
 from gateway.store.log_rows import unpack_row
 from gateway.store.sqlite import SqliteStore
 
@@ -313,6 +314,28 @@ def test_a_kill_while_it_reads_leaves_the_store_as_it_was(
     assert held(data) == {"orders": 1}
     bring(data, octets)
     assert held(data) == {"orders": 41}
+
+
+@pytest.mark.parametrize("when", ["before", "behind"])
+def test_a_kill_behind_the_commit_leaves_all_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    octets = exported(filled(tmp_path / "a", 3))
+    data = filled(tmp_path / "b", 1)
+    real = Database.checkpoint
+
+    def killed_at(database: Database, *, shrink: bool = False) -> None:
+        if when == "behind":
+            real(database, shrink=shrink)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def work() -> None:
+        monkeypatch.setattr(Database, "checkpoint", killed_at)
+        bring(data, octets)
+
+    assert os.WTERMSIG(in_a_child(work)) == signal.SIGKILL
+    refused(data, octets, "imported already")
+    assert held(data) == {"orders": 4}
 
 
 def test_without_room_it_says_so_before_it_begins(

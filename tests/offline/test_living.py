@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.stores import message, one_message, reopened
 
+from gateway.errors import GatewayError
+from gateway.offline import living
 from gateway.offline.directory import to_read
 from gateway.offline.living import Held, Living
 from gateway.store.database import Database
@@ -69,12 +71,12 @@ def test_it_finds_what_a_start_finds(scratch: Path, steps: list[list[tuple[str, 
     for path in scratch.iterdir():
         path.unlink()
     store(scratch, rows_of(steps))
-    with to_read(scratch) as database, closing(Living(database)) as living:
-        held = living.held()
+    with to_read(scratch) as database, closing(Living(database)) as found_there:
+        held = found_there.held()
         found = [
             (copy.queue, copy.position, copy.delivery_count, copy.annotations, copy.message)
             for queue in sorted(held)
-            for copy in living.copies(queue)
+            for copy in found_there.copies(queue)
         ]
     recovered = reopened(scratch).entries
     assert found == [
@@ -92,9 +94,9 @@ def test_what_queues_hold_is_counted_with_octets_and_the_oldest(tmp_path: Path) 
     for number in (3, 1, 2):
         writer.message(message(number, b"x" * number))
         writer.enqueue(7, 10 - number, number)
-    with to_read(store(tmp_path, [writer])) as database, closing(Living(database)) as living:
+    with to_read(store(tmp_path, [writer])) as database, closing(Living(database)) as found_there:
         base = message(0).arrived_ms
-        assert living.held() == {7: Held(7, 3, 6, base + 1, base + 3)}
+        assert found_there.held() == {7: Held(7, 3, 6, base + 1, base + 3)}
 
 
 def test_memory_is_that_of_a_row_however_many_there_are(tmp_path: Path) -> None:
@@ -108,8 +110,8 @@ def test_memory_is_that_of_a_row_however_many_there_are(tmp_path: Path) -> None:
                 writer.enqueue(1, number, number + 1)
         store(directory, writers)
         tracemalloc.start()
-        with to_read(directory) as database, closing(Living(database)) as living:
-            assert sum(1 for _ in living.copies(1)) == rows * 50
+        with to_read(directory) as database, closing(Living(database)) as found_there:
+            assert sum(1 for _ in found_there.copies(1)) == rows * 50
             most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most
@@ -126,9 +128,21 @@ def test_what_cannot_be_read_any_more_is_told_and_the_rest_is_found(tmp_path: Pa
     with path.open("r+b") as file:
         file.seek(octets - 2 * page)
         file.write(b"\xff" * page)
-    with to_read(tmp_path) as database, closing(Living(database)) as living:
-        found = [copy.position for copy in living.copies(1)]
+    with to_read(tmp_path) as database, closing(Living(database)) as found_there:
+        found = [copy.position for copy in found_there.copies(1)]
         assert found == list(range(1, len(found) + 1))
         assert 0 < len(found) < 399
-        (told,) = living.unread
+        (told,) = found_there.unread
         assert told.startswith(f"rows behind number {len(found)}: ")
+
+
+def test_without_room_for_its_index_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [one_message(position) for position in range(1, 400)]
+    monkeypatch.setattr(living, "_SETTINGS", ("max_page_count = 3",))
+    with (
+        to_read(store(tmp_path, rows)) as database,
+        pytest.raises(GatewayError, match=r"cannot write a temporary file \(see TMPDIR\): .*full"),
+    ):
+        Living(database)

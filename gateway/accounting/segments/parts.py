@@ -93,13 +93,14 @@ def part_batches(
 
 def _lists(unit: Unit, folding: Folding) -> dict[str, pa.Array]:
     """What is said of a unit, besides its records."""
+    published = from_clients(unit)
     return {
         "sums": sums(unit),
         "folded": words_of(unit, folding.alone),
-        "published": _published(unit),
+        "published": _published(unit, published),
         "moves": moves(unit),
         "waits": pa.concat_arrays([waits(unit, folding), tellings(unit)]),
-        "ranges": open_ranges(unit),
+        "ranges": open_ranges(unit, published),
     }
 
 
@@ -139,9 +140,9 @@ def words_of(unit: Unit, these: Columns) -> pa.Array:
     return pa.StructArray.from_arrays([pa.array(words), pa.array(bits)], fields=list(WORD))
 
 
-def _published(unit: Unit) -> pa.Array:
+def _published(unit: Unit, published: Columns) -> pa.Array:
     """The ids that applications gave what they published; not what an upstream gave back."""
     ids = unit.column("id_digest")
-    published = from_clients(unit) & (ids != 0)
+    published = published & (ids != 0)
     arrays = [pa.array(ids[published]), pa.array(unit.column("message")[published])]
     return pa.StructArray.from_arrays(arrays, fields=list(PUBLISHED))

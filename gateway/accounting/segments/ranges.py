@@ -45,19 +45,21 @@ def from_clients(unit: Unit) -> Columns:
     return received & ~np.isin(exchange, given_back)
 
 
-def open_ranges(unit: Unit) -> pa.Array:
-    """Values of `RANGES`: what of the unit is not right within it."""
-    link, message, last = (unit.column(name) for name in ("link", "message", "position"))
+def open_ranges(unit: Unit, published: Columns) -> pa.Array:
+    """Values of `RANGES`: what of the unit is not right within it; `published`: `from_clients`."""
+    rows = unit.rows  # of which only a few are looked at
+    link, message, last, copies = (rows[name] for name in ("link", "message", "position", "copies"))
     told = np.flatnonzero(unit.column("kind") == Kind.CONFIRMED)
-    came = from_clients(unit) & (unit.column("transaction") == 0) & (link != 0)
-    came = np.flatnonzero(came)
-    came = came[np.lexsort((message[came], link[came]))]
+    came = np.flatnonzero(published)
+    came = came[(rows["transaction"][came] == 0) & (link[came] != 0)]
     keys, firsts, lasts = _keys(
         (link[came], message[came]), (link[told], message[told]), (link[told], last[told])
     )
+    order = np.argsort(keys, kind="stable")
+    came, keys = came[order], keys[order]
     begin: Columns = np.searchsorted(keys, firsts, "left")
     end: Columns = np.searchsorted(keys, lasts, "right")
-    right = (end > begin) & (end - begin == unit.column("copies")[told])
+    right = (end > begin) & (end - begin == copies[told])
     right[right] = (keys[begin[right]] == firsts[right]) & (keys[end[right] - 1] == lasts[right])
     several = _covered(begin[right], end[right], len(keys)) > 1
     before = np.concatenate(([0], np.cumsum(several)))
@@ -65,15 +67,14 @@ def open_ranges(unit: Unit) -> pa.Array:
     wrong = told[~right]
     untold = came[_covered(begin[right], end[right], len(keys)) == 0]
     one, spans = _shortened(link[untold], message[untold])
-    sequence = unit.column("sequence")
     nothing = np.zeros(len(one) + len(spans[0]), dtype=np.int64)
     columns = {
         "incarnation": np.full(len(wrong) + len(nothing), unit.incarnation),
         "link": np.concatenate((link[wrong], link[untold[one]], spans[0])),
         "first": np.concatenate((message[wrong], message[untold[one]], spans[1])),
         "last": np.concatenate((last[wrong], message[untold[one]], spans[2])),
-        "messages": np.concatenate((unit.column("copies")[wrong], nothing)),
-        "sequence": np.concatenate((sequence[wrong], nothing)),
+        "messages": np.concatenate((copies[wrong], nothing)),
+        "sequence": np.concatenate((rows["sequence"][wrong], nothing)),
     }
     arrays = [pa.array(columns[field.name]).cast(field.type) for field in RANGES]
     return pa.StructArray.from_arrays(arrays, fields=list(RANGES))
@@ -81,12 +82,11 @@ def open_ranges(unit: Unit) -> pa.Array:
 
 def _keys(*pairs: tuple[Columns, Columns]) -> list[Columns]:
     """Numbers that are in the order of link and message."""
-    ranks = [
-        np.unique(np.concatenate(each), return_inverse=True)[1].reshape(-1)
-        for each in zip(*pairs, strict=True)
+    links, messages = (np.sort(np.concatenate(each)) for each in zip(*pairs, strict=True))
+    return [
+        (np.searchsorted(links, link) << 32) | np.searchsorted(messages, message)
+        for link, message in pairs
     ]
-    keys = (ranks[0] << 32) | ranks[1]
-    return np.split(keys, np.cumsum([len(links) for links, _numbers in pairs])[:-1])
 
 
 def _covered(begin: Columns, end: Columns, length: int) -> Columns:

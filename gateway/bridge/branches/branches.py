@@ -268,6 +268,15 @@ class Branches:
         self._copies.deadlines.arm(queue, branch.expires_ms)
         return True
 
+    def finish(self) -> None:
+        """No turn comes any more but one: what is not prepared is rolled back.
+
+        The next life would do so, but not know of what was accepted that somebody has seen it.
+        """
+        for branch in self.by_xid.values():
+            if branch.state == State.OPEN:
+                self._undo(branch)
+
     def over(self, branch: Branch, input: Input) -> None:
         """It is prepared, or has had its end."""
         branch.machine.send(input)

@@ -203,6 +203,7 @@ class Subscriptions:
                 acquire=acquire,
                 exclusive=command.exclusive,
                 settled=not explicit,
+                name=command.destination or "",
                 filter=filter,
                 selector=asked,
             ),

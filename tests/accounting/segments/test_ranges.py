@@ -9,7 +9,7 @@ from support.hand_log import HandLog
 
 from gateway.accounting.segments import ranges
 from gateway.accounting.segments.columns import units
-from gateway.accounting.segments.ranges import open_ranges
+from gateway.accounting.segments.ranges import from_clients, open_ranges
 from gateway.audit.reader import Segment, segment_paths
 
 AT_ONCE = 1 << 20  # records
@@ -31,7 +31,7 @@ class Told(HandLog):
         (path,) = segment_paths(self.end())
         segment = Segment(path.name, path.read_bytes())
         (unit,) = units(segment, segment.blocks(), AT_ONCE)
-        rows = open_ranges(unit).to_pylist()
+        rows = open_ranges(unit, from_clients(unit)).to_pylist()
         assert {row["incarnation"] for row in rows} <= {1}
         wrong = [row for row in rows if row["sequence"]]
         untold = [row for row in rows if not row["sequence"]]

@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from support.audit_frames import found
 
-from gateway.accounting.steps.transactions import END_MAX, transaction_breaks
+from gateway.accounting.steps.transactions import END_MAX, branches_lost, transaction_breaks
 from gateway.audit.schema import Flag, Kind, Outcome
 
 OF = {"transaction": 3, "message": 5, "node": "q", "position": 1}
@@ -14,6 +14,7 @@ ON_ITS_WAY = ENTERED | {"flags": Flag.TRANSIT}
 RECEIVED = OF | {"kind": Kind.RECEIVED, "position": 0}
 DROPPED = OF | {"kind": Kind.ROLLED_BACK}
 ACCEPTED = OF | {"kind": Kind.SETTLED, "outcome": Outcome.ACCEPTED, "flags": Flag.REMOVED}
+STARTED = {"kind": Kind.INCARNATION_STARTED, "incarnation": 2}
 GIVEN_UP = ACCEPTED | {"outcome": Outcome.ROLLED_BACK}
 
 
@@ -79,6 +80,58 @@ def test_what_was_done_or_undone_without_an_end_is_stuck_where_it_cannot_be_unde
         )
 
 
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_branch_that_is_prepared_or_comes_back_has_not_ended(frames, stopped):
+    lines = (ended(Outcome.PREPARED), ended(Outcome.RECOVERED), ACCEPTED)
+    assert len(found(breaks(frames, *lines, stopped=True))) == 1
+
+
+def branch(outcome: Outcome, run: int, transaction: int, node: str | None = "branch x") -> dict:
+    told = {"kind": Kind.TRANSACTION, "outcome": outcome, "incarnation": run}
+    return told | {"transaction": transaction, "node": node}
+
+
+PREPARED = branch(Outcome.PREPARED, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "lost"),
+    [
+        ((PREPARED,), []),
+        ((PREPARED, STARTED), []),
+        ((PREPARED, RECEIVED | {"incarnation": 2}), [(2, 1)]),
+        ((PREPARED, branch(Outcome.COMMITTED, 1, 3, None), RECEIVED | {"incarnation": 2}), []),
+        (
+            (PREPARED, branch(Outcome.COMMITTED, 1, 4, None), RECEIVED | {"incarnation": 2}),
+            [(3, 1)],
+        ),
+        ((PREPARED, branch(Outcome.RECOVERED, 2, 1), RECEIVED | {"incarnation": 2}), []),
+        ((PREPARED, branch(Outcome.RECOVERED, 2, 1), RECEIVED | {"incarnation": 3}), [(3, 2)]),
+        ((PREPARED, STARTED, branch(Outcome.RECOVERED, 3, 1)), []),
+        (
+            (PREPARED, branch(Outcome.RECOVERED, 2, 1, "branch y"), RECEIVED | {"incarnation": 2}),
+            [(2, 1)],
+        ),
+        (
+            (
+                PREPARED,
+                branch(Outcome.RECOVERED, 2, 1),
+                branch(Outcome.ROLLED_BACK, 2, 1, None),
+                RECEIVED | {"incarnation": 3},
+            ),
+            [],
+        ),
+    ],
+)
+def test_a_branch_that_does_not_come_back_is_lost(frames, lines, lost):
+    records = frames.records(*lines)
+    past = F.when(F.col("kind") != int(Kind.INCARNATION_STARTED), F.col("sequence"))
+    runs = records.groupBy("incarnation").agg(F.min(past).alias("opened_sequence"))
+    told = branches_lost(records, runs).collect()
+    assert [(row["sequence"], row["since"]) for row in told] == lost
+    assert {(row["class"], row["node"]) for row in told} <= {("LOST", "branch x")}
+
+
 def test_what_is_rolled_back_of_a_committed_one_is_lost(frames):
     for undone in (DROPPED, GIVEN_UP):
         lines = (ENTERED | {"message": 6}, undone, COMMITTED)
@@ -96,3 +149,13 @@ def test_of_one_transaction_there_is_one_break_which_names_the_first_of_its_copi
     (row,) = breaks(frames, *lines).collect()
     assert (row["message"], row["count"], row["since"], row["sequence"]) == (5, 2, None, 1)
     assert row["detail"] == "transaction 3 is committed, and 2 of its steps are rolled back"
+
+
+def test_what_ends_again_has_one_end_too_many(frames):
+    for again in (COMMITTED, ended(Outcome.IN_DOUBT)):
+        (row,) = breaks(frames, ENTERED, COMMITTED, again).collect()
+        assert (row["class"], row["message"], row["count"]) == ("DUPLICATE", None, 1)
+        assert (row["since"], row["sequence"]) == (None, 3)
+        assert row["detail"] == "transaction 3 ended 2 times"
+    prepared = ended(Outcome.PREPARED)
+    assert found(breaks(frames, prepared, prepared, DROPPED, ROLLED_BACK)) == []

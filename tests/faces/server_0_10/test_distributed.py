@@ -641,3 +641,22 @@ def test_what_is_rolled_back_before_it_is_prepared_is_not_there_after_a_crash() 
     assert gateway.world.depth() == 0
     assert recovers(Gateway(world=gateway.world)) == []
     check(gateway)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_what_was_accepted_comes_as_redelivered_where_the_gateway_stops_before_the_end(
+    crash: bool,
+) -> None:
+    gateway = gateway_with(durable=True)
+    world = gateway.world
+    world.send(b"1", durable=True)
+    client = selected(gateway)
+    client.subscribes()
+    client.hears()
+    asks(client, start(), accept((0, 0)), end())
+    client.loses_transport()
+    world.crash() if crash else world.restart()
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert [each.delivery_count > 0 for each in consumer.deliveries] == [True]
+    check(gateway)
