@@ -228,7 +228,7 @@ class Consumer:
         body = translated.body
         body_at = translated.body_at
         if translated.data_head:
-            head += translated.data_head
+            head = head + translated.data_head  # compiled, += would look for what they are
         octets = len(head) + len(body) - body_at
         if self._size_max and octets > self._size_max:
             losses.take_back(context.counts, translated.losses)
