@@ -50,8 +50,8 @@ class Script(RuleBasedStateMachine):
         self.numbers: dict[int, int] = {}  # of deliveries, by the identity of their copy
         self.sent = 0
         self.world.queue("durable", durable=True)
-        self.world.queue("passing")
-        self.world.queue("small", durable=True, max_count=SMALL)
+        self._makes("passing")
+        self._makes("small")
 
     def _same(self, who: str, verb: str, *arguments: object, **flags: bool) -> None:
         said = self.talks.says(who, verb, *arguments, **flags)  # type: ignore[arg-type]  # model's
@@ -184,6 +184,19 @@ class Script(RuleBasedStateMachine):
         self.world.pass_time(1000 * seconds)
         self.model.time_passes(1000 * seconds)
 
+    @precondition(lambda self: self.model.branches)
+    @rule(queue=st.sampled_from(["passing", "small"]), seldom=SELDOM)
+    def delete(self, queue: str, seldom: bool) -> None:
+        if seldom:
+            self.world.host.declaring.delete_queue(queue)
+            self.model.deletes(queue)
+            self._makes(queue)
+
+    def _makes(self, queue: str) -> None:
+        small = queue == "small"
+        self.world.queue(queue, durable=small, max_count=SMALL if small else 0)
+        self.world.turn()
+
     @precondition(lambda self: self._prepared())
     @rule(pick=PICK, commit=st.booleans())
     def operator_decides(self, pick: int, commit: bool) -> None:
@@ -210,7 +223,7 @@ class Script(RuleBasedStateMachine):
             self.talks.talks.clear()
             self.world.crash()
         self.model.crashes("passing")
-        self.world.queue("passing")
+        self._makes("passing")
 
     @invariant()
     def who_looks_sees_what_is_there(self) -> None:

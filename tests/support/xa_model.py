@@ -15,6 +15,7 @@ DEFAULT_S, LONGEST_S = 60, 3600
 OK, READ_ONLY = "xa-ok", "xa-rdonly"
 ROLLED_BACK, TOO_LATE = "xa-rbrollback", "xa-rbtimeout"
 COMMITTED_BY_HAND, ROLLED_BACK_BY_HAND = "xa-heurcom", "xa-heurrb"
+DELETED = "(deleted)"
 READY, OUT, PUBLISHED, ACCEPTED, GONE = "ready", "out", "published", "accepted", "gone"
 
 
@@ -262,7 +263,9 @@ class Model:
         return branch
 
     def _has_room(self, name: str) -> bool:
-        """All that it publishes can enter: what it accepts is there until then."""
+        """All that it publishes can enter; what it accepts is there until then."""
+        if any(copy.queue == DELETED for copy in self.held(name) if copy.where == PUBLISHED):
+            return False
         enters = Counter(copy.queue for copy in self.held(name) if copy.where == PUBLISHED)
         return all(count <= self._room_in(queue) for queue, count in enters.items())
 
@@ -295,6 +298,14 @@ class Model:
         branch.by_hand = COMMITTED_BY_HAND if commit else ROLLED_BACK_BY_HAND
         branch.prepared = False
         return True
+
+    def deletes(self, queue: str) -> None:
+        """The queue, which is made anew: what is out or held of it comes into none any more."""
+        for copy in self.copies:
+            if copy.queue == queue:
+                copy.queue = DELETED
+                if copy.where == READY:
+                    copy.goes(GONE)
 
     def crashes(self, *lost_queues: str) -> None:
         """And starts again: of branches those are there that were prepared.
