@@ -37,8 +37,8 @@ from gateway.amqp_0_10.replay import offsets
 from gateway.amqp_0_10.session import RANGES_PER_CONTROL, Session
 from gateway.amqp_0_10.states import SessionInput, SessionState
 from gateway.amqp_0_10.types import Command, Control
-from gateway.wire.serial import add, distance
-from gateway.wire.work import CONTROL, DELIVERY, RANGE, WORK
+from gateway.wire.serial import distance
+from gateway.wire.work import CONTROL, RANGE, WORK
 
 _ATTACHED: Final = int(SessionState.ATTACHED)  # a plain number: it compares at no cost
 
@@ -274,17 +274,7 @@ def _send_expected(session: Session, expected: spec.SessionExpected) -> None:
     if any([distance(outgoing.first, first) < 0 for first in firsts]):
         raise InvalidArgumentError("a command is expected from before the first")
     again, missing = replay.wanted(commands, fragments, outgoing.next)
-    replay.held = False
     for at in range(0, len(missing), RANGES_PER_CONTROL):
         gap = spec.SessionGap(commands=missing[at : at + RANGES_PER_CONTROL])
         session.send_control(gap)
-    WORK.units += DELIVERY * len(again)
-    pointed = -1  # no id
-    for command_id, offset in again:
-        if command_id != pointed or offset:
-            point = spec.SessionCommandPoint(command_id=command_id, command_offset=offset)
-            session.send_control(point)
-        session.send_again(command_id, offset)
-        pointed = add(command_id, 1)
-    if pointed != outgoing.next:
-        session.point()
+    session.send_again(replay, again)

@@ -82,6 +82,10 @@ class Replay:
         """One that is kept."""
         return self._sent[command_id]
 
+    def all(self) -> list[tuple[int, int]]:
+        """All of them, from their first octets."""
+        return [(each, 0) for each in self._sent]
+
     def forget(self, ranges: Ranges) -> int:
         """The receiver has these for good; the octets that they took.
 
@@ -115,7 +119,7 @@ class Replay:
         expects nothing: it is sent all that is kept.
         """
         if not commands and not fragments:
-            return [(each, 0) for each in self._sent], []
+            return self.all(), []
         expected = _checked(commands, fragments, next_id)
         again: list[tuple[int, int]] = []
         missing = RangeSet()

@@ -32,7 +32,8 @@ from gateway.errors import LocalProtocolError
 from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
-from gateway.wire.serial import RangeSet
+from gateway.wire.serial import RangeSet, add
+from gateway.wire.work import DELIVERY, WORK
 
 # States that every frame, sent or received, asks about: as plain numbers they compare at no cost.
 _ATTACH_RECEIVED: Final = int(SessionState.ATTACH_RECEIVED)
@@ -305,6 +306,8 @@ class Session:
         replay = self.replay
         if replay is None:
             return
+        if replay.held and self.machine.state == _ATTACHED and not self.ended:
+            self.send_again(replay, replay.all())  # it does not say any more what it expects
         self.replay = None
         self._account.give(replay.octets)
         if self.detached:
@@ -354,10 +357,19 @@ class Session:
         if self.replay is not None:
             self._account.give(self.replay.forget(ranges))
 
-    def send_again(self, command_id: int, offset: int) -> None:
-        """Send a command that is kept, from one of its octets on."""
-        assert self.replay is not None
-        self._frames.again(self.channel, self.replay.get(command_id), offset)
+    def send_again(self, replay: Replay, again: list[tuple[int, int]]) -> None:
+        """Send kept commands, each from one of its octets on; what is new goes behind them."""
+        replay.held = False
+        WORK.units += DELIVERY * len(again)
+        pointed = -1  # no id
+        for command_id, offset in again:
+            if command_id != pointed or offset:
+                point = spec.SessionCommandPoint(command_id=command_id, command_offset=offset)
+                self.send_control(point)
+            self._frames.again(self.channel, replay.get(command_id), offset)
+            pointed = add(command_id, 1)
+        if pointed != self.outgoing.next:
+            self.point()
 
     # What the connection calls, and `receiving`.
 

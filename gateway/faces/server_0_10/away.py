@@ -25,7 +25,8 @@ class Away:
     __slots__ = ("_client", "_deadline_ms", "_kept", "_session")
 
     def __init__(self, session: ServerSession, deadline_ms: int) -> None:
-        self._session = session
+        # It holds this, too, when it has ended: then this holds it no longer.
+        self._session: ServerSession | None = session
         self._deadline_ms = deadline_ms
         self._client: Client = session.client.absent(self)  # stands for who is not there
         self._kept = session.client.settings.kept
@@ -43,6 +44,7 @@ class Away:
     def begin(self) -> None:
         """Take the session; where more would be kept for its user than may be, it ends."""
         session, account = self._session, self._client.account
+        assert session is not None
         session.away = self
         session.subscriptions.pause()
         session.move(self._client, self)
@@ -54,21 +56,24 @@ class Away:
     def leave(self) -> None:
         """See `Absent`."""
         self._kept.resumed += 1
-        self._close()
+        if self._session is not None:
+            self._close(self._session)
 
     def end(self, reason: Reason) -> None:
         """See `Absent`."""
         session, client = self._session, self._client
-        if session.away is None:
+        if session is None:
             return
+        self._session = None
         session.give_name_back()
         client.record_session_end(session.audit_name, reason)
         session.session.lose_state()
         session.end(Reason.SESSION_ENDED)
-        self._close()
+        self._close(session)
 
-    def _close(self) -> None:
-        session, client = self._session, self._client
+    def _close(self, session: ServerSession) -> None:
+        client = self._client
+        self._session = None
         session.away = None
         del self._kept.absent[session.number]
         client.account.close()

@@ -108,6 +108,7 @@ class Links:
             if suspended is not None and suspended.counts_from_detach:
                 suspended.start(self.client.bridge.now_ms)
             elif suspended is not None:
+                self._suspended = [each for each in self._suspended if not each.over]
                 self._suspended.append(suspended)
             self.dynamics.on_detached(consumer.unsettled.node_name, creator=bool(consumer.dynamic))
             self._forget(consumer.link)

@@ -211,6 +211,11 @@ class Suspended:
             self.end(Reason.OVER_LIMIT)
 
     @property
+    def over(self) -> bool:
+        """It was resumed, or its time is over."""
+        return self._number not in self._client.settings.kept.absent
+
+    @property
     def counts_from_detach(self) -> bool:
         """Its time begins at once, and not with the end of its session."""
         return self._detaches

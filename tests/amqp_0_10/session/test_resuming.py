@@ -337,6 +337,17 @@ def test_an_exception_ends_the_state_with_the_session() -> None:
     assert session.ended and session.replay is None
 
 
+def test_who_wants_no_state_any_more_is_sent_all_that_is_in_doubt() -> None:
+    session = kept(drive.opened_server(), sends=2)
+    server, _, _ = resumed(session)
+    session.lose_state()
+    session.send_command(spec.MessageCancel(destination="2"))
+    assert drive.values(server.data_to_send()) == [
+        spec.SessionCommandPoint(command_id=0, command_offset=0),
+        *[spec.MessageCancel(destination=str(number)) for number in range(3)],
+    ]
+
+
 def test_nothing_stays_on_the_account_when_a_detached_session_is_given_up() -> None:
     server = drive.opened_server()
     before = server.account.held
