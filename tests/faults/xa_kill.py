@@ -42,6 +42,7 @@ from gateway.clients.letter import Letter, Typed
 SOURCE, TARGETS = "source", ("target-a", "target-b")
 DONE, UNDONE, DOUBT = "done", "undone", "in doubt"
 KILLS_A_RUN = 4
+LARGE = 300  # messages for each target: it is prepared, and ended, over several turns
 SESSIONS, STOCK = 12, 120
 DECISIVE = ("prepare", "commit", "commit in one phase")
 ENDS = ("commit", "commit in one phase", "rollback")
@@ -218,8 +219,9 @@ class Worker:
 
     def _sends(self) -> list[Any]:
         waits = []
+        large = self.chance.random() < 0.1
         for queue in TARGETS:
-            for number in range(self.chance.randrange(1, 4)):
+            for number in range(LARGE if large else self.chance.randrange(1, 4)):
                 text = f"{self.branch.name}.{number}"
                 self.branch.sends.append((queue, text))
                 waits.append(self.client.send(queue, durable(text)))

@@ -120,15 +120,24 @@ class Talks:
             self.talks[who] = Talk(self.gateway)
         return self.talks[who]
 
-    def _answer(self, who: str, command: Command) -> str:
-        talk = self._talk(who)
-        talk.client.says(command, sync=True)
-        answers, deliveries = talk.hears()
+    def sends(self, who: str, command: Command) -> None:
+        """The gateway has read it, and its turn is not over."""
+        client = self._talk(who).client
+        client.says(command, sync=True)
+        client.face.receive_data(client.connection.data_to_send(), self.gateway.world.now_ms)
+
+    def hears(self, who: str) -> str:
+        """The answer to what was said last."""
+        answers, deliveries = self._talk(who).hears()
         assert answers and not deliveries, f"{who} hears {answers}, {deliveries}"
         if any(answer.isdigit() for answer in answers):
             self.leaves(who)
         results = [answer for answer in answers if answer != "ok"]
         return results[0] if results else "ok"
+
+    def _answer(self, who: str, command: Command) -> str:
+        self._talk(who).client.says(command, sync=True)
+        return self.hears(who)
 
 
 def _in_words(event: object) -> list[str]:

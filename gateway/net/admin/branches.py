@@ -1,6 +1,7 @@
 """Branches of distributed transactions, as operators see them, and end those that nobody ends.
 
-`ctl branches` and `ctl decide`. What a branch is, `bridge.branches` says.
+`ctl branches` and `ctl decide`, and the metrics of branches. What a branch is, `bridge.branches`
+says.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final
 from gateway.bridge.branches.branch import Branch, State, xid_of
 from gateway.bridge.bridge import Bridge
 from gateway.errors import ConfigurationError
-from gateway.wire.work import TOLD, WORK
+from gateway.wire.work import COUNTED, TOLD, WORK
 
 Told = dict[str, Any]  # Any: what JSON holds
 COMMIT: Final = "commit"
@@ -75,3 +76,27 @@ def decide(bridge: Bridge, host_name: str, text: str, how: str) -> str:
         problem = f"it is {branch.state.name.lower()}, and {how} is for {only}"
         raise ConfigurationError([("branch", problem)])
     return f"branch {text} {DONE[how]}"
+
+
+def states(bridge: Bridge) -> dict[str, int]:
+    """How many there are, by what they wait for."""
+    found = {"open": 0, "prepared": 0, "decided": 0}
+    for host in bridge.hosts.values():
+        WORK.units += COUNTED * len(host.branches.by_xid)
+        for branch in host.branches.by_xid.values():
+            if not branch.in_doubt:
+                found["open"] += 1
+            else:
+                found["prepared" if branch.state == State.PREPARED else "decided"] += 1
+    return found
+
+
+def oldest_prepared_s(bridge: Bridge) -> float:
+    """For how long the oldest that is prepared has been so; 0: there is none."""
+    prepared = [
+        branch.prepared_ms
+        for host in bridge.hosts.values()
+        for branch in host.branches.by_xid.values()
+        if branch.state == State.PREPARED
+    ]
+    return (bridge.now_ms - min(prepared)) / 1000 if prepared else 0

@@ -8,7 +8,6 @@ from typing import Final, final
 
 from gateway.audit.schema import Reason
 from gateway.audit.seals import Head
-from gateway.bridge.branches.branch import State
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.quotas import Quota
 from gateway.faces.accounts import Accounts
@@ -17,6 +16,7 @@ from gateway.faces.features import Feature
 from gateway.faces.leaving import KeptSessions
 from gateway.message import Condition, Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
+from gateway.net.admin.branches import oldest_prepared_s, states
 from gateway.net.admin.census import Census, named_queues
 from gateway.net.admin.disk import Disk
 from gateway.net.admin.keeping import Kept, keeping
@@ -234,8 +234,8 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
                 "in_doubt": bridge.counts.in_doubt,
             }
         ),
-        "gateway_branches": lambda: _labelled(_branches(bridge)),
-        "gateway_oldest_prepared_branch_seconds": lambda: _one(_oldest_prepared_s(bridge)),
+        "gateway_branches": lambda: _labelled(states(bridge)),
+        "gateway_oldest_prepared_branch_seconds": lambda: _one(oldest_prepared_s(bridge)),
         "gateway_queues": lambda: _one(
             sum(len(host.topology.queues) for host in bridge.hosts.values())
         ),
@@ -257,28 +257,6 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
         "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
         "gateway_withheld_publishes": lambda: _one(bridge.copies.tickets.withheld),
     }
-
-
-def _branches(bridge: Bridge) -> dict[str, int]:
-    found = {"open": 0, "prepared": 0, "decided": 0}
-    for host in bridge.hosts.values():
-        WORK.units += COUNTED * len(host.branches.by_xid)
-        for branch in host.branches.by_xid.values():
-            if not branch.in_doubt:
-                found["open"] += 1
-            else:
-                found["prepared" if branch.state == State.PREPARED else "decided"] += 1
-    return found
-
-
-def _oldest_prepared_s(bridge: Bridge) -> float:
-    prepared = [
-        branch.prepared_ms
-        for host in bridge.hosts.values()
-        for branch in host.branches.by_xid.values()
-        if branch.state == State.PREPARED
-    ]
-    return (bridge.now_ms - min(prepared)) / 1000 if prepared else 0
 
 
 def _disk(sources: Sources) -> dict[str, Reader]:

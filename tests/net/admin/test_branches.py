@@ -19,8 +19,7 @@ from support.talk_0_10 import Gateway
 from support.transactions_0_10 import check, gateway_with
 
 from gateway.errors import ConfigurationError
-from gateway.net.admin.branches import branches, decide
-from gateway.net.admin.measures import _branches, _oldest_prepared_s
+from gateway.net.admin.branches import branches, decide, oldest_prepared_s, states
 
 X = "1.78.62"
 
@@ -100,12 +99,12 @@ def test_a_branch_that_is_not_prepared_is_its_managers(how: str) -> None:
 def test_the_metrics_tell_the_oldest_that_is_prepared() -> None:
     gateway = gateway_with()
     bridge = gateway.world.bridge
-    assert _oldest_prepared_s(bridge) == 0
+    assert oldest_prepared_s(bridge) == 0
     prepared(gateway)
     works(selected(gateway), b"1", name="y")
     gateway.world.pass_time(30_000)
-    assert _oldest_prepared_s(bridge) == 30
-    assert _branches(bridge) == {"open": 1, "prepared": 1, "decided": 0}
+    assert oldest_prepared_s(bridge) == 30
+    assert states(bridge) == {"open": 1, "prepared": 1, "decided": 0}
     decide(bridge, "", X, "rollback")
-    assert _branches(bridge) == {"open": 1, "prepared": 0, "decided": 1}
-    assert _oldest_prepared_s(bridge) == 0
+    assert states(bridge) == {"open": 1, "prepared": 0, "decided": 1}
+    assert oldest_prepared_s(bridge) == 0
