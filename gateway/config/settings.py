@@ -252,7 +252,8 @@ class QueueSettings(Section):
     are counted for each copy, and only these of those that go to an upstream; and 256 for each
     message that a branch of a distributed one has accepted."""
     branches: Count = 10_000
-    """Branches of distributed transactions of one virtual host, prepared ones included."""
+    """Branches of distributed transactions of one virtual host, prepared ones included; one user
+    may have half of them."""
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 

@@ -42,7 +42,7 @@ from gateway.store.outside import opened
 from gateway.store.rewriting import living_part
 from gateway.store.sqlite import FILE_NAME
 
-NEW: Final = f"{FILE_NAME}.compact"
+NEW: Final = "store-compact"
 _SETTINGS: Final = (
     "PRAGMA page_size = 8192",
     "PRAGMA journal_mode = OFF",  # one that is not finished is thrown away
@@ -65,9 +65,9 @@ def compact(directory: Path) -> Compacted:
         GatewayError: it stays as it was: a gateway has it, it is damaged, there is no room.
     """
     path, new = directory / FILE_NAME, directory / NEW
+    if directory.is_dir() and not path.exists():  # nor is a lock made there
+        raise StoreError(f"there is no {path}")
     with alone(directory):
-        if not path.exists():
-            raise StoreError(f"there is no {path}")
         before = octets_of(directory)
         with opened(directory, keep=False) as database:
             _refuse_damage(database)
@@ -162,4 +162,4 @@ def _compare(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
+    return sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1", uri=True)

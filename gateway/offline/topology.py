@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, final
 
 from gateway.bridge.branches.rows import branch_row, page_row
 from gateway.bridge.branches.shelf import NAME as BRANCH
-from gateway.bridge.durable.imports import ALL, ImportRow, import_row
+from gateway.bridge.durable.imports import ImportRow, import_row, untold
 from gateway.bridge.durable.topology_rows import (
     BindingRow,
     ExchangeRow,
@@ -72,7 +72,6 @@ class Topology:
         self.queues: dict[int, Queue] = {}
         self.exchanges: list[ExchangeRow] = []
         self.bindings: list[BindingRow] = []
-        self.imports: list[ImportRow] = []
         self.marked: list[str] = []
         self._hosts: set[str] = set()
         self._twice: list[str] = []
@@ -83,7 +82,7 @@ class Topology:
             RowKind.NOTES: lambda row: notes_row(row.value),
             RowKind.SEEN: lambda row: position_row(row.value),
             RowKind.PLAIN_HOST: lambda row: self._hosts.add(host_row(row.value)),
-            RowKind.IMPORT: lambda row: self.imports.append(import_row(row.value)),
+            RowKind.IMPORT: lambda row: import_row(row.value),
             RowKind.DISPATCHED: lambda row: self.marked.append(row.key),
             RowKind.BRANCH_PAGE: lambda row: page_row(row.value),
             **dict.fromkeys(STATES, self._queue),
@@ -108,7 +107,7 @@ class Topology:
 
     def untold(self) -> list[ImportRow]:
         """Imports of which the audit log does not know yet."""
-        return [row for row in self.imports if row.told != ALL]
+        return untold(self.rows)
 
     def flaws(self) -> Iterator[str]:
         """What does not fit together."""

@@ -13,6 +13,7 @@ from typing import Self
 REALM = "GATEWAY.TEST"
 STARTS_WITHIN_S = 30
 LOOKS_EVERY_S = 0.02
+PORTS_TRIED = 5
 _KRB5 = """\
 [libdefaults]
  default_realm = {realm}
@@ -53,7 +54,6 @@ class Kdc:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.port = _free_port()
         self.keytab = directory / "keytab"
         self.environment = {
             "KRB5_CONFIG": str(directory / "krb5.conf"),
@@ -61,18 +61,16 @@ class Kdc:
             "KRB5RCACHEDIR": str(directory),
             "KRB5CCNAME": f"FILE:{directory}/nobody",
         }
-        told = {"realm": REALM, "port": self.port, "directory": directory}
-        (directory / "krb5.conf").write_text(_KRB5.format(**told))
-        (directory / "kdc.conf").write_text(_KDC.format(**told))
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
+        self._configure(_free_port())
         self._run("kdb5_util", "create", "-s", "-r", REALM, "-P", "master")
-        self._process = subprocess.Popen(
-            ["krb5kdc", "-n", "-r", REALM], env=self._environment(), stdin=subprocess.DEVNULL
-        )
-        self._wait_until_it_listens()
-        return self
+        for _ in range(PORTS_TRIED):
+            if self._listens():
+                return self
+            self._configure(_free_port())  # somebody else had the port meanwhile
+        raise AssertionError("the KDC does not start")
 
     def __exit__(
         self,
@@ -100,6 +98,12 @@ class Kdc:
         self._run("kinit", name, given=f"{password}\n", extra=mine)
         return mine
 
+    def _configure(self, port: int) -> None:
+        told = {"realm": REALM, "port": port, "directory": self.directory}
+        (self.directory / "krb5.conf").write_text(_KRB5.format(**told))
+        (self.directory / "kdc.conf").write_text(_KDC.format(**told))
+        self._port = port
+
     def _ask(self, question: str) -> None:
         self._run("kadmin.local", "-r", REALM, "-q", question)
 
@@ -118,15 +122,21 @@ class Kdc:
         )
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
 
-    def _wait_until_it_listens(self) -> None:
+    def _listens(self) -> bool:
+        """Start it, and wait until it takes connections; it ends if it cannot have its port."""
+        self._process = subprocess.Popen(
+            ["krb5kdc", "-n", "-r", REALM], env=self._environment(), stdin=subprocess.DEVNULL
+        )
         until = time.monotonic() + STARTS_WITHIN_S
         while time.monotonic() < until:
-            assert self._process is not None and self._process.poll() is None, "the KDC has ended"
+            if self._process.poll() is not None:
+                return False
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
+                socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
             except OSError:
                 time.sleep(LOOKS_EVERY_S)
+            else:
+                return self._process.poll() is None
         raise AssertionError("the KDC does not listen")
 
 

@@ -165,7 +165,7 @@ def test_a_disk_that_becomes_full_meanwhile_leaves_the_store_as_it_was(
     before = traces(data)
     settings = (*compacting._SETTINGS, "PRAGMA max_page_count = 6")
     monkeypatch.setattr(compacting, "_SETTINGS", settings)
-    with pytest.raises(GatewayError, match=r"cannot write .*store.sqlite.compact: .* is full"):
+    with pytest.raises(GatewayError, match=r"cannot write .*store-compact: .* is full"):
         compact(data)
     assert traces(data) == before
     assert held(data) == {"orders": 3}
@@ -192,3 +192,9 @@ def test_a_damaged_store_stays_as_it_is(tmp_path: Path) -> None:
     database.close()
     with pytest.raises(GatewayError, match="the store is damaged, and stays as it is: row"):
         compact(data)
+
+
+def test_where_no_store_is_nothing_is_made(tmp_path: Path) -> None:
+    with pytest.raises(GatewayError, match=r"there is no .*store\.sqlite"):
+        compact(tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,8 @@ from support.stopped import filled
 from support.whole_gateway import WholeGateway
 
 from gateway.errors import GatewayError
+from gateway.offline.checking import Check
+from gateway.offline.compacting import compact
 from gateway.offline.directory import (
     alone,
     free_octets,
@@ -84,3 +86,11 @@ def test_what_the_superuser_makes_is_its_directorys_owners(
     assert given == []
     own_as(tmp_path / "file", cast(Path, Elsewhere()))
     assert given == [(tmp_path / "file", 4711, 4712)]
+
+
+def test_a_directory_may_have_any_name(tmp_path: Path) -> None:
+    data = filled(tmp_path / "data", 1).rename(tmp_path / "a?b#c%41 \udcff")
+    with to_read(data) as database:
+        assert database.execute("SELECT count(*) FROM topology").fetchone() > (0,)
+    compact(data)
+    assert list(Check(data).problems()) == []

@@ -11,12 +11,16 @@ from typing import Any
 
 import pytest
 from support.stopped import filled
+from support.verbs import amqp_gateway
+from support.whole_gateway import WholeGateway
+from vectors.stores.make_store import CONFIGURATION
 from vectors.test_stores import NAMES, STORES
 
 from gateway.errors import GatewayError
 from gateway.message import Message
 from gateway.offline.checking import Check
-from gateway.offline.directory import to_read
+from gateway.offline.compacting import compact
+from gateway.offline.directory import octets_of, to_read
 from gateway.offline.exporting import Wanted, export, new_file
 from gateway.offline.forms import NUMBERS, TEXTS
 from gateway.offline.importing import import_into
@@ -67,6 +71,40 @@ def test_stores_of_earlier_versions_are_whole_and_come_into_another_as_they_are(
         before, after = Topology(one), Topology(other)
         for part in ("exchanges", "bindings"):
             assert rows(getattr(after, part)) == rows(getattr(before, part))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stores_of_earlier_versions_are_compacted_and_take_messages_as_any(
+    tmp_path: Path, name: str
+) -> None:
+    with tarfile.open(STORES / f"{name}.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    data = tmp_path / name
+    before = content(data)
+    done = compact(data)
+    assert octets_of(data) == done.after < done.before
+    assert content(data) == before
+    octets = lines_of(filled(tmp_path / "a", 3))
+    import_into(data, io.BytesIO(octets), size=len(octets), who="ann", now_ms=NOW_MS)
+    after = content(data)
+    assert len(after.pop(("default", "orders"))) == 3
+    assert after == before
+    assert list(Check(data).problems()) == []
+    gateway = WholeGateway(
+        data, *CONFIGURATION[1:], "virtual_hosts=[{name: main}, {name: other}, {name: default}]"
+    ).start()
+    assert gateway.service.bridge.problems == []
+    depths = {
+        (host.name, queue.name): queue.depth
+        for host in gateway.service.bridge.hosts.values()
+        for queue in host.topology.queues.values()
+    }
+    gateway.stop()
+    assert depths == {**{place: len(copies) for place, copies in before.items()}, **ORDERS}
+    assert amqp_gateway("audit", "verify", str(data)).exit_code == 0
+
+
+ORDERS = {("default", "orders"): 3}
 
 
 def rows(of: list[Any]) -> list[bytes]:

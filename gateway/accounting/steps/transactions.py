@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
-from gateway.accounting.steps.ledger import flag, kind_is, outcome_is
-from gateway.audit.schema import Flag, Kind, Outcome
+from gateway.accounting.steps.ledger import flag, kind_is, outcome_is, reason_is
+from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 # A transaction ends in the turn that does the last of it. So many records behind that it has not,
 # although its run goes on, or was killed.
@@ -32,9 +32,7 @@ def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
     ended again.
     """
     step = F.struct("message", "node", "position", "sequence")
-    # A branch may be prepared, or recovered, which is no end.
-    ends_it = outcome_is(Outcome.COMMITTED, Outcome.ROLLED_BACK, Outcome.IN_DOUBT)
-    ended, settled = kind_is(Kind.TRANSACTION) & ends_it, kind_is(Kind.SETTLED)
+    ended, settled = _ends_it(), kind_is(Kind.SETTLED)
     undone = kind_is(Kind.ROLLED_BACK) | (settled & outcome_is(Outcome.ROLLED_BACK))
     entered = kind_is(Kind.ENTERED) & ~flag(Flag.TRANSIT) & ~flag(Flag.REROUTED)
     done = entered | (settled & outcome_is(Outcome.ACCEPTED))
@@ -74,6 +72,15 @@ def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
     return _told(over)
 
 
+def _ends_it() -> Column:
+    """The record ends a transaction.
+
+    Not one by which a branch is prepared, or is back, or an operator decides: its end follows.
+    """
+    ends = outcome_is(Outcome.COMMITTED, Outcome.ROLLED_BACK, Outcome.IN_DOUBT)
+    return kind_is(Kind.TRANSACTION) & ends & ~reason_is(Reason.OPERATOR)
+
+
 def branches_lost(records: DataFrame, runs: DataFrame) -> DataFrame:
     """Prepared branches of distributed transactions that a later run does not have.
 
@@ -85,7 +92,7 @@ def branches_lost(records: DataFrame, runs: DataFrame) -> DataFrame:
     known = named.groupBy("incarnation", "node").agg(
         F.max("sequence").alias("since"), F.max_by("transaction", "sequence").alias("transaction")
     )
-    ended = told.where(outcome_is(Outcome.COMMITTED, Outcome.ROLLED_BACK))
+    ended = told.where(_ends_it())
     left = known.join(ended.select(*OF_RUN), [*OF_RUN], "left_anti")
     later = Window.orderBy("incarnation").rowsBetween(1, Window.unboundedFollowing)
     opened = F.expr("if(opened_sequence is null, null, incarnation)")

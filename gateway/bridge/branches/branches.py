@@ -29,6 +29,7 @@ from gateway.bridge.settlement import Settlement
 from gateway.bridge.transacting import Transacting
 from gateway.bridge.transaction import Transaction
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Outcome, OutcomeKind, Refusal
+from gateway.wire.work import LOOK, WORK
 
 TIMEOUT_S: Final = 60
 TIMEOUT_MAX_S: Final = 3600
@@ -90,6 +91,7 @@ class Branches:
     """
 
     __slots__ = (
+        "_by_user",
         "_copies",
         "_host",
         "_limits",
@@ -118,14 +120,25 @@ class Branches:
         self._copies = copies
         self._numbers = numbers
         self._limits = limits
+        self._by_user: dict[str, int] = {}
         self.by_xid: dict[Xid, Branch] = {}
         self.by_shelf: dict[int, Branch] = {}
 
     # Sessions work in them.
 
     def start(self, xid: Xid, session: int, connection: int, user: str) -> Branch | Refusal:
-        """A new branch, which `session` works in; refused: there are too many."""
-        if len(self.by_xid) >= self._limits.branches_max:
+        """A new branch, which `session` works in; refused: there are too many.
+
+        One user may have half of them. What is only remembered makes room for others.
+        """
+        limit = self._limits.branches_max
+        if self._by_user.get(user, 0) >= (limit + 1) // 2:
+            self._forget_one(user)
+        if self._by_user.get(user, 0) >= (limit + 1) // 2:
+            return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "the user has too many branches")
+        if len(self.by_xid) >= limit:
+            self._forget_one(None)
+        if len(self.by_xid) >= limit:
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "there are too many branches")
         branch = self.make(xid, user, self._numbers.next_queue(), connection)
         branch.sessions[session] = False
@@ -138,6 +151,7 @@ class Branches:
         shelf = Shelf(self._host, xid.text(), number, copies, self._names, self._numbers)
         branch = Branch(xid, user, self._transacting.begin(connection, local=True), shelf)
         self.by_xid[xid] = branch
+        self._by_user[user] = self._by_user.get(user, 0) + 1
         self.by_shelf[number] = branch
         return branch
 
@@ -355,6 +369,18 @@ class Branches:
         if branch.state == State.EXPIRED and not branch.sessions:
             self._copies.deadlines.arm(branch.shelf.queue, branch.expires_ms)
 
+    def _forget_one(self, user: str | None) -> None:
+        """The oldest, of that user's, whose time is over, and that nobody works in."""
+        WORK.units += LOOK * len(self.by_xid)
+        for branch in self.by_xid.values():
+            if (
+                branch.state == State.EXPIRED
+                and not branch.sessions
+                and user in (None, branch.user)
+            ):
+                self._end(branch)
+                return
+
     def _end(self, branch: Branch) -> None:
         """It holds nothing, and is over."""
         branch.machine.send(Input.END)
@@ -363,6 +389,11 @@ class Branches:
     def _remove(self, branch: Branch) -> None:
         self._copies.deadlines.disarm(branch.shelf.queue)
         del self.by_xid[branch.xid]
+        left = self._by_user[branch.user] - 1
+        if left:
+            self._by_user[branch.user] = left
+        else:
+            del self._by_user[branch.user]
         del self.by_shelf[branch.shelf.queue.number]
 
     def _row(self, branch: Branch, state: State) -> BranchRow:

@@ -123,7 +123,7 @@ class RecoveringBranches:
         if message is None:
             return
         topology = host.topology
-        routed_by = topology.find_exchange(exchange) or topology.unknown
+        routed_by = topology.exchanges.get(exchange, topology.unknown)
         held = Held(message, routed_by, [queue for queue, _ in found], True, None)
         held.places = [at for _, at in found]
         held.stock = self._copies.pressure.quotas.of_host(host.name)

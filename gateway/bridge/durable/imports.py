@@ -10,6 +10,7 @@ has not said, and nothing is said twice. The row stays, so that the same is not 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final, final
 
 from gateway.audit.schema import Flag, Reason
@@ -91,6 +92,16 @@ def import_row(value: bytes) -> ImportRow:
     for _ in range(data.u32()):
         row.declared.append((data.u32(), _read_text(data), _read_text(data)))
     return row
+
+
+def untold(rows: list[TopologyRow]) -> list[ImportRow]:
+    """The imports that the audit log does not know to their end, as far as they can be read."""
+    found: list[ImportRow] = []
+    for row in rows:
+        if row.kind == RowKind.IMPORT:
+            with suppress(DecodeError):  # which recovery reports
+                found.append(import_row(row.value))
+    return [row for row in found if row.told != ALL]
 
 
 @final

@@ -1,22 +1,27 @@
-"""What a client of 1.0 wants a dynamic node to be: the properties of its terminus.
+"""What a client of 1.0 wants a node to be that is made for it: the properties of its terminus.
 
 Beside those of the specification (part 3.5.9 ff.) they are a qpidd's: the alternate exchange, the
-type of an exchange, exclusive, and arguments as in 0-10, as `qpid.max_count`.
+type of an exchange, exclusive, and arguments as in 0-10, as `qpid.max_count`. A dynamic node lives
+by its lifetime policy. One that the client names (`server_1_0.on_demand`) stays, and is durable if
+it says so; it deletes itself, as a queue of 0-10 does, where a policy or `auto-delete` says that.
 """
 
 from __future__ import annotations
 
 from typing import Final, cast, final
 
+from gateway.amqp_0_10.decoding import read_map
 from gateway.amqp_0_10.types import FieldTable
 from gateway.amqp_1_0 import _spec, types
 from gateway.amqp_1_0.primitives.fields import Fields
-from gateway.bridge.exchanges.exchange import FANOUT, TYPES
+from gateway.bridge.exchanges.exchange import FANOUT, TOPIC, TYPES, Exchange
+from gateway.bridge.queues.discipline import Life
 from gateway.bridge.seams import QueueSettings
 from gateway.faces.arguments.of_exchanges import AskedOfExchange
 from gateway.faces.arguments.of_queues import Asked, encoded, invalid
 from gateway.message import Refusal
 from gateway.translate.values import Conversion, short_enough
+from gateway.wire.buffers import Reader
 from gateway.wire.tagged import Tagged
 
 LIFETIME: Final = "lifetime-policy"
@@ -24,8 +29,17 @@ MODES: Final = "supported-dist-modes"
 ALTERNATE: Final = "alternate-exchange"
 TYPE: Final = "exchange-type"
 EXCLUSIVE: Final = "exclusive"
-ELSEWHERE: Final = (LIFETIME, MODES, ALTERNATE, TYPE, EXCLUSIVE)
-WITHOUT_EFFECT: Final = ("durable", "auto-delete")  # of what the lifetime policy says
+DURABLE: Final = "durable"
+AUTO_DELETE: Final = "auto-delete"
+BY_POLICY: Final = (DURABLE, AUTO_DELETE)  # without effect of a dynamic node
+ELSEWHERE: Final = (LIFETIME, MODES, ALTERNATE, TYPE, EXCLUSIVE, *BY_POLICY)
+# Of queues that clients name. There is none that goes when it is empty, whoever uses it.
+LIVES: Final = {
+    _spec.DELETE_ON_CLOSE: Life.CLOSED,
+    _spec.DELETE_ON_NO_LINKS: Life.UNUSED,
+    _spec.DELETE_ON_NO_LINKS_OR_MESSAGES: Life.UNUSED_AND_EMPTY,
+}
+OF_LIVES: Final = {life: policy for policy, life in LIVES.items()}
 POLICIES: Final = (
     _spec.DELETE_ON_CLOSE,
     _spec.DELETE_ON_NO_LINKS,
@@ -61,20 +75,22 @@ class NodeWish:
 
     Attributes:
         topic: it is to be an exchange, else a queue.
+        named: by the client; else it is a dynamic node.
         policy: its lifetime policy's descriptor.
-        settings: of a queue; of an exchange its alternate.
+        settings: of a queue; of an exchange its alternate, and whether it is durable, and stays.
         type: of an exchange; `marks`: what else it is to do.
         arguments: those of 0-10.
         ignored: what has no effect.
     """
 
-    __slots__ = ("arguments", "ignored", "marks", "policy", "settings", "topic", "type")
+    __slots__ = ("arguments", "ignored", "marks", "named", "policy", "settings", "topic", "type")
 
-    def __init__(self, policy: int, *, topic: bool) -> None:
+    def __init__(self, policy: int, *, topic: bool, named: bool) -> None:
         self.topic = topic
+        self.named = named
         self.policy = policy
         self.settings = QueueSettings()
-        self.type = FANOUT
+        self.type = TOPIC if named else FANOUT
         self.arguments: FieldTable = []
         self.marks = AskedOfExchange([])
         self.ignored: list[str] = []
@@ -91,14 +107,25 @@ class NodeWish:
             if kind.value not in TYPES:
                 return invalid(f"{TYPE} is none of {', '.join(TYPES)}")
             self.type = kind.value
-        exclusive = properties.get(EXCLUSIVE)
-        self.settings.exclusive = exclusive is not None and exclusive.value is True
+        self.settings.exclusive = _is_true(properties, EXCLUSIVE)
+        if self.named:
+            self._read_life(properties)
+        else:
+            self.ignored += [name for name in properties if name in BY_POLICY]
         for name, tagged in properties.items():
-            if name in WITHOUT_EFFECT:
-                self.ignored.append(name)
-            elif name not in ELSEWHERE:
+            if name not in ELSEWHERE:
                 self._argue(name, tagged)
         return self._read_arguments()
+
+    def _read_life(self, properties: Fields) -> None:
+        settings = self.settings
+        settings.durable = _is_true(properties, DURABLE)
+        settings.auto_delete = _is_true(properties, AUTO_DELETE)
+        if LIFETIME in properties and self.policy in LIVES:
+            settings.auto_delete = True
+            settings.life = LIVES[self.policy]
+        elif LIFETIME in properties:
+            self.ignored.append(LIFETIME)
 
     def _argue(self, name: str, tagged: Tagged) -> None:
         conversion = Conversion()
@@ -124,14 +151,64 @@ class NodeWish:
         told = policy_properties(self.policy)
         if MODES in asked:
             mode = _spec.DISTRIBUTION_COPY if self.topic else _spec.DISTRIBUTION_MOVE
-            told[MODES] = Tagged(types.SYMBOL, mode)
+            as_asked = asked[MODES].value == mode
+            told[MODES] = asked[MODES] if as_asked else Tagged(types.SYMBOL, mode)
         for name, tagged in asked.items():
-            if name not in (LIFETIME, MODES, *self.ignored) and (self.topic or name != TYPE):
+            in_place = name not in self.ignored and (self.topic or name != TYPE)
+            if in_place and name != LIFETIME and name != MODES:
                 told[name] = tagged
         return told
 
 
-def wish_of(properties: Fields | None, *, topic: bool) -> NodeWish | Refusal:
-    """What a terminus wants of its node."""
-    wish = NodeWish(policy_of(properties), topic=topic)
+def wish_of(properties: Fields | None, *, topic: bool, named: bool = False) -> NodeWish | Refusal:
+    """What a terminus wants of its node; `named`: that the client has named."""
+    wish = NodeWish(policy_of(properties), topic=topic, named=named)
     return wish.read(properties or {}) or wish
+
+
+def _is_true(properties: Fields, name: str) -> bool:
+    tagged = properties.get(name)
+    return tagged is not None and tagged.value is True
+
+
+def told_of_queue(settings: QueueSettings, asked: Fields) -> Fields:
+    """Of the properties that were asked for, those of a queue that is there."""
+    facts: Fields = {
+        MODES: Tagged(types.SYMBOL, _spec.DISTRIBUTION_MOVE),
+        DURABLE: Tagged(types.BOOLEAN, settings.durable),
+        AUTO_DELETE: Tagged(types.BOOLEAN, settings.auto_delete),
+        EXCLUSIVE: Tagged(types.BOOLEAN, settings.exclusive),
+        ALTERNATE: Tagged(types.STRING, settings.alternate_exchange),
+    }
+    if settings.auto_delete:
+        facts |= policy_properties(OF_LIVES[settings.life])
+    return _told(facts, settings.arguments, asked)
+
+
+def told_of_exchange(exchange: Exchange, asked: Fields) -> Fields:
+    """The same of an exchange."""
+    facts: Fields = {
+        MODES: Tagged(types.SYMBOL, _spec.DISTRIBUTION_COPY),
+        TYPE: Tagged(types.STRING, exchange.type),
+        DURABLE: Tagged(types.BOOLEAN, exchange.durable),
+        AUTO_DELETE: Tagged(types.BOOLEAN, exchange.auto_delete),
+        ALTERNATE: Tagged(types.STRING, exchange.alternate_exchange),
+    }
+    return _told(facts, exchange.arguments, asked)
+
+
+def _told(facts: Fields, arguments: bytes, asked: Fields) -> Fields:
+    """Facts that were asked for, and arguments if they are as asked.
+
+    What is as asked has the type that it was asked in: clients of qpid::messaging compare it.
+    """
+    kept = dict(read_map(Reader(arguments))) if arguments else {}
+    told: Fields = {}
+    for name, tagged in asked.items():
+        fact = facts.get(name)
+        has = kept.get(name) if fact is None and name not in ELSEWHERE else fact
+        if has is not None and str(has.value) == str(tagged.value):
+            told[name] = tagged
+        elif fact is not None:
+            told[name] = fact
+    return told

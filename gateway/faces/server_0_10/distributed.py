@@ -84,6 +84,8 @@ class Distributed:
         if isinstance(command, spec.DtxRecover):
             return self._recover()
         assert isinstance(command, OfBranch)
+        if command.xid is None:
+            return Refusal(Condition.INVALID_ARGUMENT, "an xid is required")
         xid = _xid(command.xid)
         if isinstance(command, spec.DtxStart | spec.DtxEnd):
             if not self._selected:
@@ -175,7 +177,9 @@ class Distributed:
         branch = self._transactions.branch
         if branch is None or branch.xid != xid:
             return _illegal(f"the session does not work in branch {xid.text()}")
-        withdrawn = commit_refusal(self._client, self._permits, branch.transaction)
+        withdrawn = None
+        if not command.fail:
+            withdrawn = commit_refusal(self._client, self._permits, branch.transaction)
         if withdrawn is not None:
             return withdrawn
         accepted = self._transactions.leave()
@@ -260,9 +264,7 @@ class Distributed:
         return self._branches.rollback(branch, self, command_id)
 
 
-def _xid(given: spec.Xid | None) -> Xid:
-    if given is None:
-        return Xid(0, b"", b"")
+def _xid(given: spec.Xid) -> Xid:
     return Xid(given.format or 0, given.global_id or b"", given.branch_id or b"")
 
 

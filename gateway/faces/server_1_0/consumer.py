@@ -14,6 +14,7 @@ from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import Source
 from gateway.amqp_1_0._spec import Unsettled as AttachedWith
 from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.digests import digest_part
 from gateway.audit.schema import Flag as AuditFlag
@@ -27,7 +28,7 @@ from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.leaving import Absent
 from gateway.faces.outcomes import OUTCOMES, default_of, error_of
 from gateway.faces.server_1_0.suspended import Lasting, Suspended, most
-from gateway.faces.server_1_0.terminus import granted, made_by, snd_settle_mode
+from gateway.faces.server_1_0.terminus import granted, snd_settle_mode
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.server_1_0.unsettled import Unsettled
 from gateway.faces.source_filters import Wanted
@@ -74,6 +75,7 @@ class Consumer:
         asked: set while an upstream is asked; then the link is not attached yet.
         unsettled: what the client has been sent.
         dynamic: the name of the node that was made for it, or "".
+        properties: what the client is told of its node, of what it has asked.
         found: it is the source of a link that there was before: a durable subscription.
         lasting: what is unsettled of its source outlives the link.
     """
@@ -88,6 +90,7 @@ class Consumer:
         *,
         node_name: str,
         dynamic: str,
+        properties: Fields | None,
         settled: bool,
         acquire: bool,
         default_outcome: Outcome,
@@ -106,6 +109,7 @@ class Consumer:
         self.asked: Asked | None = None
         self.unsettled = Unsettled(client, dynamics, node_name, default_outcome)
         self.dynamic = dynamic
+        self.properties = properties
         self.durable_queue = ""
         self.found = False
         self.lasting: Lasting | None = None
@@ -146,14 +150,14 @@ class Consumer:
                 expiry_policy=_spec.EXPIRY_NEVER if durable else policy,
                 timeout=None if lasting is None else lasting.timeout_s,
                 dynamic=True if made else None,
-                dynamic_node_properties=made_by(source) if made else None,
+                dynamic_node_properties=self.properties,
                 distribution_mode=(
                     copy if source.distribution_mode == copy else _spec.DISTRIBUTION_MOVE
                 ),
                 filter=wanted.in_place or None,
                 default_outcome=default_of(source.default_outcome),
                 outcomes=OUTCOMES,
-                capabilities=granted(source.capabilities or []),
+                capabilities=granted(source.capabilities or [], self.properties),
             ),
             target=attach.target,
             snd_settle_mode=snd_settle_mode(attach),
@@ -224,7 +228,7 @@ class Consumer:
         body = translated.body
         body_at = translated.body_at
         if translated.data_head:
-            head += translated.data_head
+            head = head + translated.data_head  # compiled, += would look for what they are
         octets = len(head) + len(body) - body_at
         if self._size_max and octets > self._size_max:
             losses.take_back(context.counts, translated.losses)

@@ -90,17 +90,24 @@ def consumer_refusal(links: Links, queue: str, *, acquire: bool) -> Refusal | No
     return refusal or access_refusal(links.client, Node(queue=queue, key=None, row=0))
 
 
-def dynamic_refusal(links: Links, name: str, wish: NodeWish) -> Refusal | None:
+def creation_refusal(links: Links, name: str, wish: NodeWish) -> Refusal | None:
     """Why no node may be made for a client."""
-    alternate = wish.settings.alternate_exchange
-    if not wish.topic:
+    settings = wish.settings
+    alternate = settings.alternate_exchange
+    if not wish.named:
         # It goes with the link, whatever it is declared as.
         settings = QueueSettings(
-            auto_delete=True, exclusive=wish.settings.exclusive, alternate_exchange=alternate
+            auto_delete=True, exclusive=settings.exclusive, alternate_exchange=alternate
         )
+    if not wish.topic:
         return _create_refusal(links, name, settings, texts(wish.arguments))
     asked = asking.to_declare_exchange(
-        Action.CREATE, name, wish.type, alternate, durable=False, auto_delete=True
+        Action.CREATE,
+        name,
+        wish.type,
+        alternate,
+        durable=settings.durable,
+        auto_delete=settings.auto_delete,
     )
     return links.client.making.refusal(asked)
 

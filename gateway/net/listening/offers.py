@@ -37,7 +37,7 @@ def server_side(
     hosts: frozenset[str],
     told: Callable[[str, str], None],
 ) -> ServerMechanism | None:
-    """The server's side of a mechanism that is offered.
+    """The server's side of a mechanism that is offered; `None`: it is not any more.
 
     Args:
         hosts: what DIGEST-MD5's clients may call us; empty: anything.
@@ -51,6 +51,8 @@ def server_side(
     if mechanism not in SECRETS or passwords is None:
         return server_mechanism(mechanism, told)
     if mechanism == DIGEST_MD5:
-        [realm] = passwords.legacy.realms
-        return DigestServer(nonce=nonce, realm=realm, hosts=hosts, told=told)
+        realms = passwords.legacy.realms  # of a file that may just have been read, in a thread
+        if len(realms) != 1:
+            return None
+        return DigestServer(nonce=nonce, realm=realms[0], hosts=hosts, told=told)
     return CramServer(mechanism, nonce=nonce, host=CHALLENGER, told=told)

@@ -6,7 +6,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from support.audit_frames import found
 
 from gateway.accounting.steps.transactions import END_MAX, branches_lost, transaction_breaks
-from gateway.audit.schema import Flag, Kind, Outcome
+from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 OF = {"transaction": 3, "message": 5, "node": "q", "position": 1}
 ENTERED = OF | {"kind": Kind.ENTERED}
@@ -45,10 +45,12 @@ COMMITTED, ROLLED_BACK = ended(Outcome.COMMITTED), ended(Outcome.ROLLED_BACK)
         (ENTERED, COMMITTED, DROPPED | {"transaction": 4}, ROLLED_BACK | {"transaction": 4}),
         (ENTERED, COMMITTED, DROPPED | {"incarnation": 2}, ROLLED_BACK | {"incarnation": 2}),
         (ENTERED | {"flags": Flag.REROUTED}, ROLLED_BACK),
+        (ACCEPTED, COMMITTED | {"reason": Reason.OPERATOR}, COMMITTED),
     ],
     ids=[
         *("committed", "rolled back", "committed there", "rolled back there", "in doubt"),
         *("under way", "held", "another", "of another run", "what was given back"),
+        "decided by an operator",
     ],
 )
 def test_what_agrees_with_its_end_is_whole(frames, lines):

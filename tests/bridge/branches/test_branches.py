@@ -1,11 +1,13 @@
 """Branches of a virtual host, without any protocol: limits, time, and what is left of them."""
 
+import pytest
 from support.bridge_world import Consumer, Producer, World
 
 from gateway.audit.schema import Kind
 from gateway.bridge.branches.branch import Branch, State, Xid
 from gateway.bridge.branches.branches import Verdict
-from gateway.bridge.queues.discipline import Discipline
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.queues.discipline import Discipline, Policy
 from gateway.bridge.seams import QueueSettings
 from gateway.message import ACCEPTED, Refusal
 from gateway.wire.tagged import Tagged
@@ -249,7 +251,87 @@ def test_what_a_transient_queue_had_is_gone_with_it() -> None:
     assert world.host.branches.by_xid == {}
 
 
+@pytest.mark.parametrize("commit", [True, False])
+def test_of_a_branch_that_an_operator_has_ended_the_audit_log_knows_no_shelf(commit: bool) -> None:
+    world = World()
+    world.queue(durable=True)
+    branch = prepared(world, ended(world, begun(world, b"1")))
+    world.host.branches.decide(branch, commit=commit)
+    world.turn()
+    assert world.host.branches.shelves() == []
+    before = len(world.blocks.raw())
+    world.bridge.checkpoint(world.now_ms)
+    world.turn()
+    told = world.blocks.raw()[before:]
+    assert {each["node"] for each in told if each["kind"] == Kind.QUEUE_CHECKPOINT} == {"q"}
+
+
+def test_one_user_may_have_half_of_the_branches_and_what_is_over_makes_room() -> None:
+    world = World(limits=BridgeLimits(branches_max=4))
+    branches = world.host.branches
+
+    def starts(name: bytes, user: str) -> bool:
+        made = branches.start(Xid(1, name, b""), SESSION, 1, user)
+        if isinstance(made, Branch):
+            branches.end(made, SESSION, [], fail=False)
+        return isinstance(made, Branch)
+
+    assert [starts(b"%d" % number, "ann") for number in range(3)] == [True, True, False]
+    assert [starts(b"j%d" % number, "joe") for number in range(3)] == [True, True, False]
+    assert not starts(b"t", "tom")
+    world.pass_time(60_000)
+    assert starts(b"3", "ann")
+    assert starts(b"t", "tom")
+    assert sorted(xid.global_id for xid in branches.by_xid) == [b"3", b"j0", b"j1", b"t"]
+
+
 def test_xids_are_of_their_host() -> None:
     world = World(hosts=["/", "b"])
     for host in world.bridge.hosts.values():
         assert not isinstance(host.branches.start(X, SESSION, 1, ""), Refusal)
+
+
+RING = Discipline(policy=Policy.RING)
+
+
+def ringing(prepare: bool) -> tuple[World, Branch]:
+    """A ring of one copy, which a branch has accepted."""
+    world = World()
+    world.queue(durable=True, max_count=1, discipline=RING)
+    world.send(b"1", durable=True)
+    consumer, subscription = world.subscribe(credit=1)
+    world.turn()
+    branch = ended(world, begun(world), consumer)
+    subscription.cancel()
+    if prepare:
+        prepared(world, branch)
+    world.send(b"2", durable=True)
+    world.turn()
+    return world, branch
+
+
+def test_a_ring_takes_back_what_a_branch_has_that_is_not_prepared() -> None:
+    world, branch = ringing(False)
+    assert [world.depth(), world.host.topology.queues["q"].unsettled] == [1, 0]
+    prepared(world, branch)
+    world.crash()
+    world.check()
+    assert list(again(world).transaction.retirements) == []
+    assert world.host.branches.commit(again(world), Producer(), 0) == Verdict.OK
+    world.turn()
+    assert world.depth() == 1
+    world.check()
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_ring_keeps_what_a_prepared_branch_has_beside_what_it_holds(commits: bool) -> None:
+    world, branch = ringing(True)
+    world.check()
+    branches = world.host.branches
+    decide = branches.commit if commits else branches.rollback
+    assert decide(branch, Producer(), 0) == Verdict.OK
+    world.turn()
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert consumer.bodies() == ([b"2"] if commits else [b"1", b"2"])
+    world.check()
