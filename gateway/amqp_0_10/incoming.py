@@ -192,6 +192,8 @@ class Incoming:
             if distance(self.next_id, last) >= 0:
                 self.assembler.reset()
                 self.next_id = add(last, 1)
+                self.pointed = self.pointed or self.overlap != NONE
+                self.overlap = NONE
 
     def add(self, flags: int, kind: int, buf: bytes, start: int, end: int) -> bool:
         """Add a frame; whether there is now a command to execute, in `assembler`."""

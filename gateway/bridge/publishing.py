@@ -72,11 +72,12 @@ class Publishing:
         """Route `message` by its `exchange` and `routing_key` and put a copy in each queue.
 
         One copy a queue, however many bindings match. `DONE`: every copy is in its queue, nothing
-        durable among them. `IN_TURN`: safe with the current turn (`Bridge.wait`). `PENDING`: the
-        copies are in, but one goes to an upstream, or too much is held, in all or in one of the
-        queues; or they are too many for one turn: `publisher.on_published(token, outcome)` follows
-        at the end of a turn (without a publisher the answer is as if there were room); released,
-        modified and rejected of an upstream are told as they are to who has `Flag.OUTCOMES`.
+        durable among them; or no queue that it is for lets it in. `IN_TURN`: safe with the current
+        turn (`Bridge.wait`). `PENDING`: the copies are in, but one goes to an upstream, or too much
+        is held, in all or in one of the queues; or they are too many for one turn:
+        `publisher.on_published(token, outcome)` follows at the end of a turn (without a publisher
+        the answer is as if there were room); released, modified and rejected of an upstream are
+        told as they are to who has `Flag.OUTCOMES`.
         `UNROUTABLE`: no queue took it, nor the exchange's alternate, which is tried once unless the
         message has `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was
         enqueued; not-found (no such exchange), resource-limit-exceeded (a queue is full, or the

@@ -3,7 +3,7 @@
 import weakref
 
 from gateway.audit.schema import Reason
-from gateway.faces.leaving import Addressee, Leaving
+from gateway.faces.leaving import Addressee, KeptSessions, Leaving
 from gateway.message import ACCEPTED, Outcome
 from gateway.wire.work import COMMAND, SHARE, WORK
 
@@ -75,3 +75,59 @@ def test_who_has_left_is_told_nothing_and_not_kept() -> None:
     left = weakref.ref(publisher)
     del publisher
     assert left() is None
+
+
+class Held:
+    """An `Absent` that ends when it is told to."""
+
+    octets = 10
+
+    def __init__(self, kept: KeptSessions, number: int, deadline_ms: int, work: int = 0) -> None:
+        self._kept, self._number, self._work = kept, number, work
+        self.deadline_ms = deadline_ms
+        kept.absent[number] = self
+
+    def leave(self) -> None:
+        """Nothing."""
+
+    def end(self, reason: Reason) -> None:
+        del self._kept.absent[self._number]
+        WORK.units += self._work
+
+
+def test_those_whose_time_is_over_end_and_no_others() -> None:
+    kept = KeptSessions()
+    for number, deadline_ms in enumerate((5, 9, 7)):
+        Held(kept, number, deadline_ms)
+    assert kept.octets() == 30
+    assert not kept.look(4)
+    assert kept.look(7)
+    assert (list(kept.absent), kept.expired) == ([1], 2)
+    kept.end_all()
+    assert kept.absent == {}
+
+
+def test_no_more_of_them_end_at_once_than_are_a_share_of_a_turn() -> None:
+    kept = KeptSessions()
+    for number in range(3):
+        Held(kept, number, 1, work=SHARE + 1)
+    assert kept.look(1)
+    assert len(kept.absent) == 2
+    assert kept.look(1) and kept.look(1)
+    assert kept.absent == {}
+
+
+def test_the_names_of_a_user_are_one_set_for_all_who_ask() -> None:
+    kept = KeptSessions()
+    kept.names("ann").add(b"s")
+    assert kept.names("ann") == {b"s"}
+    assert kept.names("bob") == set()
+
+
+def test_one_session_may_be_ended_before_its_turn() -> None:
+    leaving: Leaving[str] = Leaving()
+    gone: list[tuple[str, Reason]] = []
+    leaving.begin(["a", "b", "c"], Reason.CONNECTION_LOST)
+    leaving.hurry(lambda each: each == "b", lambda each, reason: gone.append((each, reason)))
+    assert gone == [("b", Reason.CONNECTION_LOST)]
+    assert leaving.under_way

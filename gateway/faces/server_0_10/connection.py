@@ -428,9 +428,12 @@ class ServerConnection:
         handed = self._of(session)
         if handed is not None:
             self._end_session(handed, Reason.SESSION_ENDED)
-        else:
+        elif self._leaving.under_way:
             self._leaving.hurry(lambda each: each.session is session, self._let_go)
+            if not self._leaving.under_way:
+                self._leaving.go_on(self.client, self._let_go)
         self.client.touch()
+        self._leave()
 
     def _end_session(self, session: ServerSession, reason: Reason) -> None:
         channel = session.session.channel

@@ -314,6 +314,15 @@ def test_a_gap_over_a_command_that_has_come_in_part_aborts_it() -> None:
     assert spec.SessionCompleted(commands=[(0, 0)]) in heard
 
 
+def test_a_gap_over_a_command_that_was_to_be_continued_goes_on_behind_it() -> None:
+    frames = frames_of(b"body")
+    session = kept(server := drive.opened_server())
+    told(server, frames[0])
+    gap = says(spec.SessionGap(commands=[(0, 0)]))
+    _, _, [query] = resumed(session, within(0, 1), gap, drive.command(QUERY))
+    assert query.command_id == 1
+
+
 # Its life.
 
 

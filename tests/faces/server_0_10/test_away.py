@@ -322,6 +322,31 @@ def test_what_has_come_by_the_other_connection_is_carried_out_first() -> None:
     gateway.world.check()
 
 
+def test_a_session_is_taken_over_from_a_connection_that_is_still_ending() -> None:
+    gateway = Gateway()
+    gateway.world.queue()
+    gateway.world.send(*[b"x"] * 3000)
+    client = gateway.session("ann")
+    client.subscribes()
+    assert len(client.gets()) == 3000
+    client.attach(b"name")
+    client.session.request_timeout(60)
+    client.session.keep_state()
+    client.hears()
+    client.face.receive_eof(gateway.world.now_ms)
+    assert client.face.behind
+    client.connection.receive_eof()
+    client.connection.lose(client.session)
+    again, heard = resumes(client, force=True)
+    assert "attached" in heard
+    while client.face.behind:
+        client.face.data_to_send()
+    assert gateway.settings.attached == {("ann", b"name"): again.face._sessions[3]}
+    assert client.face.status() is None
+    assert client.face.client._face is None, "it has left"
+    assert gateway.settings.accounts.everybody.held == again.face.client.account.held
+
+
 def test_a_session_is_attached_to_another_channel_of_its_connection() -> None:
     gateway = Gateway()
     gateway.world.queue()
