@@ -24,8 +24,8 @@ VERBS = {
     spec.DtxSetTimeout: "set_timeout",
 }
 FLAGS = ("join", "resume", "fail", "suspend", "one_phase")
-# What is about transactions of class tx, about limits and about deleted queues is not the model's.
-OTHERS = ("tx.select", "full", "deleted")
+# What is about transactions of class tx, limits, deleted queues and accept-mode none is not its.
+OTHERS = ("tx.select", "full", "deleted", "to a subscription")
 NAMES = [
     name
     for file, name in CONVERSATIONS
@@ -96,6 +96,8 @@ class Telling:
             if number not in self.came.get(who, {}):
                 continue
             copy = self.came[who][number]
+            if who not in (copy.of, copy.by):
+                continue
             if isinstance(command, spec.MessageReject):
                 copy.goes("gone")
             else:
