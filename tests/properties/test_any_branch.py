@@ -163,8 +163,19 @@ class Script(RuleBasedStateMachine):
         out = self._out()
         self._settles(out[pick % len(out)], verb)
 
-    def _settles(self, copy: Copy, verb: str) -> None:
-        who = copy.of
+    @precondition(lambda self: self._accepted())
+    @rule(pick=PICK)
+    def take_back(self, pick: int) -> None:
+        """What was accepted in a branch, by whom it was."""
+        accepted = self._accepted()
+        copy = accepted[pick % len(accepted)]
+        self._settles(copy, "release", copy.by)
+
+    def _accepted(self) -> list[Copy]:
+        return [copy for copy in self.model.copies if copy.by]
+
+    def _settles(self, copy: Copy, verb: str, who: str = "") -> None:
+        who = who or copy.of
         told = self.talks.settles(who, verb, self.numbers[id(copy)])
         assert told == self.model.says(who, verb, copy)
 
