@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Protocol, final
 
+from mypy_extensions import i64 as int64
 from mypy_extensions import mypyc_attr
 
 from gateway.wire.tagged import Tagged
@@ -232,8 +233,8 @@ class Message:
     delivery_count: int
     flags: int
     publisher: int
-    id_digest: int
-    body_digest: int
+    id_digest: int64
+    body_digest: int64
     reader: MessageReader | None
 
     def __init__(
@@ -253,8 +254,8 @@ class Message:
         delivery_count: int,
         flags: int,
         publisher: int,
-        id_digest: int,
-        body_digest: int,
+        id_digest: int64,
+        body_digest: int64,
         reader: MessageReader | None,
     ) -> None:
         self.id = id
@@ -394,9 +395,9 @@ class Delivery:
     acquired: bool
     settled: bool
     annotations: bytes
-    body_digest: int
+    body_digest: int64
     body_changed: bool
-    id_digest: int
+    id_digest: int64
     transaction: UpstreamTransaction | None
 
     def __init__(

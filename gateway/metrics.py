@@ -124,6 +124,22 @@ METRICS: Final = (
     ),
     _gauge("gateway_sessions", "Sessions that are attached.", "protocol"),
     _counter("gateway_sessions_opened_total", "Sessions that were attached.", "protocol"),
+    _gauge(
+        "gateway_absent_sessions",
+        "0-10 sessions whose state is kept, and that have no connection now; suspended links of "
+        "1.0 included.",
+    ),
+    _gauge("gateway_absent_session_bytes", "Octets that are kept for them."),
+    _counter(
+        "gateway_sessions_detached_total",
+        "Times that a session whose state is kept has lost its connection, or was detached; and "
+        "that a 1.0 link was suspended.",
+    ),
+    _counter("gateway_sessions_resumed_total", "Times that one has gone on."),
+    _counter(
+        "gateway_sessions_expired_total",
+        "Sessions that did not in time: what they held has gone back.",
+    ),
     _gauge("gateway_links", "Links (1.0) and subscriptions (0-10).", "protocol"),
     _counter("gateway_links_opened_total", "Links and subscriptions so far.", "protocol"),
     _counter("gateway_network_bytes_total", "Octets on AMQP connections, inside TLS.", "direction"),
@@ -202,6 +218,11 @@ METRICS: Final = (
         "gateway_quota_held_back_total",
         "Publishes held back since their user or virtual host has used up its quota.",
         "scope",
+    ),
+    _counter(
+        "gateway_queue_alerts_total",
+        "How often queues held as much as they are declared to alert of, in messages or octets.",
+        "limit",
     ),
     _gauge("gateway_unsettled_messages", "Deliveries sent and not settled yet."),
     _gauge(

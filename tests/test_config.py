@@ -253,7 +253,7 @@ def test_every_key_has_a_help_text_and_a_default_that_the_loader_would_take() ->
         fixed = key.default not in ("none", "required") and "$" not in key.default
         if (
             fixed
-            and not key.path.startswith(("tls.", "nodes[]", "virtual_hosts[]"))
+            and not key.path.startswith(("tls.", "gssapi.", "nodes[]", "virtual_hosts[]"))
             and ".tls." not in key.path
         ):
             around = [UPSTREAM] if key.path.startswith("upstreams.") else []
@@ -295,6 +295,33 @@ def test_a_profile_that_there_is_not_is_told_whatever_else_is_wrong() -> None:
     assert found["upstreams.a.profile"].startswith('there is no profile "nope": activemq')
     assert "upstreams.b.profile" in found
     assert {"upstreams.a.hosts.0", "upstreams.b.hosts"} <= set(found)
+
+
+def test_kerberos_is_a_login_as_users_are(tmp_path: pathlib.Path) -> None:
+    keytab = tmp_path / "keytab"
+    file = tmp_path / "gateway.yaml"
+    file.write_text("listen: {amqp: 0.0.0.0:5672}\ngssapi: {keytab: keytab, realm: EXAMPLE}\n")
+    assert problems(path=file) == {"gssapi.keytab": f"there is no file {keytab}"}
+    keytab.touch()
+    settings = load(file)
+    assert settings.gssapi is not None
+    assert settings.gssapi.keytab == keytab
+    assert not settings.anonymous_allowed
+
+
+def test_mechanisms_of_users_and_places_of_hosts_need_them() -> None:
+    assert problems("legacy_mechanisms=[CRAM-MD5]", "elsewhere={b: {redirect: amqp://a}}") == {
+        "legacy_mechanisms": "needs users_file",
+        "elsewhere.b": "there is no virtual host of that name",
+    }
+
+
+def test_a_key_that_yaml_takes_for_something_else_is_told() -> None:
+    told = problems("upstreams={no: {hosts: [amqp://a]}, 1: {hosts: [amqp://b]}}")
+    assert told == {"upstreams": "has the key 1, which is no text: put it in quotes"}
+    nested = problems("gssapi={keytab: k, realm: R, users: {~: a}}", "limits.links=0")
+    assert nested["gssapi.users"] == "has the key None, which is no text: put it in quotes"
+    assert "limits.links" in nested
 
 
 def test_a_reserve_that_one_publisher_could_use_up_is_told() -> None:

@@ -143,6 +143,7 @@ def _copy_breaks(
     ]
     if seen.several:  # else nothing was to be there after a restart
         found.append(copies.lost_at_restart(copies.without(did.open_copies, beyond), missed))
+        found.append(transactions.branches_lost(seen.records, seen.runs))
     if bounds.late_ms:
         found.append(ages.late(timed, bounds))
     return found

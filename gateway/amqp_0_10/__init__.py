@@ -15,4 +15,5 @@ tuning, heartbeat            what both ends agree on; who must speak when
 session, receiving           one session; what comes for it, taken apart
 late                         what comes for it when it is over
 incoming, progress           the peer's commands, and ours: which are completed
+replay                       what was sent, and is kept to be sent again
 """

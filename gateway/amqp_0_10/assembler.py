@@ -87,6 +87,24 @@ class Assembler:
         """No command is under way."""
         return self._type == IDLE
 
+    def received(self) -> int:
+        """Octets that have come of the command that is under way, in all of its segments."""
+        if self._type == IDLE:
+            return 0
+        if self._type == COMMAND and self._segment.open:
+            return self._segment.size
+        return self.octets + len(self.payload) + self._segment.size
+
+    def has_whole(self, kind: int) -> bool:
+        """Whether the segment of that kind has come of the command that is under way."""
+        return kind < self._type or (kind == self._type and not self._segment.open)
+
+    def move(self, account: Account) -> None:
+        """What is kept of a command is on another account from now on."""
+        self._account.give(self._kept)
+        account.note(self._kept)
+        self._account = account
+
     def reset(self) -> None:
         """Forget the command that is under way."""
         self._segment.take()

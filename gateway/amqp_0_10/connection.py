@@ -48,6 +48,7 @@ from gateway.amqp_0_10.states import (
     ConnectionState,
     Role,
     SessionInput,
+    SessionState,
 )
 from gateway.amqp_0_10.tuning import Tuning
 from gateway.amqp_0_10.types import Control, FieldTable
@@ -62,6 +63,7 @@ from gateway.wire.work import READ, WORK
 _HEADER_SENT: Final = int(ConnectionState.HEADER_SENT)
 _OPEN: Final = int(ConnectionState.OPEN)
 _CLOSED: Final = int(ConnectionState.CLOSED)
+_ATTACH_RECEIVED: Final = int(SessionState.ATTACH_RECEIVED)
 
 CLOSE_TIMEOUT_MS: Final = 2_000
 REPLY_TEXT_MAX: Final = 255
@@ -92,12 +94,16 @@ class Connection:
     """One connection.
 
     Attributes:
+        resumable: the names of sessions whose state is kept, of the peer's user. What comes behind
+            the attach of one waits until that is answered, since it may be for what is kept.
         sessions: those whose channel is not free, by channel.
         tuning: what was negotiated.
         account: what is kept on the peer's behalf.
     """
 
     __slots__ = (
+        "_asked",
+        "_behind",
         "_close_text",
         "_code",
         "_controls",
@@ -116,8 +122,10 @@ class Connection:
         "_parser",
         "_part",
         "_role",
+        "_standing",
         "_violated",
         "account",
+        "resumable",
         "sessions",
         "tuning",
     )
@@ -149,6 +157,10 @@ class Connection:
         self._over: Session | None = None  # of the channel whose session is over, and that speaks
         self._latest: Session | None = None  # of `sessions`; mostly the next frame is of it, too
         self.sessions: dict[int, Session] = {}
+        self.resumable: set[bytes] = set()
+        self._asked = False  # the peer has asked that a session's state be kept
+        self._standing: Session | None = None  # what comes behind its attach waits
+        self._behind: list[bytes] = []
         self.tuning = Tuning(role, limits)
         if role == Role.CLIENT:
             self._machine.send(ConnectionInput.SEND_HEADER)
@@ -175,6 +187,13 @@ class Connection:
         if self.closed or self._deaf:
             return events
         self._heartbeat.received(now_ms)
+        if self._standing is not None:
+            self._behind.append(data)
+            if self.standing:
+                return events
+            data = b"".join(self._behind)
+            self._standing = None
+            self._behind = []
         try:
             if self._machine.state <= _HEADER_SENT:
                 data = self._receive_header(data, events)
@@ -190,6 +209,8 @@ class Connection:
             events.append(Violation(error))
             self.drop()
         part = self._parser.held()  # of one frame at most, which has to be read to be answered
+        if self._behind:
+            part += len(self._behind[0])
         if part != self._part:
             self.account.note(part - self._part)
             self._part = part
@@ -201,6 +222,17 @@ class Connection:
         self._drop(0, "the transport ended", True, events)
         self._forget()
         return events
+
+    @property
+    def standing(self) -> bool:
+        """What comes waits for the answer to an attach."""
+        session = self._standing
+        return session is not None and session.machine.state == _ATTACH_RECEIVED
+
+    @property
+    def goes_on(self) -> bool:
+        """That has been answered: what waits comes with the next `receive_data`."""
+        return self._standing is not None and not self.standing
 
     @property
     def unfinished(self) -> bool:
@@ -341,7 +373,30 @@ class Connection:
         session.attach(force)
         return session
 
+    def attach_again(self, session: Session, channel: int, force: bool = False) -> None:
+        """Ask for a session again whose state both ends may have kept."""
+        fresh = self.attach(session.name, channel, force)
+        session.take_over(fresh)
+        self._put(session)
+
     # What both call.
+
+    def resume(self, fresh: Session, session: Session) -> None:
+        """Answer `AttachReceived` of `fresh`: attached, and what is attached is `session`."""
+        session.take_over(fresh)
+        self._put(session)
+        session.accept()
+
+    def lose(self, session: Session) -> None:
+        """The transport is over, or the session's channel is; its state is kept."""
+        if self.sessions.get(session.channel) is session:
+            del self.sessions[session.channel]
+            self._latest = None
+        session.lose()
+
+    def _put(self, session: Session) -> None:
+        self.sessions[session.channel] = session
+        self._latest = None
 
     def send_close(self, code: int, text: str, now_ms: int) -> None:
         """Close in good order; `ConnectionClosed` follows."""
@@ -378,6 +433,9 @@ class Connection:
         session.release()
         if self._over is not None:
             self._over.incoming.assembler.reset()
+        if session.replay is not None:
+            self._over = None  # what has come of a command in part is kept
+            return
         self._over = session
         if session.incoming.assembler.idle() or self._role == Role.CLIENT:
             session.incoming.assembler.reset()
@@ -420,6 +478,9 @@ class Connection:
                 frames += 1
                 if parser.type == CONTROL:
                     self._receive_control_frame(parser, events)
+                    if self._standing is not None:
+                        self._behind.append(parser.take_rest())
+                        break
                 elif machine.state == _OPEN:
                     self._receive_command_frame(parser, events)
                 elif machine.state > _OPEN:
@@ -481,6 +542,8 @@ class Connection:
         session = self._session(channel)
         if session is not None:
             receive_control(session, control, events)
+            if isinstance(control, spec.SessionRequestTimeout):
+                self._asked |= control.timeout != 0
         elif isinstance(control, spec.SessionAttach):
             if channel > self.tuning.channel_max:
                 raise FramingError(f"channel {channel}, {self.tuning.channel_max} are allowed")
@@ -489,6 +552,8 @@ class Connection:
             receive_attach(session, control.force, events)
             if not session.detached:
                 self.sessions[channel] = session
+                if self._asked or session.name in self.resumable:
+                    self._standing = session
         elif isinstance(control, spec.SessionDetach):
             self._not_attached(channel, control.name or b"")
         elif not isinstance(control, spec.SessionDetached | spec.SessionAttached):
@@ -549,9 +614,10 @@ class Connection:
         self._deadline_ms = now_ms + CLOSE_TIMEOUT_MS
 
     def _forget(self) -> None:
-        """What has come in part will not come whole: nothing of it is kept."""
+        """What has come in part will not come whole here: it is kept with its session, or not."""
         for session in self.sessions.values():
-            session.incoming.assembler.reset()
+            if session.replay is None:
+                session.incoming.assembler.reset()
         if self._over is not None:
             self._over.incoming.assembler.reset()
         self._controls.reset()

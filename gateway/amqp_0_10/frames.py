@@ -18,6 +18,7 @@ from mypy_extensions import i64
 
 from gateway.amqp_0_10._spec_constants import MIN_MAX_FRAME_SIZE, SegmentType
 from gateway.amqp_0_10.errors import FramingError
+from gateway.amqp_0_10.replay import SentCommand
 from gateway.amqp_0_10.types import Command, Control
 from gateway.amqp_0_10.unfinished import ANSWERS, FRAMES, Rest, Unfinished
 from gateway.errors import DecodeError
@@ -97,6 +98,13 @@ class FrameParser:
     def held(self) -> int:
         """Octets of a frame of which not all have come."""
         return self._pending_size
+
+    def take_rest(self) -> bytes:
+        """What is behind the current frame; it comes again, or never does."""
+        rest = self.buf[self._pos :]
+        self.buf = b""
+        self._pos = 0
+        return rest
 
     def next(self, max_frame_size: i64) -> bool:
         """Go to the next frame, if there is a whole one; `FramingError` if it cannot be one."""
@@ -263,6 +271,42 @@ class FrameWriter:
             self._segment(0 if has_body else LAST_SEGMENT, HEADER, channel, header)
             if has_body:
                 self._segment(LAST_SEGMENT, BODY, channel, body)
+
+    def again(self, channel: int, sent: SentCommand, offset: int) -> None:
+        """Write a command that is kept encoded, from one of its octets on."""
+        if self.silent:
+            return
+        header = sent.header
+        if self.is_unfinished(channel):
+            waiting = self.unfinished.take(channel)
+            self._step_aside()
+            self.again(channel, sent, offset)
+            self._fall_in(channel, waiting, ANSWERS if header is None else FRAMES)
+            return
+        flags = FIRST_SEGMENT if header is not None else FIRST_SEGMENT | LAST_SEGMENT
+        offset = self._segment_from(flags, COMMAND, channel, sent.command, offset)
+        if header is not None:
+            has_body = sent.empty_body or len(sent.body) > 0
+            flags = 0 if has_body else LAST_SEGMENT
+            offset = self._segment_from(flags, HEADER, channel, header, offset)
+            if has_body:
+                self._segment_from(LAST_SEGMENT, BODY, channel, sent.body, offset)
+
+    def _segment_from(self, flags: int, kind: int, channel: int, octets: bytes, offset: int) -> int:
+        """Write what of a segment is behind `offset`; the offset in the next one.
+
+        A segment that ends there has been received, but for one that has no octets at all.
+        """
+        size = len(octets)
+        if offset == 0:
+            self._segment(flags, kind, channel, octets)
+        elif offset < size:
+            if not self.is_unfinished(channel):
+                offset = self._write_frames(flags, kind, channel, octets, offset)
+            if offset < size:
+                self.unfinished.add(channel, Rest(octets, kind, flags, offset))
+            return 0
+        return max(0, offset - size)
 
     def _frame_header(self, flags: int, kind: int, channel: int, size: int) -> None:
         out = self.out

@@ -2,7 +2,11 @@
 
 A command is received, some time later completed, told to be complete (session.completed), and last
 known to be known (session.known-completed). Replays after a command-point are recognised by their
-ids and not executed twice.
+ids and not executed twice; one that begins in the middle of a command goes on with what has come of
+it, less what overlaps.
+
+What we expect is named by whole commands: the specification lets us choose, and gives the fragments
+of session.expected no type that an array could name.
 """
 
 from __future__ import annotations
@@ -12,10 +16,12 @@ from typing import Final, final
 from gateway.amqp_0_10._spec_controls import SessionCompleted
 from gateway.amqp_0_10.assembler import Assembler
 from gateway.amqp_0_10.errors import (
+    FramingError,
     InvalidArgumentError,
     NotImplementedHereError,
     ResourceLimitExceededError,
 )
+from gateway.amqp_0_10.frames import FIRST_FRAME, FIRST_SEGMENT, LAST_FRAME, LAST_SEGMENT
 from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.progress import Progress, insert
 from gateway.wire.accounts import Account
@@ -30,6 +36,13 @@ FORGET_AFTER: Final = 1_048_576
 RANGES_MAX: Final = 4_096  # of which a peer may say which ones it knows
 RANGES_PER_CONTROL: Final = 1_000
 
+# `Incoming.overlap` where nothing is skipped, and where all of a command is.
+NONE: Final = -1
+ALL: Final = 1 << 64
+BEGINS: Final = FIRST_SEGMENT | FIRST_FRAME
+MEMORY: Final = 1 << 30  # commands that a peer may have in doubt, at most
+ENDS: Final = LAST_SEGMENT | LAST_FRAME
+
 
 @final
 class Incoming:
@@ -38,7 +51,9 @@ class Incoming:
     assembler: the command that is under way.
     command_id: of the command that `add` has just taken.
     next_id: of the command that comes next.
-    pointed: a command-point has come.
+    pointed: a command-point has come on this attachment, and nothing has to be skipped.
+    overlap: octets that come again of a command that is sent from its middle; else `NONE`.
+    flags: of the frame that `skip` has let through.
     due: there are completions to tell.
     fresh: how many commands have come since `flush`, whether completed or not: nobody had the time
         to carry them out, so they do not count against the limit yet. What one turn can bring is
@@ -46,6 +61,8 @@ class Incoming:
     """
 
     __slots__ = (
+        "_begun",
+        "_forgot",
         "_limit",
         "_progress",
         "_syncs",
@@ -54,8 +71,10 @@ class Incoming:
         "assembler",
         "command_id",
         "due",
+        "flags",
         "fresh",
         "next_id",
+        "overlap",
         "pointed",
     )
 
@@ -70,6 +89,10 @@ class Incoming:
         self.command_id = 0
         self.next_id = 0
         self.pointed = False
+        self._begun = False  # a command-point has come, on whichever attachment
+        self._forgot = False  # completions that the peer was told, and may not have heard of
+        self.overlap: int = NONE
+        self.flags = 0
         self.due = False
         self.fresh = 0
 
@@ -78,17 +101,81 @@ class Incoming:
         if command_id is None:
             raise InvalidArgumentError("a command-point without command-id")
         if offset:
-            raise NotImplementedHereError("a command cannot be continued in the middle")
+            self._point_within(command_id, offset)
+            return
         self.assembler.reset()
         progress = self._progress
-        if not self.pointed:
-            self.pointed = True
+        if not self._begun:
+            self._begun = True
             self._progress = Progress(command_id)
         elif distance(progress.first, command_id) < 0:
             raise InvalidArgumentError("a command-point before the first command")
         elif distance(progress.next, command_id) > 0:
             self._skip(progress.next, add(command_id, -1))
         self.next_id = command_id
+        self.overlap = NONE
+        self.pointed = True
+
+    def _point_within(self, command_id: int, offset: int) -> None:
+        """The command is sent from one of its octets on: the rest of it, or what has come again."""
+        progress = self._progress
+        ahead = distance(progress.next, command_id)
+        come = self.assembler.received() if ahead == 0 and self.next_id == command_id else 0
+        if not self._begun or distance(progress.first, command_id) < 0 or ahead > 0:
+            raise InvalidArgumentError("a command-point within what has not come")
+        if ahead < 0:
+            self.assembler.reset()
+            self.overlap = ALL
+        elif offset > come:
+            raise InvalidArgumentError("a command-point behind what has come of the command")
+        else:
+            self.overlap = come - offset
+        self.next_id = command_id
+        self.pointed = False
+        self.flags = BEGINS  # of no frame that may come
+
+    def skip(self, flags: int, kind: int, start: int, end: int) -> int:
+        """Pass over what has come before; where a frame goes on that has more, -1 for one without.
+
+        Behind the first that has more nothing has to be skipped.
+        """
+        if self.flags == BEGINS:  # it is the first frame
+            if flags & BEGINS == BEGINS:
+                raise FramingError("a command begins where another is to be continued")
+            self.flags = 0
+        if self.overlap == ALL:
+            if flags & ENDS == ENDS:
+                insert(self._unknown, self.next_id, self.next_id)
+                self.due = True
+                self.next_id = add(self.next_id, 1)
+                self.overlap = NONE
+                self.pointed = True
+            return -1
+        size = end - start
+        known = size <= self.overlap and (size > 0 or self.assembler.has_whole(kind))
+        if known:
+            self.overlap -= size
+            return -1
+        self.flags = flags & ~FIRST_FRAME if self.overlap else flags
+        start += self.overlap
+        self.overlap = NONE
+        self.pointed = True
+        return start
+
+    def attach_again(self) -> None:
+        """On another attachment: what the peer is not known to know is told again."""
+        self.pointed = False
+        self.overlap = NONE
+        progress = self._progress
+        if self._forgot:
+            first = add(progress.low, -MEMORY)
+            if distance(progress.first, first) < 0:
+                first = progress.first
+            if distance(first, progress.low) > 0:
+                insert(self._unknown, first, add(progress.low, -1))
+            for low, high in progress.ahead:
+                insert(self._unknown, low, high)
+        self.due = len(self._unknown) > 0
 
     def _skip(self, first: int, last: int) -> None:
         """Take commands as completed that will never come."""
@@ -177,6 +264,7 @@ class Incoming:
         if self._told >= FORGET_AFTER or len(ranges) > RANGES_MAX:
             self._unknown = []
             self._told = 0
+            self._forgot = True
         if not ranges:
             return [SessionCompleted(commands=[])]
         return [
@@ -190,5 +278,12 @@ class Incoming:
         return list(self._unknown)
 
     def expected(self) -> Ranges:
-        """The command that we expect; nothing for a session without state."""
-        return [(self.next_id, self.next_id)] if self.pointed else []
+        """The command that we expect; nothing for a session without state.
+
+        One that has come in part is expected whole, and so is the one behind it.
+        """
+        if not self._begun:
+            return []
+        next_id = self._progress.next
+        come = 0 if self.assembler.idle() else 1
+        return [(next_id, add(next_id, come))]

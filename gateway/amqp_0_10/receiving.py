@@ -30,12 +30,14 @@ from gateway.amqp_0_10.events import (
     TimeoutGranted,
     TimeoutRequested,
 )
-from gateway.amqp_0_10.incoming import Incoming
+from gateway.amqp_0_10.incoming import NONE, Incoming
 from gateway.amqp_0_10.late import give_up, of_session, receive_late
 from gateway.amqp_0_10.primitives import Ranges
-from gateway.amqp_0_10.session import Session
+from gateway.amqp_0_10.replay import offsets
+from gateway.amqp_0_10.session import RANGES_PER_CONTROL, Session
 from gateway.amqp_0_10.states import SessionInput, SessionState
 from gateway.amqp_0_10.types import Command, Control
+from gateway.wire.serial import distance
 from gateway.wire.work import CONTROL, RANGE, WORK
 
 _ATTACHED: Final = int(SessionState.ATTACHED)  # a plain number: it compares at no cost
@@ -51,10 +53,15 @@ def receive_frame(
         return
     incoming = session.incoming
     if not incoming.pointed:
-        _ended_for(session, UnknownIdsError("a command before command-point"), events)
-        if session.serves:
-            receive_late(session, flags, kind, buf, start, end, events)
-        return
+        if incoming.overlap == NONE:
+            _ended_for(session, UnknownIdsError("a command before command-point"), events)
+            if session.serves:
+                receive_late(session, flags, kind, buf, start, end, events)
+            return
+        start = incoming.skip(flags, kind, start, end)
+        if start < 0:
+            return
+        flags = incoming.flags
     try:
         if incoming.add(flags, kind, buf, start, end):
             _receive_command(session, incoming, events)
@@ -188,7 +195,7 @@ def _receive_attach_again(session: Session, attach: spec.SessionAttach) -> None:
 def _receive_attached(session: Session, events: list[Event]) -> None:
     if not session.machine.receive(SessionInput.RECV_ATTACHED):
         raise FramingError("session.attached is not expected")
-    session.point()
+    session.begin()
     events.append(Attached(session))
 
 
@@ -211,7 +218,7 @@ def _receive_detached(
 
 def _tell_ended(session: Session, code: int, events: list[Event]) -> None:
     if not session.ended:
-        session.ended = True
+        session.ended = session.replay is None
         events.append(SessionEnded(session, code, None))
 
 
@@ -234,7 +241,10 @@ def _receive_execution_control(session: Session, control: Control, events: list[
         events.append(TimeoutRequested(session, control.timeout))
     elif isinstance(control, spec.SessionTimeout):
         events.append(TimeoutGranted(session, control.timeout))
-    # expected and confirmed speak of replays: nothing is kept to replay.
+    elif isinstance(control, spec.SessionExpected):
+        _send_expected(session, control)
+    elif isinstance(control, spec.SessionConfirmed):
+        session.confirm(control.commands or [])
 
 
 def _receive_completed(
@@ -248,4 +258,23 @@ def _receive_completed(
         if control.timely_reply:
             session.echo.add_range(first, last)
     if ranges:
+        session.confirm(ranges)
         events.append(CommandsCompleted(session, ranges))
+
+
+def _send_expected(session: Session, expected: spec.SessionExpected) -> None:
+    """Send again what the peer expects, if it was asked; the session goes on behind that."""
+    replay = session.replay
+    if replay is None or not replay.held:
+        return
+    commands = expected.commands or []
+    fragments = offsets(expected.fragments)
+    outgoing = session.outgoing
+    firsts = [first for first, _ in commands] + list(fragments)
+    if any([distance(outgoing.first, first) < 0 for first in firsts]):
+        raise InvalidArgumentError("a command is expected from before the first")
+    again, missing = replay.wanted(commands, fragments, outgoing.next)
+    for at in range(0, len(missing), RANGES_PER_CONTROL):
+        gap = spec.SessionGap(commands=missing[at : at + RANGES_PER_CONTROL])
+        session.send_control(gap)
+    session.send_again(replay, again)

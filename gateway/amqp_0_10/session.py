@@ -8,6 +8,10 @@ none goes out before attached does. It must not know what a command means.
 Deployed clients decide what is never sent unasked: known-completed, confirmed, expected and timeout
 go out only as answers. command-point goes out right after attached, since the Java client wants it
 before the first command.
+
+With `keep_state` it outlives its attachment: what it sends is kept (`replay`), and `take_over` goes
+on with it where another channel was to be attached, also of another connection. On that it sends
+nothing before the peer has said what it expects.
 """
 
 from __future__ import annotations
@@ -18,7 +22,9 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.errors import ExecutionError
 from gateway.amqp_0_10.frames import FrameWriter
 from gateway.amqp_0_10.incoming import Incoming
+from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.progress import Progress
+from gateway.amqp_0_10.replay import Replay, SentCommand
 from gateway.amqp_0_10.states import SESSION_TABLE, Role, SessionInput, SessionState
 from gateway.amqp_0_10.structs import close_struct
 from gateway.amqp_0_10.types import Command, Control, Struct
@@ -26,7 +32,8 @@ from gateway.errors import LocalProtocolError
 from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
 from gateway.wire.machine import Machine
-from gateway.wire.serial import RangeSet
+from gateway.wire.serial import RangeSet, add
+from gateway.wire.work import DELIVERY, WORK
 
 # States that every frame, sent or received, asks about: as plain numbers they compare at no cost.
 _ATTACH_RECEIVED: Final = int(SessionState.ATTACH_RECEIVED)
@@ -48,10 +55,12 @@ class Session:
         name: the session's name, as octets.
         channel: the channel that it is attached to.
         serves: the peer is a client.
-        ended: nothing may be sent or completed any more, and the face knows.
+        ended: nothing may be sent or completed any more, and the face knows; not when its state is
+            kept without an attachment.
         incoming: what is known of the peer's commands; `outgoing`: of our own.
         echo: completions that the peer wants to be told we know of.
         expected_asked, confirmed_asked: the peer wants to be told these.
+        replay: what is kept of what it has sent; `None`: its state ends with its attachment.
     """
 
     __slots__ = (
@@ -59,6 +68,7 @@ class Session:
         "_exception",
         "_frames",
         "_kept",
+        "_replay_max",
         "channel",
         "confirmed_asked",
         "echo",
@@ -68,6 +78,7 @@ class Session:
         "machine",
         "name",
         "outgoing",
+        "replay",
         "serves",
     )
 
@@ -89,6 +100,7 @@ class Session:
         self.incoming = Incoming(limits, handled, account)
         self._account = account
         self._kept = 0
+        self._replay_max = limits.octets_in_doubt_max
         self.outgoing = Progress()
         self.echo = RangeSet()
         self.expected_asked = False
@@ -96,6 +108,7 @@ class Session:
         # An exception that has to wait until the attach is answered.
         self._exception: spec.ExecutionException | None = None
         self.ended = False
+        self.replay: Replay | None = None
 
     @property
     def detached(self) -> bool:
@@ -110,7 +123,7 @@ class Session:
             return  # it was detached in the same octets
         self.machine.send(SessionInput.SEND_ATTACHED)
         self.send_control(spec.SessionAttached(name=self.name))
-        self.point()
+        self.begin()
         exception = self._exception
         if exception is not None:
             self._send_exception(exception)
@@ -154,7 +167,7 @@ class Session:
     def force_off(self, code: int) -> None:
         """Detach at once, without a handshake, as when another transport takes the name."""
         if self.listens():
-            self.ended = True
+            self.ended = self.replay is None
             self.end(code)
 
     def send_command(
@@ -170,6 +183,9 @@ class Session:
 
         `empty_body`: also an empty `body` has its segment.
         """
+        replay = self.replay
+        if replay is not None:
+            return self._send_kept(replay, SentCommand(command, sync, header, body, empty_body))
         if self.machine.state != _ATTACHED:
             raise LocalProtocolError("a command on a session that is not attached")
         command_id = self.outgoing.advance()
@@ -177,6 +193,37 @@ class Session:
         if command_id % FLUSH_EVERY == FLUSH_EVERY - 1:
             self.send_control(spec.SessionFlush(completed=True))
         return command_id
+
+    def _send_kept(self, replay: Replay, sent: SentCommand) -> int:
+        """Send a command, now or when the peer has said what it expects, and keep it."""
+        command_id = self.outgoing.advance()
+        before = replay.octets
+        replay.add(command_id, sent)
+        self._account.note(replay.octets - before)
+        if self.machine.state == _ATTACHED and not replay.held:
+            self._frames.again(self.channel, sent, 0)
+            half = self._replay_max // 2
+            often = command_id % FLUSH_EVERY == FLUSH_EVERY - 1
+            if often or before < half <= replay.octets:
+                self.send_control(spec.SessionFlush(completed=True))
+        return command_id
+
+    def has_room(self, octets: int) -> bool:
+        """Whether a command of so many octets may be sent; where all are kept, one always may."""
+        replay = self.replay
+        if replay is None or len(replay) == 0:
+            return True
+        if replay.octets + octets > self._replay_max:
+            return False
+        if not self._account.take(octets):
+            return False
+        self._account.give(octets)
+        return True
+
+    def keeps_too_much(self) -> bool:
+        """Whether twice as much is kept as there is room for: of answers that are not completed."""
+        replay = self.replay
+        return replay is not None and replay.octets > 2 * self._replay_max
 
     def uncompleted(self) -> int:
         """How many commands of the peer are not completed."""
@@ -224,6 +271,10 @@ class Session:
         `code` is the command's `CODE`. No event follows.
         """
         self.ended = True
+        if self.replay is not None:
+            if self.replay.held and self.machine.state == _ATTACHED:
+                self.point()
+            self.lose_state()
         exception = spec.ExecutionException(
             error_code=error.code,
             command_id=command_id,
@@ -239,8 +290,86 @@ class Session:
 
     def release(self) -> None:
         """Its channel is free: nothing is kept of it but what has come of a message."""
-        self._account.give(self._kept)
-        self._kept = 0
+        if self.replay is None:
+            self._account.give(self._kept)
+            self._kept = 0
+
+    # Its state, which may outlive its attachment.
+
+    def keep_state(self) -> None:
+        """From now on it outlives its attachment: what it sends is kept, and what comes in part."""
+        if self.replay is None and not self.ended:
+            self.replay = Replay()
+
+    def lose_state(self) -> None:
+        """It ends with its attachment, or now where it has none; nothing is kept any more."""
+        replay = self.replay
+        if replay is None:
+            return
+        if replay.held and self.machine.state == _ATTACHED and not self.ended:
+            self.send_again(replay, replay.all())  # it does not say any more what it expects
+        self.replay = None
+        self._account.give(replay.octets)
+        if self.detached:
+            self.ended = True
+            self.incoming.assembler.reset()
+            self.release()
+
+    def move(self, account: Account) -> None:
+        """What is kept of it is on another account from now on."""
+        octets = self.octets()
+        self._account.give(octets)
+        account.note(octets)
+        self._account = account
+        self.incoming.assembler.move(account)
+
+    def octets(self) -> int:
+        """What is kept of it, apart from a command that has come in part."""
+        return self._kept + (0 if self.replay is None else self.replay.octets)
+
+    def lose(self) -> None:
+        """Its transport is over."""
+        self.machine.receive(SessionInput.LOSE)
+
+    def take_over(self, fresh: Session) -> None:
+        """Go on on the channel where `fresh`, which has said and heard nothing, is attached to."""
+        self.machine = fresh.machine
+        self.channel = fresh.channel
+        self._frames = fresh._frames
+        self.move(fresh._account)
+        fresh.release()
+        self.incoming.attach_again()
+        self.echo = RangeSet()
+        self.expected_asked = False
+        self.confirmed_asked = False
+
+    def begin(self) -> None:
+        """It is attached: say where our commands begin, or ask which of them are expected."""
+        replay = self.replay
+        if replay is None or self.outgoing.next == self.outgoing.first:
+            self.point()
+            return
+        replay.held = True
+        self.send_control(spec.SessionFlush(expected=True, confirmed=True, completed=True))
+
+    def confirm(self, ranges: Ranges) -> None:
+        """The peer has these commands for good, whether it has completed them or not."""
+        if self.replay is not None:
+            self._account.give(self.replay.forget(ranges))
+
+    def send_again(self, replay: Replay, again: list[tuple[int, int]]) -> None:
+        """Send kept commands, each from one of its octets on; what is new goes behind them."""
+        replay.held = False
+        WORK.units += DELIVERY * len(again)
+        pointed = -1  # no id
+        for command_id, offset in again:
+            if command_id != pointed or offset:
+                point = spec.SessionCommandPoint(command_id=command_id, command_offset=offset)
+                self.send_control(point)
+            self._frames.again(self.channel, replay.get(command_id), offset)
+            pointed = add(command_id, 1)
+        if pointed != self.outgoing.next:
+            self.point()
 
     # What the connection calls, and `receiving`.
 
@@ -263,7 +392,7 @@ class Session:
         self._frames.control(self.channel, control)
 
     def point(self) -> None:
-        """Say where our commands begin; both sides do when the session is attached."""
+        """Say which of our commands comes next; both sides do when the session is attached."""
         self.send_control(spec.SessionCommandPoint(command_id=self.outgoing.next, command_offset=0))
 
     def end(self, code: int) -> None:

@@ -9,6 +9,8 @@ of the transport, whoever caused it.
 A session here is the attachment of a named session to a channel (class session): it begins with
 attach, and whatever ends it - detach, detached, an exception - ends with detached. A session that
 we made fail waits in `DETACH_SENT` for the peer's answer and ignores everything else meanwhile.
+What outlives its attachment is the session's, not the table's: attached again, it begins at `NEW`.
+`LOSE` is the end of the transport for one whose state is kept.
 
 What happens inside an open connection or an attached session - commands, completions, credit - is
 not life cycle and does not go through these tables.
@@ -163,6 +165,7 @@ class SessionInput(IntEnum):
     SEND_DETACH = 5
     RECV_DETACHED = 6
     SEND_DETACHED = 7
+    LOSE = 8
 
 
 _S: Final = SessionState
@@ -190,4 +193,9 @@ SESSION_TABLE: Final[Table] = {
     # Crossing detaches answer each other; ours still waits for its own answer.
     (_S.DETACH_SENT, _J.RECV_DETACH): _S.DETACH_SENT,
     (_S.DETACH_SENT, _J.SEND_DETACHED): _S.DETACH_SENT,
+    (_S.ATTACH_RECEIVED, _J.LOSE): _S.ENDED,
+    (_S.ATTACH_SENT, _J.LOSE): _S.ENDED,
+    (_S.ATTACHED, _J.LOSE): _S.ENDED,
+    (_S.DETACH_RECEIVED, _J.LOSE): _S.ENDED,
+    (_S.DETACH_SENT, _J.LOSE): _S.ENDED,
 }

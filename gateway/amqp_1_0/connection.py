@@ -402,7 +402,7 @@ class Connection:
     # Frames.
 
     def _frame_limit(self) -> int:
-        if self._layers.phase is Phase.SASL:
+        if self._layers.phase is Phase.SASL and not self._layers.long_tokens:
             return _spec.MIN_MAX_FRAME_SIZE
         return max(self.limits.max_frame_size, _spec.MIN_MAX_FRAME_SIZE)
 

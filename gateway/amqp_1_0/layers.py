@@ -19,6 +19,7 @@ from gateway.amqp_1_0.events import (
 )
 from gateway.amqp_1_0.sasl_layer import SaslClient, SaslServer, SaslState
 from gateway.wire.buffers import Reader, Writer
+from gateway.wire.gssapi_server import GSSAPI
 from gateway.wire.sasl import ClientMechanism, MechanismMaker, StepKind
 
 
@@ -75,6 +76,11 @@ class Layers:
     def hostname(self) -> str | None:
         """Server: the hostname of the client's sasl-init."""
         return self._sasl_server.hostname
+
+    @property
+    def long_tokens(self) -> bool:
+        """Server: those of a mechanism that it offers do not fit into the frames of 5.3.1."""
+        return GSSAPI in self._sasl_server.mechanisms
 
     @property
     def mechanism(self) -> str:

@@ -22,7 +22,9 @@ def digest(octets: bytes) -> int64:
 
 
 def digest_part(octets: bytes, start: int, end: int) -> int64:
-    """The digest of `octets[start:end]`, which are not copied where they are many."""
+    """The digest of `octets[start:end]`, which are not copied where they are many, or all."""
+    if start == 0 and end == len(octets):
+        return read_i64_be(_DIGEST(octets), 0)
     if end - start > COPIED_MAX:
         return read_i64_be(_DIGEST(memoryview(octets)[start:end]), 0)
     return read_i64_be(_DIGEST(octets[start:end]), 0)

@@ -243,6 +243,8 @@ class Bridge:
     def finish(self, now_ms: int) -> None:
         """No turns but one more: what is half done, and has to be done whole, is."""
         self._act(now_ms)
+        for host in self.hosts.values():
+            host.branches.finish()
         self._entering.finish()
 
     def next_deadline(self) -> int | None:

@@ -13,6 +13,7 @@ from gateway.bridge.exchanges.exchange import TYPES, Exchange
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
+from gateway.bridge.queues.entrance import Entrance
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.refusals import OCTETS, locked, not_found, too_many
 from gateway.bridge.remote.inlets import Inlets, LineMaker
@@ -219,7 +220,8 @@ class Declaring:
             return not_found("alternate exchange", alternate)
         if len(self._topology.queues) >= self._limits.queues_max:
             return too_many("queues")
-        if not self._topology.bindings.kept.has_room(octets_of(name, settings.arguments)):
+        octets = octets_of(name, settings.arguments) + Entrance(settings).octets
+        if not self._topology.bindings.kept.has_room(octets):
             return too_many(OCTETS)
         return None
 

@@ -145,6 +145,7 @@ class SubscribeOptions:
         acquire: takes messages; otherwise browses, which is seeing copies of them.
         exclusive: nobody else may subscribe meanwhile.
         settled: a delivery is settled as it is sent.
+        name: by which its owner subscribes again to what it has cancelled; "": by none.
         filter: what is wanted from a local queue; `None`: everything.
         selector, no_local: what is wanted from a remote queue, for its upstream to apply.
     """
@@ -152,6 +153,7 @@ class SubscribeOptions:
     acquire: bool
     exclusive: bool
     settled: bool
+    name: str
     filter: Filter | None
     selector: str
     no_local: bool
@@ -162,6 +164,7 @@ class SubscribeOptions:
         acquire: bool = True,
         exclusive: bool = False,
         settled: bool = False,
+        name: str = "",
         filter: Filter | None = None,
         selector: str = "",
         no_local: bool = False,
@@ -169,6 +172,7 @@ class SubscribeOptions:
         self.acquire = acquire
         self.exclusive = exclusive
         self.settled = settled
+        self.name = name
         self.filter = filter
         self.selector = selector
         self.no_local = no_local

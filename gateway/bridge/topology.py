@@ -258,7 +258,7 @@ class Topology:
         elif self.rules is not None:
             self.rules.adopt_queue(queue)
         self.queues[name] = queue
-        self.bindings.kept.note(octets_of(name, settings.arguments))
+        self.bindings.kept.note(octets_of(name, settings.arguments) + queue.entrance.octets)
         self.keeping_out += queue.entrance.guarded
         self.count_alternate(settings.alternate_exchange, 1)
         words = settings.in_words()
@@ -311,7 +311,8 @@ class Topology:
         del self.queues[queue.name]
         if queue.settings.subscriber is not None:
             self.subscribed.pop(queue.settings.subscriber.key(), None)
-        self.bindings.kept.give(octets_of(queue.name, queue.settings.arguments))
+        octets = octets_of(queue.name, queue.settings.arguments)
+        self.bindings.kept.give(octets + queue.entrance.octets)
         del self.lines[queue.number]
         self.keeping_out -= queue.entrance.guarded
         self.count_alternate(queue.settings.alternate_exchange, -1)

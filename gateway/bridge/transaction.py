@@ -214,6 +214,7 @@ class Transaction:
     def take_over(self, deliveries: list[Delivery]) -> None:
         """The same of what no session has any more: it is held here, until the end."""
         self.accept(deliveries)
+        self.enlisted = True  # perhaps as that of a branch whose first one was rolled back
         self.octets += OVERHEAD * len(deliveries)
 
     def room_to_accept(self, count: int) -> Refusal | None:

@@ -126,14 +126,16 @@ def import_store(file: pathlib.Path, directory: pathlib.Path | None, again: bool
             directory,
             source,
             size=size,
-            who=f"{_user()}: {printable(told)}"[:WHO_MAX],
+            who=f"{printable(told)} ({_user()})"[:WHO_MAX],
             now_ms=int(time.time() * 1000),
             again=again,
         )
     for line in done.kept:
         click.echo(printable(line), err=True)
     if done.left_out:
-        click.echo(f"{done.left_out} messages were left out: their queues were deleted", err=True)
+        click.echo(
+            f"{done.left_out} messages were left out: of deleted queues, or branches", err=True
+        )
     click.echo(
         f"{done.messages} messages, {done.octets} octets; {done.made} queues and exchanges made;"
         f" sha256 {done.sha256}"

@@ -172,6 +172,9 @@ def anchor(settings: Settings, base: pathlib.Path) -> Settings:
     if settings.tls is not None:
         files = _absolute(settings.tls, TLS_FILES, base)
         changes["tls"] = settings.tls.model_copy(update=files)
+    if settings.gssapi is not None:
+        files = _absolute(settings.gssapi, ("keytab",), base)
+        changes["gssapi"] = settings.gssapi.model_copy(update=files)
     changes["upstreams"] = {
         name: _anchored(upstream, base) for name, upstream in settings.upstreams.items()
     }
@@ -259,7 +262,7 @@ def _listening(settings: Settings) -> Iterator[tuple[list[str], str]]:
         if where in taken:
             yield [path, taken[where]], f"is the address of {taken[where]}, too"
         taken.setdefault(where, path)
-    if settings.users_file is None and settings.anonymous is not True:
+    if settings.users_file is None and settings.gssapi is None and settings.anonymous is not True:
         for path, where in given.items():
             if where is not None and not where.loopback and not _certified(settings, path):
                 yield (
@@ -279,11 +282,11 @@ def _identities(settings: Settings) -> Iterator[tuple[list[str], str]]:
     tls = settings.tls
     if tls is not None and tls.require_client_certificate and tls.client_ca is None:
         yield ["tls.require_client_certificate", "tls.client_ca"], "needs tls.client_ca"
-    certificates = tls is not None and tls.client_ca is not None
-    if not settings.anonymous_allowed and settings.users_file is None and not certificates:
+    others = settings.gssapi is not None or (tls is not None and tls.client_ca is not None)
+    if not settings.anonymous_allowed and settings.users_file is None and not others:
         yield (
             ["anonymous", "users_file", "tls"],
-            "nobody could connect: set users_file or tls.client_ca, or allow anonymous",
+            "nobody could connect: set users_file, gssapi or tls.client_ca, or allow anonymous",
         )
 
 
@@ -294,6 +297,7 @@ def _files(settings: Settings) -> Iterator[tuple[list[str], str]]:
         "access.file": settings.access.file,
         "access.qpidd_file": settings.access.qpidd_file,
         "metrics_token_file": settings.metrics_token_file,
+        "gssapi.keytab": None if settings.gssapi is None else settings.gssapi.keytab,
     }
     if settings.tls is not None:
         files |= {f"tls.{name}": getattr(settings.tls, name) for name in ("certificate", "key")}

@@ -48,6 +48,7 @@ def touches(broken: list[str], reads: list[str]) -> bool:
     )
 
 
+NO_TEXT = "[key]"  # what pydantic calls it
 SAID_OTHERWISE = {
     "extra_forbidden": "there is no such key",
     "missing": "must be set",
@@ -62,6 +63,9 @@ SAID_OTHERWISE = {
 def problem_of(location: tuple[int | str, ...], found: Any) -> Problem:
     """What pydantic found, in the gateway's words."""
     # Any: pydantic's ErrorDetails, whose ctx differs by type of error.
+    if location[-1:] == (NO_TEXT,):  # "no" and "1" are none, in YAML
+        told = f"has the key {found['input']!r}, which is no text: put it in quotes"
+        return ".".join(map(str, location[:-2])), told
     if location[-3:-2] == ("arguments",):  # of a value, which may be of several types
         return ".".join(map(str, location[:-1])), "must be true, false, a whole number or a text"
     text = str(found["msg"]).replace("Input should", "must", 1)
@@ -76,6 +80,9 @@ def _remove(raw: dict[str, Any], location: tuple[int | str, ...], missing: bool)
     Of a list a plain item. An item of a list of mappings stays, as their numbers matter: only its
     key goes, or else the whole list.
     """
+    if location[-1] == NO_TEXT:
+        _remove_keys(raw, location[:-2])
+        return
     path = [*location[:-1]] if missing and len(location) > 1 else [*location]
     place: Any = raw
     for at, part in enumerate(path[:-1]):
@@ -93,6 +100,16 @@ def _remove(raw: dict[str, Any], location: tuple[int | str, ...], missing: bool)
             break
         place = inner
     place.pop(path[-1], None)
+
+
+def _remove_keys(raw: dict[str, Any], location: tuple[int | str, ...]) -> None:
+    """Take out what is no text of the keys of the mapping at `location`, if it is still there."""
+    place: Any = raw
+    for part in location:
+        inside = isinstance(place, list) and isinstance(part, int) and part < len(place)
+        place = place[part] if inside or (isinstance(place, dict) and part in place) else None
+    for key in [each for each in place or {} if not isinstance(each, str)]:
+        del place[key]
 
 
 def _mappings(items: list[Any]) -> bool:

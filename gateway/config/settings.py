@@ -22,6 +22,7 @@ from gateway.config.upstreams import NodeSection, UpstreamSection
 from gateway.wire.limits import Limits
 from gateway.wire.scram import ITERATIONS_MAX
 
+Scram = Literal["SCRAM-SHA-256", "SCRAM-SHA-512"]
 Legacy = Literal["DIGEST-MD5", "CRAM-MD5-HASHED", "CRAM-MD5"]
 ListenAddress = Annotated[Address, *address()]
 
@@ -52,6 +53,20 @@ class Tls(Section):
     read again at a reload. A list that is out of date lets nobody in whom it would speak of."""
     require_client_certificate: bool = False
     """Refuse TLS clients that show no certificate; needs `client_ca`."""
+
+
+class GssapiSettings(Section):
+    """Logins by Kerberos, SASL GSSAPI. Needs the extra `gssapi`."""
+
+    keytab: pathlib.Path
+    """File with the keys of the gateway's service principals, such as amqp/host.example@EXAMPLE;
+    new keys count from the next login."""
+    realm: Annotated[str, Field(min_length=1, max_length=255)]
+    """The realm whose principals are users."""
+    strip_realm: bool = True
+    """alice@EXAMPLE is the user alice, the same as in `users_file`; else alice@EXAMPLE."""
+    users: dict[str, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
+    """Principals in full, of any realm, that are other users: by name."""
 
 
 class HostSettings(Section):
@@ -147,6 +162,10 @@ class LimitSettings(Section):
     unread: Annotated[int, *size("64KiB", "64MiB")] = 1024 * 1024
     """Octets of deliveries that a client is given ahead of what its transport takes, and what is
     left of the last; 64KiB once half of what may be kept for its user or virtual host is."""
+    session_timeout: Annotated[int, *duration("0s", "24h")] = 60_000
+    """Longest time, in whole seconds, for which what a 0-10 session holds is kept when its
+    connection is lost, of sessions that ask for that (session.request-timeout), and what is
+    unsettled of a 1.0 link that asks for that (the source's timeout); 0s grants none."""
     escrow: Annotated[int, *size(0, "64KiB")] = 16 * 1024
     """Most escrow that one message may carry; above it the mapping row's policy applies."""
 
@@ -176,6 +195,7 @@ class LimitSettings(Section):
             login_octets_max=self.login_size,
             answers_max=self.answers,
             unread_max=self.unread,
+            session_timeout_s=self.session_timeout // 1000,
         )
 
 
@@ -232,7 +252,8 @@ class QueueSettings(Section):
     are counted for each copy, and only these of those that go to an upstream; and 256 for each
     message that a branch of a distributed one has accepted."""
     branches: Count = 10_000
-    """Branches of distributed transactions of one virtual host, prepared ones included."""
+    """Branches of distributed transactions of one virtual host, prepared ones included; one user
+    may have half of them."""
     turn_deliveries: Annotated[int, Field(ge=1, le=100_000)] = 500
     """Messages sent in one turn of the event loop before it reads again."""
 
@@ -345,14 +366,13 @@ class Settings(Section):
     users_file: pathlib.Path | None = None
     """Users and their SCRAM verifiers, as `amqp-gateway user add` writes them."""
     access: AccessSettings = AccessSettings()
-    require_tls_for: list[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | Legacy] = Field(
-        default_factory=list
-    )
+    require_tls_for: list[Scram | Legacy | Literal["PLAIN", "GSSAPI"]] = Field(default_factory=list)
     """SASL mechanisms that clients are offered inside TLS only. PLAIN shows the password."""
     legacy_mechanisms: list[Legacy] = Field(default_factory=list)
     """SASL mechanisms from before SCRAM, for clients that have no better one: each is offered if
     some user has a verifier for it (`amqp-gateway user password --legacy`), which is worth as much
     as the password to whoever reads the users file. CRAM-MD5-HASHED is of Qpid's Java client."""
+    gssapi: GssapiSettings | None = None
     digest_hosts: list[str] = Field(default_factory=list)
     """What clients of DIGEST-MD5 may call the gateway, in its digest-uri: with names here, what
     was said to another server is refused. Empty: anything."""
@@ -361,7 +381,7 @@ class Settings(Section):
     Cyrus SASL (Proton, qpid's of C++) refuse more than 65,536, and do not try PLAIN then."""
     anonymous: bool | None = None
     """Let clients in without a login; then no user may be called `anonymous`, as they are. Unset:
-    only where neither users nor client certificates are configured."""
+    only where neither users nor client certificates nor `gssapi` are configured."""
     virtual_hosts: Annotated[list[HostSettings], Field(min_length=1)] = Field(
         default_factory=lambda: [HostSettings(name="default")]
     )
@@ -404,4 +424,6 @@ class Settings(Section):
         """What `anonymous` comes to."""
         if self.anonymous is not None:
             return self.anonymous
-        return self.users_file is None and (self.tls is None or self.tls.client_ca is None)
+        if self.users_file is not None or self.gssapi is not None:
+            return False
+        return self.tls is None or self.tls.client_ca is None

@@ -12,8 +12,8 @@ from gateway.amqp_0_10.types import FieldTable
 from gateway.bridge.exchanges.exchange import DIRECT, FANOUT, HEADERS, TOPIC
 from gateway.bridge.seams import QueueSettings
 from gateway.config.section import Section
-from gateway.faces.server_0_10.exchange_arguments import AskedOfExchange
-from gateway.faces.server_0_10.queue_arguments import Asked, invalid
+from gateway.faces.arguments.of_exchanges import AskedOfExchange
+from gateway.faces.arguments.of_queues import Asked, invalid
 from gateway.message import Refusal
 from gateway.wire.tagged import Tagged
 

@@ -12,12 +12,13 @@ and what they share:
     client         a server's client: who it is, and what its sessions have in common
     visit          one connection in the audit log and in the log's lines
     doubt          what one connection makes the gateway hold, by octets
+    arguments      by what queues and exchanges are declared
     access         what clients may, by the access rules in force; asking: questions about nodes
     hiding         what a new node would take from 1.0 clients
     replying       on whose behalf what comes by reply nodes of an upstream is published
     withdrawn      a transaction's publishes, decided again at its commit by other rules
     agenda         what one connection has asked for; a share of it is done in a turn
-    leaving        the end of a connection, a share of a turn at a time
+    leaving        the end of a connection, a share of a turn at a time; sessions that outlive it
     owning         who has what a session declares exclusively
     containers     connections of 1.0 by the container that opened them
     accounts       what is kept for users, virtual hosts and upstreams, by octets

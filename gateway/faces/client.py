@@ -89,7 +89,7 @@ class Client:
         protocol: Encoding,
         account: Account,
         *,
-        face: Face,
+        face: Face | None,
         slowed: Slowed,
         reviewed: Reviewed,
     ) -> None:
@@ -127,7 +127,7 @@ class Client:
             publishes_max=limits.commands_in_doubt_max // 4,  # at half of them reading pauses
         )
         self._turns = turns
-        self._face: Face | None = face
+        self._face = face
         self._protocol = int(protocol)
         self._context: Context | None = None
         name = "AMQP 1.0" if protocol == Encoding.AMQP_1_0 else "AMQP 0-10"
@@ -138,6 +138,38 @@ class Client:
         """What the bridge is asked from now on is asked for this client."""
         visit = self.visit
         self.bridge.act(now_ms, self.author, visit.number, visit.actor)
+
+    def absent(self, reviewed: Reviewed) -> Client:
+        """Who stands for it when it has no connection; `reviewed` hears of other access rules.
+
+        What is kept is on an account of its own, which is its user's as well. Nothing is sent.
+        """
+        peer = Peer(self.peer.connection_id, self.peer.address, port=self.peer.port)
+        account = Account(self.settings.limits.kept_max)
+        absent = Client(
+            self.bridge,
+            self._turns,
+            peer,
+            self.settings,
+            Encoding.AMQP_1_0 if self._protocol else Encoding.AMQP_0_10,
+            account,
+            face=None,
+            slowed=GONE,
+            reviewed=reviewed,
+        )
+        absent.host = self.host
+        absent.nodes = self.nodes
+        absent.identity = self.identity
+        absent.authenticated = self.authenticated
+        absent.draining = True
+        absent.visit.actor = self.visit.actor
+        absent.visit.opened = True
+        user = self.settings.accounts.user(self.identity)
+        account.join(user)
+        account.join(self.settings.accounts.host(self.host.name), user)
+        absent.access.identify(self.identity, self.user(), self.host)
+        self.settings.access.remember(absent.access)
+        return absent
 
     # What sessions and links ask.
 

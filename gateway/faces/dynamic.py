@@ -8,46 +8,17 @@ connection only, as JMS has it of temporary destinations.
 from __future__ import annotations
 
 import secrets
-from typing import Final, cast, final
+from typing import Final, final
 
-from gateway.amqp_1_0 import _spec, types
-from gateway.bridge.exchanges.exchange import FANOUT
+from gateway.amqp_1_0 import _spec
 from gateway.bridge.host import VirtualHost
-from gateway.bridge.seams import Owner, QueueSettings
+from gateway.bridge.seams import Owner
+from gateway.faces.arguments.of_nodes import NodeWish
+from gateway.faces.arguments.of_queues import encoded
 from gateway.message import Refusal
-from gateway.wire.tagged import Tagged
 
-LIFETIME: Final = "lifetime-policy"
 NAME_PART_MAX: Final = 64
 TAG_OCTETS: Final = 12
-
-POLICIES: Final = (
-    _spec.DELETE_ON_CLOSE,
-    _spec.DELETE_ON_NO_LINKS,
-    _spec.DELETE_ON_NO_MESSAGES,
-    _spec.DELETE_ON_NO_LINKS_OR_MESSAGES,
-)
-
-
-def policy_of(properties: dict[str, Tagged] | None) -> int:
-    """The lifetime policy that a terminus asks for; delete-on-close when it asks for none."""
-    tagged = (properties or {}).get(LIFETIME)
-    if tagged is not None and tagged.code == types.DESCRIBED:
-        descriptor = cast(types.Described, tagged.value).descriptor
-        code = -1
-        if descriptor.code == types.ULONG:
-            code = cast(int, descriptor.value)
-        elif descriptor.code == types.SYMBOL:
-            code = _spec.SYMBOLS.get(cast(str, descriptor.value), -1)
-        if code in POLICIES:
-            return code
-    return _spec.DELETE_ON_CLOSE
-
-
-def policy_properties(policy: int) -> dict[str, Tagged]:
-    """The properties that tell of a node made by that policy."""
-    described = types.Described(Tagged(types.ULONG, policy), Tagged(types.LIST, []))
-    return {LIFETIME: Tagged(types.DESCRIBED, described)}
 
 
 @final
@@ -93,21 +64,28 @@ class DynamicNodes:
             if name not in topology.queues and name not in topology.exchanges:
                 return name
 
-    def make(self, name: str, policy: int, owner: Owner, *, topic: bool) -> DynamicNode | Refusal:
+    def make(self, name: str, wish: NodeWish, owner: Owner) -> DynamicNode | Refusal:
         """A new queue, or exchange, of a name that is fresh."""
-        if topic:
-            exchange = self.host.declaring.declare_exchange(name, FANOUT)
+        if wish.topic:
+            exchange = self.host.declaring.declare_exchange(
+                name,
+                wish.type,
+                alternate_exchange=wish.settings.alternate_exchange,
+                arguments=encoded(wish.marks.told()),
+                numbers=wish.marks.numbers,
+                remembers=wish.marks.remembers,
+            )
             if isinstance(exchange, Refusal):
                 return exchange
             exchange.dynamic = True
             exchange.serves = owner.connection_id()
         else:
-            queue = self.host.declaring.declare_queue(name, QueueSettings(), owner)
+            queue = self.host.declaring.declare_queue(name, wish.settings, owner)
             if isinstance(queue, Refusal):
                 return queue
             queue.settings.dynamic = True
             queue.settings.serves = owner.connection_id()
-        node = DynamicNode(name, policy, topic)
+        node = DynamicNode(name, wish.policy, wish.topic)
         self._nodes[name] = node
         return node
 
@@ -157,4 +135,4 @@ class DynamicNodes:
             if node.topic:
                 self.host.declaring.delete_exchange(node.name)
             elif queue is not None:
-                self.host.declaring.delete_queue(node.name)
+                self.host.declaring.delete_queue(node.name, queue.owner)

@@ -18,6 +18,7 @@ from gateway.faces.containers import Containers
 from gateway.faces.counts import FaceCounts
 from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.feature_uses import UsesBook
+from gateway.faces.leaving import KeptSessions
 from gateway.faces.visit import Journal, Silence
 from gateway.translate.context import Counts
 from gateway.translate.replies import ReplyTable
@@ -274,6 +275,7 @@ class FaceSettings:
         timestamp: messages without a time of creation get that of their arrival.
         translated: what all translations count.
         attached: 0-10 sessions that are attached, by user and name; shared by all faces.
+        kept: the 0-10 sessions that outlive their connections; shared by all faces.
         containers: the 1.0 connections by their containers; shared by all faces.
         replies: the reply table of each virtual host, shared by all faces.
         dynamic: the nodes made for 1.0 clients in each virtual host, shared by all faces.
@@ -300,6 +302,7 @@ class FaceSettings:
     timestamp: bool
     translated: Counts
     attached: dict[tuple[str, bytes], Attached]
+    kept: KeptSessions
     containers: Containers
     replies: dict[str, ReplyTable]
     dynamic: dict[str, DynamicNodes]
@@ -343,6 +346,7 @@ class FaceSettings:
         self.timestamp = timestamp
         self.translated = Counts()
         self.attached = {}
+        self.kept = KeptSessions()
         self.containers = Containers()
         self.replies = {}
         self.dynamic = {}

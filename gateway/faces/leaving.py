@@ -1,5 +1,7 @@
 """The end of a connection: its sessions end as many as are a share of a turn, and at last it does.
 
+Those of 0-10 whose clients have asked for that go on without it, for a time: `KeptSessions`.
+
 What a session leaves behind goes back to queues, which is work; a connection with hundreds of full
 ones must not hold up the others. From the first of these turns on it is gone for whoever asks.
 """
@@ -15,6 +17,8 @@ from gateway.message import Outcome
 from gateway.wire.work import COMMAND, SHARE, WORK
 
 S = TypeVar("S")
+
+DELIVERY_OCTETS: Final = 512  # what an unsettled delivery takes, apart from its message
 
 
 class Whose(Protocol):
@@ -103,6 +107,13 @@ class Leaving(Generic[S]):
         self._reason = reason
         self._sessions = list(reversed(sessions))
 
+    def hurry(self, wanted: Callable[[S], bool], let_go: Callable[[S, Reason], None]) -> None:
+        """End those that are wanted now."""
+        hurried = [each for each in self._sessions if wanted(each)]
+        self._sessions = [each for each in self._sessions if not wanted(each)]
+        for each in hurried:
+            let_go(each, self._reason or Reason.SESSION_ENDED)
+
     def go_on(self, whose: Whose, let_go: Callable[[S, Reason], None]) -> None:
         """End what sessions there are, as many as are a share of a turn, and at last the visit."""
         reason = self._reason
@@ -115,3 +126,79 @@ class Leaving(Generic[S]):
             whose.touch()
         else:
             whose.on_closed(reason)
+
+
+class Absent(Protocol):
+    """A session that has no connection."""
+
+    @property
+    def deadline_ms(self) -> int:
+        """When its time is over."""
+
+    @property
+    def octets(self) -> int:
+        """What is kept of it."""
+
+    def leave(self) -> None:
+        """It goes on with another connection, which has it already."""
+
+    def end(self, reason: Reason) -> None:
+        """It is over: what it holds goes back."""
+
+
+@final
+class KeptSessions:
+    """The 0-10 sessions whose state outlives their connections, and those without one just now.
+
+    One book, shared by all connections. What a session keeps is on its user's account, whether it
+    has a connection or not; when its time without one is over, all that it holds goes back. It is
+    in memory only: a gateway that starts knows of none.
+
+    Attributes:
+        absent: those without a connection, by the number of their owner.
+        links: of these, links of 1.0 that are suspended: by virtual host, user, container and name.
+        detached, resumed, expired: how often one lost its connection, went on with another, or did
+            not in time.
+    """
+
+    __slots__ = ("_names", "absent", "detached", "expired", "links", "resumed")
+
+    def __init__(self) -> None:
+        self._names: dict[str, set[bytes]] = {}
+        self.absent: dict[int, Absent] = {}
+        self.links: dict[tuple[str, str, str, str], Absent] = {}
+        self.detached = 0
+        self.resumed = 0
+        self.expired = 0
+
+    def names(self, user: str) -> set[bytes]:
+        """The names of a user's sessions that outlive their connections; it is kept up to date."""
+        names = self._names.get(user)
+        if names is None:
+            names = set()
+            self._names[user] = names
+        return names
+
+    def octets(self) -> int:
+        """What is kept of those without a connection."""
+        return sum([each.octets for each in self.absent.values()])
+
+    def look(self, now_ms: int) -> bool:
+        """End those whose time is over, as many as are a share of a turn; whether there were any.
+
+        Those that are left over are ended the next time.
+        """
+        due = [each for each in self.absent.values() if each.deadline_ms <= now_ms]
+        end = WORK.units + SHARE
+        for each in due:
+            if WORK.units > end:
+                break
+            WORK.units += COMMAND
+            self.expired += 1
+            each.end(Reason.TIMED_OUT)
+        return len(due) > 0
+
+    def end_all(self) -> None:
+        """The gateway stops: none of them will be asked for."""
+        for each in list(self.absent.values()):
+            each.end(Reason.STOPPING)

@@ -25,6 +25,10 @@ class SessionOwner:
         self._client = client
         self.number = client.bridge.numbers.next_owner()
 
+    def move(self, client: Client) -> None:
+        """The session has another connection."""
+        self._client = client
+
     def owner_id(self) -> int:
         """Whose they are."""
         return self.number

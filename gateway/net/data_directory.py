@@ -4,6 +4,7 @@ All of it is for its owner only, whatever the umask. A directory that was there 
 it is: it may be a volume's root, which is not ours.
 
 store.sqlite, lock   the store's
+store-compact        what a `store compact` that was killed has left
 reserve              room that is set aside
 unlogged             which audit records were in memory only when the last life ended
 audit/               the audit log's segments

@@ -26,6 +26,7 @@ from gateway.net.data_directory import AUDIT_FOLDER
 from gateway.offline.directory import (
     alone,
     octets_of,
+    own_as,
     refuse_for_want_of_room,
     refuse_others,
     sync,
@@ -41,7 +42,7 @@ from gateway.store.outside import opened
 from gateway.store.rewriting import living_part
 from gateway.store.sqlite import FILE_NAME
 
-NEW: Final = f"{FILE_NAME}.compact"
+NEW: Final = "store-compact"
 _SETTINGS: Final = (
     "PRAGMA page_size = 8192",
     "PRAGMA journal_mode = OFF",  # one that is not finished is thrown away
@@ -64,9 +65,9 @@ def compact(directory: Path) -> Compacted:
         GatewayError: it stays as it was: a gateway has it, it is damaged, there is no room.
     """
     path, new = directory / FILE_NAME, directory / NEW
+    if directory.is_dir() and not path.exists():  # nor is a lock made there
+        raise StoreError(f"there is no {path}")
     with alone(directory):
-        if not path.exists():
-            raise StoreError(f"there is no {path}")
         before = octets_of(directory)
         with opened(directory, keep=False) as database:
             _refuse_damage(database)
@@ -87,6 +88,7 @@ def compact(directory: Path) -> Compacted:
 
 def _put_into_place(new: Path, path: Path) -> None:
     try:
+        own_as(new, path)
         new.chmod(path.stat().st_mode & 0o777)
         sync(new)
         new.replace(path)
@@ -160,4 +162,4 @@ def _compare(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
+    return sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1", uri=True)

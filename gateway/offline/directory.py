@@ -88,6 +88,13 @@ def refuse_for_want_of_room(directory: Path, wanted: int) -> None:
         )
 
 
+def own_as(path: Path, like: Path) -> None:
+    """The owner of `like` has it, whoever has made it: the superuser, say. Raises OSError."""
+    made, wanted = path.stat(), like.stat()
+    if (made.st_uid, made.st_gid) != (wanted.st_uid, wanted.st_gid):
+        os.chown(path, wanted.st_uid, wanted.st_gid)
+
+
 def sync(path: Path) -> None:
     """What it has is on disk when this returns. Raises OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -63,10 +63,10 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         GatewayError: it is there already, or cannot be written.
     """
-    new = path.with_name(path.name + ".new")
     try:
-        if os.path.lexists(path):
+        if os.path.lexists(path):  # as a directory is that has no name
             raise GatewayError(f"{path} is there already")
+        new = path.with_name(path.name + ".new")
         with os.fdopen(create_anew(new), "wb") as file:
             try:
                 yield file

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from gateway.bridge.branches.rows import branch_row
 from gateway.bridge.durable.imports import import_row
 from gateway.bridge.durable.topology_rows import (
     BindingRow,
@@ -277,6 +278,17 @@ def _shown(value: Tagged) -> Any:  # Any: what JSON holds
     return plain if isinstance(plain, (bool, int, str)) or plain is None else str(plain)
 
 
+def _branch(value: bytes) -> Told:
+    row = branch_row(value)
+    return {
+        "host": row.host,
+        "branch": row.text,
+        "queue_number": row.number,
+        "prepared": moment(row.prepared_ms),
+        "user": row.user,
+    }
+
+
 def _import(value: bytes) -> Told:
     row = import_row(value)
     return {"sha256": row.digest, "who": row.who, "at": moment(row.at_ms)}
@@ -287,6 +299,7 @@ _READERS: Final[dict[int, Callable[[bytes], Told]]] = {
     RowKind.BINDING: lambda value: binding_facts(binding_row(value)),
     RowKind.DEBT: lambda value: binding_facts(binding_row(value)),
     RowKind.PLAIN_HOST: lambda value: {"host": host_row(value)},
+    RowKind.BRANCH: _branch,
     RowKind.IMPORT: _import,
     **dict.fromkeys(
         (RowKind.QUEUE, RowKind.TRANSIT, RowKind.DELETED, RowKind.UNREADABLE),

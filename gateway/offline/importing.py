@@ -35,13 +35,14 @@ from gateway.files.json_text import json_value
 from gateway.files.own import create_anew
 from gateway.files.whole import BODY_MAX
 from gateway.net.data_directory import AUDIT_FOLDER, close_to_others, make_private
-from gateway.offline.directory import alone, refuse_for_want_of_room, refuse_others
+from gateway.offline.directory import alone, own_as, refuse_for_want_of_room, refuse_others
 from gateway.offline.exporting import FORMAT
 from gateway.offline.forms import Told, message_in, moment, row_in
 from gateway.store.contents import damage_in, known_in
 from gateway.store.damage import in_short
 from gateway.store.database import Database
 from gateway.store.interface import TopologyRow
+from gateway.store.lock import LOCK_NAME
 from gateway.store.log_rows import pack_row
 from gateway.store.outside import opened
 from gateway.store.sqlite import FILE_NAME, INCARNATION_SHIFT
@@ -104,7 +105,9 @@ def _look_at(directory: Path) -> int:
                 f"there is no {path}, but an audit log beside it: put the store back, or take an"
                 " empty directory"
             )
-        os.close(create_anew(path))  # for its owner alone
+        os.close(create_anew(path))  # for its owner alone, who is that of the directory
+        for name in (FILE_NAME, LOCK_NAME):
+            own_as(directory / name, directory)
         return 1
     with opened(directory, keep=False) as database:
         if path.stat().st_size:
@@ -315,11 +318,17 @@ class _Lines:
         self.end = line
         if line.get("sha256") != self.digest:
             raise GatewayError("its lines are not those that were exported: their SHA-256 is other")
-        if self._source.readline(1):
+        if self._line(1):
             raise GatewayError(f"line {self.number + 1}: something follows the end of the export")
 
+    def _line(self, octets_max: int) -> bytes:
+        try:
+            return self._source.readline(octets_max)
+        except OSError as error:
+            raise GatewayError(f"it cannot be read: {error.strerror}") from error
+
     def _next(self) -> Told:
-        octets = self._source.readline(LINE_MAX + 1)
+        octets = self._line(LINE_MAX + 1)
         self.number += 1
         if not octets.endswith(b"\n"):
             raise GatewayError(

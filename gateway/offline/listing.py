@@ -62,9 +62,9 @@ def numbers_of(topology: Topology, living: Living, names: list[str], host: str) 
     return numbers
 
 
-def _name(item: tuple[int, Queue]) -> tuple[str, str, int]:
+def _name(item: tuple[int, Queue]) -> tuple[str, str, int, int]:
     number, queue = item
-    return queue.row.host, queue.row.name, number
+    return queue.row.host, queue.row.name, queue.kind, number
 
 
 def _held(held: dict[int, Held], number: int, state: str) -> Told:

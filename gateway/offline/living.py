@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Final, NamedTuple, final
 from zlib import crc32
 
-from gateway.errors import DecodeError
+from gateway.errors import DecodeError, GatewayError
 from gateway.message import Message
 from gateway.store.damage import HEAD_OCTETS, row_line
 from gateway.store.failures import is_broken
 from gateway.store.log_rows import read_message, unpack_row, walk
 
 CACHE_KIB: Final = 32 * 1024
+_SETTINGS: Final = (f"cache_size = -{CACHE_KIB}", "journal_mode = OFF", "synchronous = OFF")
 _SCHEMA: Final = (
     "CREATE TABLE live (queue INTEGER, position INTEGER, message INTEGER, number INTEGER,"
     " begin INTEGER, behind INTEGER, size INTEGER, arrived INTEGER, count INTEGER,"
@@ -79,12 +80,13 @@ class Living:
     """
 
     def __init__(self, store: sqlite3.Connection) -> None:
-        """Read the whole log. sqlite3.Error."""
+        """Read the whole log. sqlite3.Error; GatewayError, if there is no room for the index."""
         self._store = store
         self._index = sqlite3.connect("", isolation_level=None)
-        for setting in (f"cache_size = -{CACHE_KIB}", "journal_mode = OFF", "synchronous = OFF"):
-            self._index.execute(f"PRAGMA {setting}").fetchall()
-        self._index.execute(_SCHEMA)
+        with _as_index_errors():
+            for setting in _SETTINGS:
+                self._index.execute(f"PRAGMA {setting}").fetchall()
+            self._index.execute(_SCHEMA)
         self.rows = self.messages = 0
         self.unread: list[str] = []
         self.twice: list[str] = []
@@ -147,6 +149,10 @@ class Living:
         self.idle += [
             f"row {number}: message {message} is in no queue" for message in effects.idle()
         ]
+        with _as_index_errors():
+            self._index_row(effects)
+
+    def _index_row(self, effects: _Effects) -> None:
         self._look_for_twice(effects.entered)
         index = self._index
         index.execute("BEGIN")
@@ -161,6 +167,15 @@ class Living:
             found = self._index.execute(_HAS, place).fetchone()
             if found is not None and found[0] != what[0]:
                 self.twice.append(_twice_line(place, int(found[0]), what[0]))
+
+
+@contextmanager
+def _as_index_errors() -> Iterator[None]:
+    """It is no store that cannot be written."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise GatewayError(f"cannot write a temporary file (see TMPDIR): {error}") from error
 
 
 def _twice_line(place: Place, one: int, other: object) -> str:

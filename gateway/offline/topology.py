@@ -6,7 +6,9 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, final
 
-from gateway.bridge.durable.imports import ALL, ImportRow, import_row
+from gateway.bridge.branches.rows import branch_row, page_row
+from gateway.bridge.branches.shelf import NAME as BRANCH
+from gateway.bridge.durable.imports import ImportRow, import_row, untold
 from gateway.bridge.durable.topology_rows import (
     BindingRow,
     ExchangeRow,
@@ -20,6 +22,7 @@ from gateway.bridge.durable.topology_rows import (
     queue_row,
     read_identity,
 )
+from gateway.bridge.seams import QueueSettings
 from gateway.bridge.topology import PREDECLARED
 from gateway.errors import DecodeError
 from gateway.store.contents import topology_in
@@ -31,7 +34,9 @@ STATES: Final = {
     int(RowKind.TRANSIT): "in front of an upstream",
     int(RowKind.DELETED): "deleted",
     int(RowKind.UNREADABLE): "its row cannot be read",
+    int(RowKind.BRANCH): "of a prepared branch",
 }
+KINDS: Final = frozenset(int(kind) for kind in RowKind)
 GONE: Final = "in no row"
 PREDECLARED_NAMES: Final = frozenset(name for name, _type in PREDECLARED)
 
@@ -67,7 +72,6 @@ class Topology:
         self.queues: dict[int, Queue] = {}
         self.exchanges: list[ExchangeRow] = []
         self.bindings: list[BindingRow] = []
-        self.imports: list[ImportRow] = []
         self.marked: list[str] = []
         self._hosts: set[str] = set()
         self._twice: list[str] = []
@@ -78,16 +82,19 @@ class Topology:
             RowKind.NOTES: lambda row: notes_row(row.value),
             RowKind.SEEN: lambda row: position_row(row.value),
             RowKind.PLAIN_HOST: lambda row: self._hosts.add(host_row(row.value)),
-            RowKind.IMPORT: lambda row: self.imports.append(import_row(row.value)),
+            RowKind.IMPORT: lambda row: import_row(row.value),
             RowKind.DISPATCHED: lambda row: self.marked.append(row.key),
+            RowKind.BRANCH_PAGE: lambda row: page_row(row.value),
             **dict.fromkeys(STATES, self._queue),
+            RowKind.BRANCH: self._branch,
         }
         for row in self.rows:
             read = readers.get(row.kind)
             try:
-                if read is None:
+                if read is not None:
+                    read(row)
+                elif row.kind not in KINDS:
                     raise DecodeError("no row of this version is of that kind")
-                read(row)
             except DecodeError as error:
                 self.unreadable.append(f"topology {row.kind} {row.key!r}: {error}")
                 self._identity(row)
@@ -100,7 +107,7 @@ class Topology:
 
     def untold(self) -> list[ImportRow]:
         """Imports of which the audit log does not know yet."""
-        return [row for row in self.imports if row.told != ALL]
+        return untold(self.rows)
 
     def flaws(self) -> Iterator[str]:
         """What does not fit together."""
@@ -121,6 +128,13 @@ class Topology:
 
     def _queue(self, stored: TopologyRow) -> None:
         self._put(stored.kind, queue_row(stored.value))
+
+    def _branch(self, stored: TopologyRow) -> None:
+        """What it is to publish stands on a shelf of its own, which is a queue."""
+        row = branch_row(stored.value)
+        if row.number:
+            settings = QueueSettings(durable=True)
+            self._put(stored.kind, QueueRow(row.host, BRANCH + row.text, row.number, settings))
 
     def _identity(self, stored: TopologyRow) -> None:
         """What its number and name are, if no more can be read."""

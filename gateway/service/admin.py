@@ -30,6 +30,7 @@ def measured(service: Service) -> Sources:
         bridge=service.bridge,
         faces=service.faces.counts,
         accounts=service.faces.accounts,
+        sessions=service.faces.kept,
         translated=service.faces.translated,
         replies=service.faces.replies,
         store=service.store.counts,

@@ -15,8 +15,9 @@ from gateway.config import Settings
 from gateway.config.settings import HostSettings
 from gateway.config.topology import field_table, queue_settings
 from gateway.errors import ConfigurationError
-from gateway.faces.server_0_10.declare import encoded, neutral
-from gateway.faces.server_0_10.exchange_arguments import AskedOfExchange
+from gateway.faces.arguments.of_exchanges import AskedOfExchange
+from gateway.faces.arguments.of_queues import encoded
+from gateway.faces.server_0_10.declare import neutral
 from gateway.message import Refusal
 
 log: Final = Logger(namespace="gateway.service.Service")

@@ -18,6 +18,7 @@ from gateway.errors import ConfigurationError
 from gateway.faces.access.who import NOBODY
 from gateway.files.whole import CERTIFICATES_MAX, SECRET_MAX, read_regular
 from gateway.net.data_directory import secret
+from gateway.net.listening.kerberos import Kerberos, Principals
 from gateway.net.listening.passwords import Passwords
 from gateway.net.tls.authorities import useless
 from gateway.net.tls.files import tls_context
@@ -34,7 +35,7 @@ def check(settings: Settings) -> list[str]:
     """
     problems: list[tuple[str, str]] = []
     told: list[str] = []
-    for look in (_tls_notes, _rule_notes, _user_notes, _signing_notes, _book_notes):
+    for look in (_tls_notes, _rule_notes, _user_notes, _gssapi_notes, _signing_notes, _book_notes):
         try:
             told += look(settings)
         except ConfigurationError as error:  # the others are looked at all the same
@@ -92,6 +93,25 @@ def password_notes(passwords: Passwords, settings: Settings) -> list[str]:
 def digest_hosts(settings: Settings) -> frozenset[str]:
     """What clients of DIGEST-MD5 may call the gateway, as it is compared; empty: anything."""
     return frozenset(dns_name(each) for each in settings.digest_hosts)
+
+
+def _gssapi_notes(settings: Settings) -> list[str]:
+    load_kerberos(settings)
+    if settings.gssapi is None or settings.users_file is None:
+        return []
+    return [
+        "gssapi: clients that know GSSAPI choose it, with a ticket or not, and fail without one:"
+        " those with a password have to name its mechanism"
+    ]
+
+
+def load_kerberos(settings: Settings) -> Kerberos | None:
+    """The gateway's keys, and who may come by them; `None`: nobody."""
+    gssapi = settings.gssapi
+    if gssapi is None:
+        return None
+    principals = Principals(gssapi.realm, strip_realm=gssapi.strip_realm, users=gssapi.users)
+    return Kerberos(gssapi.keytab, principals)
 
 
 def _signing_notes(settings: Settings) -> list[str]:

@@ -13,6 +13,7 @@ from gateway.audit.last_nodes import last_nodes
 from gateway.audit.reader import other_files
 from gateway.audit.records.log import AuditLog
 from gateway.bridge.bridge import Bridge
+from gateway.bridge.durable.imports import untold
 from gateway.bridge.durable.topology_rows import numbers_of
 from gateway.bridge.node_names import plain_host
 from gateway.bridge.unwritten import MUCH
@@ -166,6 +167,15 @@ def recover(
     for line in bridge.problems:
         log.error("recovery: {line}", line=line)
     tell_of_moved(bridge, recovered.topology)
+    for row in untold(recovered.topology):
+        log.info(
+            "messages {first} to {last} were imported while no gateway ran: from {who}, sha256"
+            " {digest}. The audit log has them as received from now on",
+            first=row.first,
+            last=row.last,
+            who=row.who,
+            digest=row.digest,
+        )
     if damaged:
         log.error("audit log: {line}", line=damaged)
     for other in other_files(settings.data_directory / AUDIT_FOLDER):

@@ -60,6 +60,7 @@ from gateway.net.upstreams.reload import SIGNALLED, BusyError, Operator, Reloadi
 from gateway.net.upstreams.renewal import LOOK_S, Renewal
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of, tls_of
+from gateway.service.alerts import AlertLines
 from gateway.service.changes import Changes, digest
 from gateway.service.declared import declare
 from gateway.service.drift import DriftLines
@@ -74,6 +75,7 @@ from gateway.service.files import (
     doubtful_keeping,
     kept,
     load_book_keys,
+    load_kerberos,
     load_passwords,
     load_signer,
     misplaced_key,
@@ -96,6 +98,7 @@ from gateway.translate.replies import ReplyTable
 from gateway.translate.view import View
 
 USERS_LOOK_S: Final = 5
+SESSIONS_LOOK_S: Final = 1
 
 
 @final
@@ -273,6 +276,7 @@ class Service:
             require_tls_for=tuple(self.settings.require_tls_for),
             legacy=tuple(self.settings.legacy_mechanisms),
             digest_hosts=digest_hosts(self.settings),
+            kerberos=load_kerberos(self.settings),
             certificates=takes_certificates(self.settings),
             nobodys_names=nobodys_names(self.settings),
         )
@@ -411,6 +415,7 @@ class Service:
         every(LOOK_S, renewal.look)
         every(FILES_LOOK_S, self.files.look)
         every(USERS_LOOK_S, self.authentication.refresh)
+        every(SESSIONS_LOOK_S, self._end_absent_sessions)
         every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
         every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
         every(UNANSWERED_LOOK_S, Unanswered(self.door.pumps, self.upstreams.pumps).look)
@@ -419,6 +424,7 @@ class Service:
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         every(LAG_INTERVAL_S, self._heads.look)
         every(LETTING_GO_LOOK_S, self.letting_go.look)
+        every(LAG_INTERVAL_S, AlertLines(self.bridge.copies.alarms).look)
         every(LAG_INTERVAL_S, DriftLines(self.clock.drift_ms).look)
         every(LAG_INTERVAL_S, ExpiryLines(lambda: self.certificate_expires_s, self.clock).look)
         every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
@@ -460,6 +466,13 @@ class Service:
         self.bridge.checkpoint(now_ms)
         self.bridge.audit.clock(now_ms, self.clock.drift_ms())
         self.turns.schedule()
+
+    def _end_absent_sessions(self) -> None:
+        """Those whose clients have not come back in time."""
+        now_ms = self.clock.now_ms()
+        self.bridge.now_ms = now_ms
+        if self.faces.kept.look(now_ms):
+            self.turns.schedule()
 
     def _say_started(self) -> None:
         names = {"amqp": "AMQP", "amqps": "AMQP over TLS", "admin": "admin"}
@@ -534,6 +547,8 @@ class Service:
         started = self._duties.running
         self._duties.stop()
         self.letting_go.stop()
+        self.bridge.now_ms = self.clock.now_ms()
+        self.faces.kept.end_all()
         self.bridge.finish(self.clock.now_ms())
         self.turns.end_now()
         self.turns.stop()

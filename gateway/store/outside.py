@@ -94,7 +94,7 @@ def opened(directory: Path, *, keep: bool = True) -> Iterator[sqlite3.Connection
         wal = path.with_name(FILE_NAME + "-wal")
         left = wal.exists() and wal.stat().st_size > 0
         how = "vfs=unix-none" if left else "immutable=1"
-        database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&{how}", uri=True)
+        database = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro&{how}", uri=True)
         try:
             if left:  # its index is then in memory
                 database.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()

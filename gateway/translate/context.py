@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, final
 
+from mypy_extensions import i64 as int64
 from mypy_extensions import mypyc_attr
 
 from gateway.message import Loss, Refusal
@@ -169,7 +170,7 @@ class Translated10:
     priority: int
     losses: list[Loss]
     refusal: Refusal | None
-    id_digest: int
+    id_digest: int64
     kind: int
 
     def __init__(
@@ -184,7 +185,7 @@ class Translated10:
         body_changed: bool = False,
         body_at: int = 0,
         data_head: bytes = b"",
-        id_digest: int = 0,
+        id_digest: int64 = 0,
         kind: int = 0,
     ) -> None:
         self.head = head
@@ -222,7 +223,7 @@ class Translated010:
     body_changed: bool
     losses: list[Loss]
     refusal: Refusal | None
-    id_digest: int
+    id_digest: int64
     kind: int
 
     def __init__(
@@ -234,7 +235,7 @@ class Translated010:
         *,
         body_changed: bool = False,
         empty_body: bool = False,
-        id_digest: int = 0,
+        id_digest: int64 = 0,
         kind: int = 0,
     ) -> None:
         self.header = header

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
 from mypy_extensions import mypyc_attr
 
 from gateway.errors import DecodeError
@@ -57,7 +58,7 @@ class Crossing:
         self.deposit = Deposit(self.text_max if context.escrow else 0)
         self.withdrawal = NOTHING_BROUGHT
         self.has_escrow = False
-        self.id_digest = 0
+        self.id_digest: int64 = 0
 
     def open(self, value: object) -> None:
         """Take what stood under the escrow's name as this message's escrow, if it is one."""

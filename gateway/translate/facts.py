@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
 from mypy_extensions import i64 as size_t
 from mypy_extensions import mypyc_attr
 
@@ -80,7 +81,7 @@ class Arrival:
         self.delivery_count: int = 0
         self.acquired_before: bool = False
         self.flags: int = 0
-        self.id_digest: int = 0
+        self.id_digest: int64 = 0
         self.routing_key: str = ""
         self.to: str | None = None
         self.subject: str | None = None
@@ -323,7 +324,7 @@ def message_from_1_0(
     )
 
 
-def body_digest_1_0(payload: bytes, body_at: int, body_end: int) -> int:
+def body_digest_1_0(payload: bytes, body_at: int, body_end: int) -> int64:
     """The digest of a body: of the content of its data sections, else of the encoded sections.
 
     So it is that of the 0-10 body which data sections become, and the other way round.

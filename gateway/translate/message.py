@@ -12,6 +12,7 @@ from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.types import FieldTable
 from gateway.amqp_1_0 import sections, types
 from gateway.amqp_1_0._spec import FOOTER, MESSAGE_ANNOTATIONS, Properties
+from gateway.audit.digests import COPIED_MAX
 from gateway.errors import DecodeError
 from gateway.message import Condition, Loss, Message, Refusal
 from gateway.translate.application_headers import (
@@ -90,13 +91,14 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
     head = _head(crossing, annotations, properties, out, odd, merged)
     WORK.units += CROSSING + (WORK.units - units) * AFTER_DECODING
     if body.plain and not footer:
+        large = len(octets) > COPIED_MAX
         return Translated10(
             head,
-            message.payload,
-            len(message.payload),
+            message.payload if large else octets,
+            len(message.payload) if large else len(octets),
             priority,
             crossing.losses,
-            body_at=message.body_at,
+            body_at=message.body_at if large else 0,
             data_head=sections.data_head(len(octets)),
             id_digest=crossing.id_digest,
             kind=kind,

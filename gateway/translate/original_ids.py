@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import i64 as int64
+
 from gateway.amqp_0_10.decoding import read_map
 from gateway.amqp_1_0 import types
 from gateway.audit.digests import digest
@@ -26,17 +28,17 @@ _UUID: Final = bytes((types.UUID,))
 _HEADER: Final = HEADER.encode()
 
 
-def digest_of(message_id: Tagged | None) -> int:
+def digest_of(message_id: Tagged | None) -> int64:
     """That of a 1.0 message-id; `NO_ID` if there is none."""
     return NO_ID if message_id is None else digest(types.to_bytes(message_id))
 
 
-def digest_of_uuid(uuid: bytes | None) -> int:
+def digest_of_uuid(uuid: bytes | None) -> int64:
     """That of a 0-10 message-id by itself."""
     return NO_ID if uuid is None else digest(_UUID + uuid)
 
 
-def digest_in(headers: Reader, uuid: bytes | None) -> int:
+def digest_in(headers: Reader, uuid: bytes | None) -> int64:
     """That of a 0-10 message-id, given the application headers, encoded: they may have escrow.
 
     Headers that do not decode have none, as for whoever translates them.

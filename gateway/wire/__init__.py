@@ -9,5 +9,6 @@ limits, accounts      what keeps one peer from harming the gateway; what is kept
 work                  what verbs cost, in units, and how much of it is too much
 sasl, bearer          SASL mechanisms; those that show a token
 scram, scram_server   those of SCRAM: what both sides know with the client's side; the server's
+gssapi_server         GSSAPI, the server's side, around a context that somebody else has
 cram_md5, digest_md5  those of clients from before SCRAM, the server's side; md5: what they need
 """

@@ -186,13 +186,17 @@ class DigestServer:
 
 
 def _text(directives: dict[bytes, bytes], key: bytes) -> str | None:
-    """What a directive says, "" where it is not there; `None`: it cannot be read."""
+    """What a directive says, "" where it is not there; `None`: it cannot be read.
+
+    Without a charset it should be ISO 8859-1, but Cyrus SASL says nothing and sends UTF-8.
+    """
+    octets = directives.get(key, b"")
     try:
-        text = directives.get(key, b"").decode(
-            "utf-8" if b"charset" in directives else "iso-8859-1"
-        )
+        text = octets.decode()
     except UnicodeDecodeError:
-        return None
+        if b"charset" in directives:
+            return None
+        text = octets.decode("iso-8859-1")
     return None if "\0" in text else text
 
 

@@ -21,6 +21,7 @@ class Limits:
         login_octets_max: of what it sends before it has proved who it is.
         answers_max: of what we answer while it does not read; then it is not read either.
         unread_max: of deliveries that it is given before its transport has taken them.
+        session_timeout_s: for which the state of a 0-10 session is kept without a connection.
     """
 
     max_frame_size: int
@@ -46,6 +47,7 @@ class Limits:
     login_octets_max: int
     answers_max: int
     unread_max: int
+    session_timeout_s: int
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class Limits:
         login_octets_max: int = 64 * 1024,
         answers_max: int = 256 * 1024,
         unread_max: int = 1024 * 1024,
+        session_timeout_s: int = 60,
     ) -> None:
         self.max_frame_size = max_frame_size
         self.channel_max = channel_max
@@ -98,3 +101,4 @@ class Limits:
         self.login_octets_max = login_octets_max
         self.answers_max = answers_max
         self.unread_max = unread_max
+        self.session_timeout_s = session_timeout_s

@@ -93,12 +93,14 @@ class Credentials:
         username: the authentication identity; EXTERNAL: the identity asked for, or "" for the one
             that the transport proved; ANONYMOUS: the trace, which proves nothing.
         password: PLAIN only.
-        authorization: PLAIN, SCRAM, DIGEST-MD5: the identity to act as, or "".
+        authorization: PLAIN, SCRAM, DIGEST-MD5, GSSAPI: the identity to act as, or "".
         keys: SCRAM: what the verifier has of the user, which it fills in when it is asked first,
             also of a user who is none: the peer must not learn that.
         proven: SCRAM: whether the peer knows the password; when the verifier is asked again.
         proof: CRAM-MD5, DIGEST-MD5: what the verifier compares with what it has of the user, or
             with what it might have.
+        task: GSSAPI: what has to be run first, in a thread; then the mechanism goes on, and nothing
+            is proved.
     """
 
     mechanism: str
@@ -108,6 +110,7 @@ class Credentials:
     keys: Keys | None
     proven: bool
     proof: Proof | None
+    task: Callable[[], None] | None
 
     def __init__(
         self, mechanism: str, *, username: str = "", password: str = "", authorization: str = ""
@@ -119,6 +122,7 @@ class Credentials:
         self.keys = None
         self.proven = False
         self.proof = None
+        self.task = None
 
 
 @final

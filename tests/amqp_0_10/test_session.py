@@ -294,7 +294,7 @@ def test_a_gap_leaves_commands_alone_that_have_come() -> None:
         (spec.SessionCommandPoint(command_offset=0), errors.InvalidArgumentError),
         (
             spec.SessionCommandPoint(command_id=0, command_offset=9),
-            errors.NotImplementedHereError,
+            errors.InvalidArgumentError,
         ),
         (
             spec.SessionCommandPoint(command_id=0xFFFFFFFF, command_offset=0),

@@ -227,3 +227,31 @@ def test_who_makes_mechanisms_hears_of_those_that_are_not_offered(mechanism, off
         with pytest.raises(errors.SaslError):
             server.receive(init)
     assert maker.asked == [mechanism]
+
+
+@rule("1.0", "5.3.1", "sasl-frames-of-512")
+@pytest.mark.parametrize(("mechanism", "taken"), [("PLAIN", False), ("GSSAPI", True)])
+def test_a_server_takes_longer_frames_only_where_it_offers_what_needs_them(mechanism, taken):
+    limits = Limits(max_frame_size=2000)
+    server = Connection(
+        server=True, container_id="s", limits=limits, now_ms=T0, mechanisms=[mechanism]
+    )
+    server.receive_data(frames.PROTOCOL_SASL, T0)
+    server.data_to_send()
+    init = _spec.SaslInit(mechanism="NONE", initial_response=b"x" * 1000)
+    found = server.receive_data(octets_of(init, kind=frames.SASL_FRAME), T0)
+    assert isinstance(violation(found), errors.SaslError) == taken
+
+
+def test_there_is_an_end_to_what_a_server_takes_before_the_outcome():
+    server = Connection(
+        server=True,
+        container_id="s",
+        limits=Limits(max_frame_size=2000),
+        now_ms=T0,
+        mechanisms=["GSSAPI"],
+    )
+    server.receive_data(frames.PROTOCOL_SASL, T0)
+    init = _spec.SaslInit(mechanism="GSSAPI", initial_response=b"x" * 3000)
+    error = violation(server.receive_data(octets_of(init, kind=frames.SASL_FRAME), T0))
+    assert isinstance(error, errors.FramingError)

@@ -55,6 +55,40 @@ def test_a_name_has_one_number_and_is_told_once_a_segment():
         assert [list(names_in(segment.octets, block)) for block in names] == [[(number, "orders")]]
 
 
+def test_each_segment_has_the_names_that_its_messages_use():
+    log = AuditLog(1, segment_octets=RECORD_OCTETS * 4)
+    exchange, orders, invoices = (log.name(text) for text in ("amq.direct", "orders", "invoices"))
+    told: list[set[str]] = []
+    for turn in range(6):
+        for node in (orders, invoices) if turn % 2 else (orders, orders):
+            log.entered(turn, 1, 1, node=node, exchange=exchange, body_digest=0, size=0, flags=0)
+        log.settled(turn, 1, 1, node=orders, link=1, outcome=1, flags=0)
+        segment = segment_of(log.take_block(turn))
+        names, _records = segment.blocks()
+        if names.flags & BlockFlag.SEGMENT_STARTS:
+            told.append(set())
+        told[-1] |= {text for _, text in names_in(segment.octets, names)}
+    assert told == [{"amq.direct", "orders", "invoices"}] * 3
+
+
+@pytest.mark.parametrize(
+    "too_much",
+    [
+        *[{name: 2**31} for name in ("connection", "transaction", "copies", "peer", "actor")],
+        *[{name: 2**15} for name in ("reason", "flags", "delivery_count")],
+        *[{name: -1} for name in ("connection", "copies", "flags", "outcome", "address")],
+        {"outcome": 2**7},
+    ],
+)
+def test_a_number_that_is_too_wide_for_its_field_is_in_no_record(too_much: dict[str, int]):
+    log = AuditLog(1)
+    with pytest.raises((OverflowError, IndexError)):  # of a name, there is none with that number
+        log._record(1, 1, **too_much)
+    log.clock(1, 0)
+    assert log.pending() == RECORD_OCTETS
+    assert log.next_sequence == 2
+
+
 def test_a_name_that_is_not_used_is_not_written():
     log = AuditLog(1)
     log.name("orders")

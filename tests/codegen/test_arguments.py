@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gateway.codegen import arguments
-from gateway.faces.server_0_10.queue_arguments import NAMES
+from gateway.faces.arguments.of_queues import NAMES
 
 PAGE = Path(__file__).parents[2] / "docs" / "arguments.md"
 

@@ -54,7 +54,7 @@ def test_a_0_10_client_is_named_with_what_it_has_used_when_it_leaves() -> None:
     gateway = Gateway()
     client = gateway.client("joe", properties=PROPERTIES)
     client.attach()
-    arguments = [("qpid.queue_msg_sequence", Tagged(STR16, "1")), ("x-own", Tagged(STR16, "1"))]
+    arguments = [("x-own", Tagged(STR16, "1")), ("x-qpid-no-local", Tagged(STR16, "1"))]
     client.does(spec.QueueDeclare(queue="a", arguments=arguments))
     client.does(spec.QueueDeclare(queue="b", arguments=arguments))
     client.does(spec.FileQos())
@@ -63,12 +63,12 @@ def test_a_0_10_client_is_named_with_what_it_has_used_when_it_leaves() -> None:
     gateway.world.turn()
     who = "billing (qpid python client 1.37) from 192.0.2.1:1"
     assert written(gateway.world) == [
-        ("joe", who, "argument qpid.queue_msg_sequence", 2),
         ("joe", who, "argument x-own", 2),
+        ("joe", who, "argument x-qpid-no-local", 2),
         ("joe", who, "file", 1),
     ]
     assert gateway.settings.counts.arguments_ignored == 4
-    assert gateway.settings.counts.unsupported[Feature.MESSAGE_SEQUENCE] == 2
+    assert gateway.settings.counts.unsupported[Feature.NO_LOCAL] == 2
 
 
 def test_a_1_0_client_is_named_by_its_container_and_user() -> None:

@@ -195,16 +195,32 @@ def _java_classes(peer: str = "jms", jars: str = f"{installed.JARS}/*") -> Path:
     return classes
 
 
-def _python27() -> list[str]:
-    inside = Path("/opt/peer/qpid_messaging.py")
+def _python27(peer: str = "qpid_messaging.py") -> list[str]:
+    inside = Path("/opt/peer", peer)
     outside = installed.PYTHON27 / inside.relative_to("/")
     outside.parent.mkdir(exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=outside.parent, delete=False) as copied:
-        copied.write((_PEERS / "qpid_messaging.py").read_bytes())
+        copied.write((_PEERS / peer).read_bytes())
     os.replace(copied.name, outside)  # another run may be reading it
     return ["chroot", str(installed.PYTHON27), "/usr/bin/python2.7", str(inside)]
 
 
+def python27_sessions(port: int) -> list[Event]:
+    """What the session layer of that client tells over two connections, one of which breaks."""
+    done = subprocess.run(
+        [*_python27("qpid_session.py"), str(port)],
+        env={**os.environ, **_PYTHON27_ENVIRONMENT},
+        capture_output=True,
+        text=True,
+        timeout=_TIME_LIMIT_S,
+        check=False,
+    )
+    if done.returncode:
+        raise ForeignError(done.stdout + done.stderr)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+_PYTHON27_ENVIRONMENT = {"PYTHONPATH": "/opt/qpid-python", "PYTHONDONTWRITEBYTECODE": "1"}
 JMS = Client("jms", "0-10", _java)
 JMS_1_0 = Client("jms-1.0", "1.0", _java_1_0, options={"protocol": "1.0"})
 NARAYANA = Client("narayana", "0-10", _java_xa)
@@ -212,7 +228,7 @@ QPID_PYTHON = Client(
     "qpid-python",
     "0-10",
     _python27,
-    {"PYTHONPATH": "/opt/qpid-python", "PYTHONDONTWRITEBYTECODE": "1"},
+    _PYTHON27_ENVIRONMENT,
 )
 PROTON = Client("proton", "1.0", lambda: [sys.executable, str(_PEERS / "proton_peer.py")])
 RHEA = Client(

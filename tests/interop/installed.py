@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -108,6 +109,16 @@ def proton_missing(python: str | None = None) -> str | None:
     return None if whole else "python-qpid-proton was built without TLS or without SASL"
 
 
+def kerberos_missing(python: str | None = None) -> str | None:
+    """A KDC, the gateway's package for Kerberos as seen by ``python``, and that of Cyrus SASL."""
+    if not list(Path("/usr/lib").glob("*/sasl2/libgssapiv2.so")):
+        return "no GSSAPI of Cyrus SASL (libgssapiv2.so) on this machine"
+    program = [python or sys.executable, "-c", "import gssapi"]
+    if subprocess.run(program, capture_output=True, check=False).returncode:
+        return f"gssapi is not installed in the environment of {program[0]}"
+    return _commands_missing("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
+
+
 def _commands_missing(*commands: str) -> str | None:
     lacking = [command for command in commands if shutil.which(command) is None]
     return f"no {', '.join(lacking)} on this machine" if lacking else None
@@ -197,6 +208,7 @@ def _rabbitmq_missing(chroot: Path) -> str | None:
 
 _CHECKS: dict[str, Callable[[], str | None]] = {
     "proton": proton_missing,
+    "kerberos": kerberos_missing,
     "jms": _jms_missing,
     "narayana": _narayana_missing,
     "kafka": _kafka_missing,

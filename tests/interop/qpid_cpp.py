@@ -18,9 +18,11 @@ from interop import installed
 TIME_LIMIT_S = 60
 _SCENARIOS = installed.HERE / "peers" / "qpid_cpp.yaml"
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NAMES = re.compile("QUEUE|EXCHANGE|LINK")
 _TTL = re.compile(r"TTL: \d+")
 _REFUSED = re.compile(r"Exception received from broker: ([a-z-]+)")
-_SAID = re.compile(r"^qpid-(?:send|receive): (.*)$", re.MULTILINE)
+# Up to the condition, if there is one: what follows is each broker's own.
+_SAID = re.compile(r"^qpid-(?:send|receive): (.*? amqp:[a-z-]+|.*)", re.MULTILINE)
 
 
 class Said(NamedTuple):
@@ -38,12 +40,19 @@ def scenarios() -> dict[str, list[str]]:
     return found
 
 
+def named(line: str, unique: str) -> str:
+    """The line with names that nothing else has."""
+    return _NAMES.sub(lambda name: f"{name[0].lower()}-{unique}", line)
+
+
 def run(line: str, port: int, options: str) -> Said:
     """Run one program against whoever listens there, with these connection options."""
     tool, *arguments = shlex.split(line)
     folder = installed.qpidd()
     if tool == "send":
         arguments += ["--timestamp", "no"]
+    elif "--timeout" not in arguments:
+        arguments += ["--timeout", "10"]
     ended = subprocess.run(
         [
             *(f"./qpid-{tool}", "--broker", f"127.0.0.1:{port}", *arguments),

@@ -280,3 +280,40 @@ def test_an_idle_connection_is_kept_alive(gateway):
     idle = Idle(f"127.0.0.1:{gateway.port}")
     Container(idle).run()
     assert idle.error is None
+
+
+class Lasting(ReceiverOption):
+    """A source whose unsettled deliveries outlive the link."""
+
+    def apply(self, receiver):
+        receiver.source.timeout = 30
+        receiver.source.expiry_policy = proton.Terminus.EXPIRE_WITH_SESSION
+
+
+def lasting(gateway):
+    """A connection of one container, and its receiver, whose link always has the same name."""
+    container = Container()
+    container.container_id = "lasting"
+    connection = BlockingConnection(
+        f"127.0.0.1:{gateway.port}", timeout=TIMEOUT_S, container=container
+    )
+    return connection, connection.create_receiver("q", name="lasting", options=[Lasting()])
+
+
+def test_what_is_unsettled_waits_for_who_attaches_again_as_another_delivery(gateway, connection):
+    connection.create_sender("q").send(proton.Message(body="kept"))
+    first, receiver = lasting(gateway)
+    assert receiver.link.remote_source.timeout == 30
+    assert receiver.receive(timeout=TIMEOUT_S).body == "kept"
+    receiver.link.detach()
+    first.close()
+    other = connection.create_receiver("q")
+    with pytest.raises(proton.Timeout):
+        other.receive(timeout=1)
+    other.close()
+    second, receiver = lasting(gateway)
+    # Proton knows of no deliveries of links that were before: it says so, and it comes anew.
+    message = receiver.receive(timeout=TIMEOUT_S)
+    assert (message.body, message.delivery_count) == ("kept", 1)
+    receiver.accept()
+    second.close()

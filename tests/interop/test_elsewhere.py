@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from interop import foreign
@@ -91,3 +92,19 @@ def test_proton_is_told_where_to_go(proton: Client, gateway: GatewayProcess, que
     said = proton.start("send", gateway.amqp_port, [BODY], address=queue).finish()
     assert said.exit_code == 1
     assert "amqp:connection:redirect" in str(said.errors)
+
+
+def test_the_java_client_of_1_0_goes_on_at_a_known_host_when_it_has_lost_its_own(
+    qpid_jms: Client, proton: Client, other: GatewayProcess, queue: str, tmp_path: Path
+) -> None:
+    known = {"default": {"known_hosts": [f"amqp://127.0.0.1:{other.amqp_port}"]}}
+    first = GatewayProcess(tmp_path, {"anonymous": True, "elsewhere": known}).start()
+    try:
+        declare_queues(first.amqp_port, queue)
+        client = qpid_jms.start("consume", first.amqp_port, destination=f"QUEUE:{queue}")
+        client.until("ready")
+    finally:
+        first.kill()
+    proton.run("send", other.amqp_port, [BODY], address=queue)
+    [received] = client.finish().without_error().received
+    assert received["body"] == ["text", "here"]

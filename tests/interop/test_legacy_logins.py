@@ -14,20 +14,22 @@ from support.gateway_process import GatewayProcess
 LEGACY = ("DIGEST-MD5", "CRAM-MD5-HASHED", "CRAM-MD5")
 CYRUS = pytest.mark.parametrize("mechanism", ["DIGEST-MD5", "CRAM-MD5"])
 JAVA_0_10 = pytest.mark.parametrize("mechanism", ["CRAM-MD5-HASHED", "CRAM-MD5"])
+USERS = [(USER, PASSWORD), ("m\u00fcller", "p\u00e4ssw\u00f6rd"), ("\u03bb", "\u03ba")]
 TEXT = {"body": ["text", "proved"]}
 
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    """Anonymous clients are allowed, and USER with PASSWORD by each of them."""
+    """Anonymous clients are allowed, and users with their passwords by each of them."""
     directory = tmp_path_factory.mktemp("gateway")
     users = directory / "users.yaml"
     config = {"users_file": str(users), "anonymous": True, "legacy_mechanisms": list(LEGACY)}
     made = GatewayProcess(directory, config)
     wanted = [part for each in LEGACY for part in ("--legacy", each)]
-    arguments = ["add", "--file", str(users), "--password-stdin", *wanted, USER]
-    added = made.tool("user", *arguments, given=PASSWORD)
-    assert added.returncode == 0, added.stderr
+    for name, password in USERS:
+        arguments = ["add", "--file", str(users), "--password-stdin", *wanted, name]
+        added = made.tool("user", *arguments, given=password)
+        assert added.returncode == 0, added.stderr
     with made as running:
         yield running
 
@@ -66,6 +68,25 @@ def test_cyrus_and_the_gateway_know_each_other(
     said = proton.run("receive", gateway.amqp_port, address=queue, **login(mechanism))
     assert [each["body"] for each in said.received] == [["string", "proved"]]
     assert counted(gateway, mechanism) == before + 2
+
+
+@CYRUS
+@pytest.mark.parametrize(("user", "password"), USERS[1:])
+def test_names_and_passwords_beyond_ascii_are_those_of_cyrus(
+    proton: Client, gateway: GatewayProcess, queue: str, mechanism: str, user: str, password: str
+) -> None:
+    who = {"user": user, "password": password, "mechanism": mechanism}
+    message = {"body": ["string", "proved"]}
+    proton.run("send", gateway.amqp_port, [message], address=queue, **who)
+
+
+@JAVA_0_10
+@pytest.mark.parametrize(("user", "password"), USERS[1:])
+def test_names_and_passwords_beyond_ascii_are_those_of_java(
+    jms: Client, gateway: GatewayProcess, queue: str, mechanism: str, user: str, password: str
+) -> None:
+    who = {"user": user, "password": password, "mechanism": mechanism}
+    jms.run("publish", gateway.amqp_port, [TEXT], destination=jms_queue(queue), **who)
 
 
 @CYRUS

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.stopped import filled, killed, take, traces
+from support.stopped import fill, filled, killed, take, traces
 from support.stores import message, one_message
 from support.whole_gateway import WholeGateway
 
+from gateway.audit.records.log import AuditLog
 from gateway.bridge.durable.topology_rows import (
     BindingRow,
     QueueRow,
@@ -81,17 +81,27 @@ def test_what_a_kill_left_is_no_problem_and_what_a_start_will_do_is_told(tmp_pat
     assert traces(copy) == before
 
 
-def test_audit_records_that_the_store_alone_has_are_told(tmp_path: Path) -> None:
-    gateway = WholeGateway(filled(tmp_path / "data", 1)).start()
-    copy = killed(gateway, tmp_path / "killed")
-    older = tmp_path / "older"
-    shutil.copytree(copy / "audit", older)
-    take(gateway, 1)
-    copy = killed(gateway, tmp_path / "later")
+def test_a_backup_of_a_gateway_that_goes_on_is_whole(tmp_path: Path) -> None:
+    gateway = WholeGateway(filled(tmp_path / "data", 2)).start()
+    fill(gateway, 3)
+    done: list[str] = []
+    gateway.service.backup.make(tmp_path / "copy").addCallback(done.append)
+    gateway.wait_until(lambda: bool(done))
+    text = told(tmp_path / "copy")
     gateway.stop()
-    shutil.rmtree(copy / "audit")  # its end had not come to the disk yet
-    shutil.copytree(older, copy / "audit")
-    assert "rows are in the store alone: the log will get them" in told(copy)
+    assert "5 messages in queues" in text
+
+
+def test_audit_records_that_the_store_alone_has_are_told(tmp_path: Path) -> None:
+    audit = AuditLog(1, 1)
+    audit.clock(0, 0)
+    database = Database(tmp_path / "store.sqlite")
+    database.started(1)
+    database.commit(1, pack_row(b"", b""), {})
+    database.commit(2, pack_row(b"", audit.take_block(0, stored=True)), {})
+    database.close()
+    told_by = told(tmp_path)
+    assert "audit records of 1 rows are in the store alone: the log will get them" in told_by
 
 
 def test_a_store_that_is_used_is_told_and_not_read(tmp_path: Path) -> None:

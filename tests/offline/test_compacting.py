@@ -85,6 +85,16 @@ def test_of_a_store_that_was_not_closed_in_order_no_audit_record_is_cut(tmp_path
     assert whole(copy) == {"orders": 6, "passing": 0}
 
 
+def test_the_new_file_has_the_owner_of_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[Path, Path]] = []
+    monkeypatch.setattr(compacting, "own_as", lambda *both: given.append(both))
+    data = filled(tmp_path / "data", 1)
+    compact(data)
+    assert given == [(data / NEW, data / "store.sqlite")]
+
+
 def test_with_another_log_beside_it_no_audit_record_is_cut(tmp_path: Path) -> None:
     data = filled(tmp_path / "data", 3)
     for path in (data / "audit").iterdir():
@@ -155,7 +165,7 @@ def test_a_disk_that_becomes_full_meanwhile_leaves_the_store_as_it_was(
     before = traces(data)
     settings = (*compacting._SETTINGS, "PRAGMA max_page_count = 6")
     monkeypatch.setattr(compacting, "_SETTINGS", settings)
-    with pytest.raises(GatewayError, match=r"cannot write .*store.sqlite.compact: .* is full"):
+    with pytest.raises(GatewayError, match=r"cannot write .*store-compact: .* is full"):
         compact(data)
     assert traces(data) == before
     assert held(data) == {"orders": 3}
@@ -182,3 +192,9 @@ def test_a_damaged_store_stays_as_it_is(tmp_path: Path) -> None:
     database.close()
     with pytest.raises(GatewayError, match="the store is damaged, and stays as it is: row"):
         compact(data)
+
+
+def test_where_no_store_is_nothing_is_made(tmp_path: Path) -> None:
+    with pytest.raises(GatewayError, match=r"there is no .*store\.sqlite"):
+        compact(tmp_path)
+    assert list(tmp_path.iterdir()) == []

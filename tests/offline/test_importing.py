@@ -25,9 +25,11 @@ from gateway.offline.checking import Check
 from gateway.offline.directory import to_read
 from gateway.offline.exporting import Wanted, export
 from gateway.offline.importing import Imported, import_into
+from gateway.store.database import Database
 from gateway.store.log_rows import unpack_row
 from gateway.store.sqlite import SqliteStore
 
+MANY = 6000  # messages whose records are more than one turn has
 NOW_MS = 1_700_000_100_000
 Line = dict[str, Any]  # Any: what JSON holds
 
@@ -146,26 +148,29 @@ def test_only_what_was_there_may_have_been_seen_when_the_gateway_was_killed(
 def test_a_start_that_is_killed_while_it_tells_leaves_the_rest_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def multiply(lines: list[Line]) -> None:
+        lines[-2:-1] = lines[-2:-1] * MANY
+        lines[-1]["messages"] = MANY
+
     data = tmp_path / "b"
-    bring(data, exported(filled(tmp_path / "a", 40)))
+    bring(data, changed(exported(filled(tmp_path / "a", 1)), multiply))
     submit = SqliteStore.submit
 
     def until_killed(store: SqliteStore, turn: int, writes: bytes, audit_block: bytes) -> None:
-        if turn <= 2:
+        if turn <= 1:
             submit(store, turn, writes, audit_block)
 
     with monkeypatch.context() as patched:
-        patched.setattr("gateway.bridge.durable.recovery.BLOCK_OCTETS", 2000)
         patched.setattr(SqliteStore, "submit", until_killed)
         gateway = WholeGateway(data).start()
-        gateway.let_happen(lambda: gateway.service.store.counts.turns == 2)
+        gateway.let_happen(lambda: gateway.service.store.counts.turns == 1)
         copy = tmp_path / "killed"
         shutil.copytree(data, copy)
     said = kinds_after_start(copy)
-    assert 0 < said.count("entered") < 40
-    assert held(copy) == {"orders": 40}
+    assert 0 < said.count("entered") < MANY
+    assert held(copy) == {"orders": MANY}
     told = kinds(copy)
-    assert (told.count("received"), told.count("entered")) == (40, 40)
+    assert (told.count("received"), told.count("entered")) == (MANY, MANY)
     assert told.count("recovered") == said.count("entered")
 
 
@@ -309,6 +314,28 @@ def test_a_kill_while_it_reads_leaves_the_store_as_it_was(
     assert held(data) == {"orders": 1}
     bring(data, octets)
     assert held(data) == {"orders": 41}
+
+
+@pytest.mark.parametrize("when", ["before", "behind"])
+def test_a_kill_behind_the_commit_leaves_all_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    octets = exported(filled(tmp_path / "a", 3))
+    data = filled(tmp_path / "b", 1)
+    real = Database.checkpoint
+
+    def killed_at(database: Database, *, shrink: bool = False) -> None:
+        if when == "behind":
+            real(database, shrink=shrink)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def work() -> None:
+        monkeypatch.setattr(Database, "checkpoint", killed_at)
+        bring(data, octets)
+
+    assert os.WTERMSIG(in_a_child(work)) == signal.SIGKILL
+    refused(data, octets, "imported already")
+    assert held(data) == {"orders": 4}
 
 
 def test_without_room_it_says_so_before_it_begins(

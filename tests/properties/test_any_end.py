@@ -34,7 +34,7 @@ from gateway.amqp_1_0.transactions import (
     discharge_payload,
 )
 from gateway.bridge.topology import Topology
-from gateway.faces.dynamic import policy_properties
+from gateway.faces.arguments.of_nodes import policy_properties
 from gateway.wire.tagged import Tagged
 
 PICK = st.integers(0, 63)

@@ -64,6 +64,22 @@ def left(client: Client10) -> None:
     client.hub.host.declaring.purge_queue("q")
 
 
+def suspended(client: Client10) -> None:
+    sender = client.sender("q")
+    receiver = client.receiver("q", name="lasting", timeout=60)
+    client.send(sender, message(b"x"), settled=True)
+    receiver.send_detach(closed=False)
+    client.step()
+    client.received()
+    again = client.receiver("q", name="lasting", timeout=60)
+    again.send_detach(closed=False)
+    sender.send_detach()
+    client.step()
+    client.hub.settings.kept.end_all()
+    client.step()
+    client.hub.host.declaring.purge_queue("q")
+
+
 def deleted(client: Client10) -> None:
     declaring = client.hub.host.declaring
     declaring.declare_queue("gone", QueueSettings(), Session(1))
@@ -127,7 +143,7 @@ def left_in_a_transaction(client: Client10) -> None:
 @pytest.mark.parametrize(
     "does",
     [
-        *(began, published, consumed, left, deleted, refused, dynamic, subscribed),
+        *(began, published, consumed, left, suspended, deleted, refused, dynamic, subscribed),
         *(committed, rolled_back, left_in_a_transaction),
     ],
 )
@@ -173,13 +189,50 @@ def delivered(client: Client010) -> None:
     client.gateway.world.host.declaring.purge_queue("q")
 
 
+def expired(client: Client010) -> None:
+    client.attach()
+    assert client.session is not None
+    client.session.request_timeout(60)
+    client.subscribes()
+    client.publishes(b"x")
+    assert client.gets() == [b"x"]
+    client.session.detach()
+    client.hears()
+    client.channel -= 1
+    assert client.gateway.settings.kept.look(client.gateway.world.now_ms + 60_000)
+    client.gateway.world.turn()
+    client.gateway.world.host.declaring.purge_queue("q")
+
+
+def resumed(client: Client010) -> None:
+    client.attach()
+    session = client.session
+    assert session is not None
+    session.request_timeout(60)
+    session.keep_state()
+    client.subscribes()
+    client.publishes(b"x")
+    assert client.gets() == [b"x"]
+    session.detach()
+    client.hears()
+    client.connection.attach_again(session, client.channel)
+    client.hears()
+    client.does(spec.MessageAccept(transfers=[(0, 0)]))
+    session.lose_state()
+    session.request_timeout(0)
+    client.hears()
+    session.detach()
+    client.hears()
+    client.channel -= 1
+
+
 def excepted(client: Client010) -> None:
     client.attach()
     client.does(spec.QueueDelete(queue="nowhere"))
     client.channel -= 1
 
 
-@pytest.mark.parametrize("does", [attached, declared, delivered, excepted])
+@pytest.mark.parametrize("does", [attached, declared, delivered, excepted, expired, resumed])
 def test_what_a_client_of_0_10_has_ended(by_hand: None, does: Callable[[Client010], None]) -> None:
     client = Gateway().session()
     client.does(spec.QueueDeclare(queue="q"))

@@ -24,6 +24,7 @@ from gateway.amqp_1_0 import sections
 from gateway.amqp_1_0 import types as new
 from gateway.amqp_1_0._spec import Header, Properties
 from gateway.message import Message
+from gateway.translate.context import Translated10
 from gateway.translate.escrow import ANNOTATION, HEADER, Deposit, digest_number
 from gateway.translate.message import to_0_10, to_1_0
 from gateway.translate.segment import open_header
@@ -36,6 +37,11 @@ from gateway.translate.towards_1_0.hop import (
 from gateway.wire.tagged import Tagged
 
 
+def whole(made: Translated10) -> bytes:
+    """All of it but its header section."""
+    return made.head + made.data_head + made.body[made.body_at :]
+
+
 @rule("1.0", "3.2", "bare-message-keeps-its-encoding")
 @rule("1.0", "3.2", "no-section-is-inserted")
 @rule("1.0", "3.2.4", "properties-stay")
@@ -44,7 +50,7 @@ from gateway.wire.tagged import Tagged
 def test_the_bare_message_and_the_footer_keep_their_octets(message: Message) -> None:
     found = sections.scan(message.payload)
     made = to_1_0(message, context())
-    assert (made.head + made.body[made.body_at :]).endswith(message.payload[found.bare_at :])
+    assert whole(made).endswith(message.payload[found.bare_at :])
     assert made.losses == []
     again = delivery_payload(message, made, message.delivery_count, NOW_MS)
     assert view_1_0(again) == view_1_0(message.payload)
@@ -85,12 +91,12 @@ def test_annotations_of_a_modified_outcome_are_merged() -> None:
     message = new_message(annotations=own)
     merged = new.to_bytes(Tagged(new.MAP, [(sym("b"), s("3")), (sym("c"), s("4"))]))
     made = onward_to_1_0(message, merged)
-    seen = view_1_0(made.head + made.body[made.body_at :])["annotations"]
+    seen = view_1_0(whole(made))["annotations"]
     assert [item[1] for item in seen.values()] == ["1", "3", "4"]
     bare = onward_to_1_0(new_message(), merged)
-    assert len(view_1_0(bare.head + bare.body[bare.body_at :])["annotations"]) == 2
+    assert len(view_1_0(whole(bare))["annotations"]) == 2
     unread = onward_to_1_0(message, b"\xc1\xff")
-    assert len(view_1_0(unread.head + unread.body[unread.body_at :])["annotations"]) == 2
+    assert len(view_1_0(whole(unread))["annotations"]) == 2
 
 
 def test_annotations_of_a_modified_outcome_cross_with_the_message() -> None:
@@ -99,11 +105,11 @@ def test_annotations_of_a_modified_outcome_cross_with_the_message() -> None:
     crossed = to_0_10(message, context(), 1, merged)
     assert crossed.losses == []
     back = to_1_0(arrived_0_10(crossed.header, crossed.body, ""), context())
-    seen = view_1_0(back.head + back.body[back.body_at :])["annotations"]
+    seen = view_1_0(whole(back))["annotations"]
     assert sorted(item[1] for item in seen.values()) == ["1", "3", "4"]
     old = message_0_10(DeliveryProperties(), MessageProperties(), b"body")
     made = to_1_0(old, context(), merged)
-    seen = view_1_0(made.head + made.body[made.body_at :])["annotations"]
+    seen = view_1_0(whole(made))["annotations"]
     assert {"3", "4"} <= {item[1] for item in seen.values()}
 
 
@@ -122,7 +128,7 @@ def test_annotations_of_a_modified_outcome_ride_beside_a_0_10_message() -> None:
     later = new.to_bytes(Tagged(new.MAP, [(sym("c"), s("5"))]))
     twice = to_0_10(again, context(), 1, later)
     back = to_1_0(arrived_0_10(twice.header, twice.body, "x"), context())
-    annotations = view_1_0(back.head + back.body[back.body_at :])["annotations"]
+    annotations = view_1_0(whole(back))["annotations"]
     assert {"3", "5"} <= {item[1] for item in annotations.values()}
     assert back.losses == []
 
@@ -204,7 +210,7 @@ def test_a_ttl_longer_than_the_gateway_counts_is_counted_down_and_kept(ttl: int)
     assert made.losses == []
     assert open_header(made.header, len(made.header), 8).delivery.ttl == ttl - 300
     crossed = to_1_0(message, late)
-    back = to_0_10(arrived_1_0(crossed.head + crossed.body[crossed.body_at :], "", "q"), late)
+    back = to_0_10(arrived_1_0(whole(crossed), "", "q"), late)
     assert crossed.losses + back.losses == []
     assert open_header(back.header, len(back.header), 8).delivery.ttl == ttl - 300
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import pathlib
+import sys
 import time
 
 import pytest
@@ -12,11 +13,14 @@ from support.keys import Key
 
 from gateway.config import Settings, load
 from gateway.errors import ConfigurationError
+from gateway.net.listening.legacy import make_secret
 from gateway.net.listening.users import make_user, write_users
 from gateway.service.files import (
     certificate_expires_s,
     check,
+    digest_hosts,
     load_book_keys,
+    load_kerberos,
     load_passwords,
     nobodys_names,
 )
@@ -133,3 +137,51 @@ def test_how_segments_go_is_told_where_it_may_not_be_meant(files: Files) -> None
     assert told(
         "audit.keep_age=1d", "audit.keep_unclosed=false", "audit.archive_directory=/nowhere/a"
     ) == ["audit.archive_directory: there is no directory /nowhere/a"]
+
+
+def test_what_old_mechanisms_cost_is_told(files: Files) -> None:
+    alice = make_user("secret", iterations=4096)
+    alice["CRAM-MD5"] = make_secret("CRAM-MD5", "alice", "secret")
+    write_users(files.users, {"alice": alice})
+    told = check(files.settings("legacy_mechanisms=[CRAM-MD5, DIGEST-MD5]"))
+    costs, none = [line for line in told if line.startswith("legacy_mechanisms")]
+    assert costs.startswith("legacy_mechanisms: CRAM-MD5 costs what SCRAM saves: who reads")
+    assert none.startswith("legacy_mechanisms: DIGEST-MD5 is not offered: no user has a verifier")
+
+
+def test_names_that_clients_give_the_gateway_are_compared_as_those_of_the_dns(
+    files: Files,
+) -> None:
+    files.write_users("alice")
+    assert digest_hosts(files.settings("digest_hosts=[A.example., b]")) == {"a.example", "b"}
+
+
+def test_kerberos_needs_its_package_and_its_keys(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gssapi", None)
+    files.write_users("alice")
+    keytab = files.directory / "keytab"
+    keytab.touch()
+    settings = files.settings(f"gssapi={{keytab: {keytab}, realm: EXAMPLE}}")
+    for read in (check, load_kerberos):
+        with pytest.raises(ConfigurationError) as refused:
+            read(settings)
+        [(path, text)] = refused.value.problems
+        assert path == "gssapi"
+        assert "pip install 'amqp-gateway[gssapi]'" in text
+    assert load_kerberos(files.settings()) is None
+
+
+def test_that_clients_like_kerberos_best_is_told_where_there_are_passwords_too(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.service.files.load_kerberos", lambda settings: None)
+    files.write_users("alice")
+    keytab = files.directory / "keytab"
+    keytab.touch()
+    given = f"gssapi={{keytab: {keytab}, realm: EXAMPLE}}"
+    assert any(
+        line.startswith("gssapi: clients that know GSSAPI choose it")
+        for line in check(files.settings(given))
+    )

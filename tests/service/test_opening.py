@@ -1,13 +1,18 @@
 """What a start says of what the store has, and where it refuses to begin with it."""
 
+import io
 import pathlib
 import shutil
 
 import pytest
+from support.stopped import filled
 from support.whole_gateway import WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
 from gateway.errors import ConfigurationError
+from gateway.offline.directory import to_read
+from gateway.offline.exporting import Wanted, export
+from gateway.offline.importing import import_into
 from gateway.store.unlogged import Unlogged
 
 
@@ -47,3 +52,22 @@ def test_records_that_a_refusing_disk_has_cost_are_told_at_the_next_start_alone(
         told += [line for line in lines if "in memory alone" in line]
     (line,) = told
     assert f"5 records, numbers {last + 1} to {last + 5}, were in memory alone" in line
+
+
+def test_what_was_imported_is_told_at_the_next_start_alone(tmp_path: pathlib.Path) -> None:
+    out = io.BytesIO()
+    with to_read(filled(tmp_path / "a", 2)) as database:
+        export(database, Wanted([]), out, 0)
+    out.seek(0)
+    import_into(tmp_path / "b", out, size=0, who="a.jsonl (ann)", now_ms=0)
+    told: list[str] = []
+    for _ in range(2):
+        with capturedLogs() as events:
+            gateway = WholeGateway(tmp_path / "b").start()
+        gateway.stop()
+        lines = [formatEvent(event) for event in events]
+        told += [line for line in lines if "were imported" in line]
+    (line,) = told
+    first = (1 << 44) + 1
+    assert line.startswith(f"messages {first} to {first + 1} were imported while no gateway ran:")
+    assert "from a.jsonl (ann), sha256 " in line

@@ -87,3 +87,28 @@ def test_a_file_with_a_broken_page_is_no_store(tmp_path: Path) -> None:
     path.write_bytes(octets)
     with pytest.raises(BrokenStoreError, match=f"{path} is broken: "):
         Database(path)
+
+
+def test_what_is_written_as_an_incarnation_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    database = Database(tmp_path / "store.sqlite")
+    with pytest.raises(KeyboardInterrupt), database.as_incarnation(1):
+        database.commit(1, b"x", {})
+        raise KeyboardInterrupt
+    assert (database.last_row(), database.meta("incarnation")) == (0, 0)
+    with database.as_incarnation(1):
+        database.commit(1, b"x", {})
+        database.write_topology({(1, "k"): b"v"})
+    assert (database.last_row(), database.meta("incarnation")) == (1, 1)
+    assert [database.meta(key) for key in ("clean", "log", "topology")] == [1, 1, 1]
+    database.close()
+
+
+def test_an_incarnation_of_no_gateway_does_not_close_what_was_not_closed(tmp_path: Path) -> None:
+    database = Database(tmp_path / "store.sqlite")
+    database.started(4)
+    database.close()
+    database = Database(tmp_path / "store.sqlite")
+    with database.as_incarnation(5):
+        database.commit(1, b"x", {})
+    assert [database.meta(key) for key in ("incarnation", "clean", "log")] == [5, 0, 0]
+    database.close()

@@ -217,6 +217,8 @@ class World:
     def restart(self) -> None:
         """Stop in order, start again."""
         self.turn()
+        self.bridge.finish(self.now_ms)
+        self.turn()
         self.commit()
         self.bridge.checkpoint(self.now_ms, last=True)
         self.audit.incarnation_stopped(self.now_ms)
@@ -305,6 +307,7 @@ class World:
         acquire: bool = True,
         settled: bool = False,
         exclusive: bool = False,
+        name: str = "",
         filter: object = None,
     ) -> tuple[Consumer, Subscription]:
         consumer = Consumer()
@@ -316,6 +319,7 @@ class World:
                 acquire=acquire,
                 exclusive=exclusive,
                 settled=settled,
+                name=name,
                 filter=filter,  # type: ignore[arg-type]  # whatever the test has
             ),
         )

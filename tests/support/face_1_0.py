@@ -225,6 +225,7 @@ SOURCE_FIELDS = (
     "dynamic",
     "durable",
     "expiry_policy",
+    "timeout",
     "default_outcome",
     "dynamic_node_properties",
     "outcomes",

@@ -7,6 +7,7 @@ messages; who takes one tells which. A rule that an exception broke ends the ses
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -31,7 +32,7 @@ class Copy:
 
     Attributes:
         of: the session that it is out with, or the branch that holds it.
-        by: the session that has accepted it in the branch.
+        by: the session that has accepted it in the branch, and is in it still.
         again: whether whoever takes it must see that it was out before; `None`: it may.
         kept: the store has it.
     """
@@ -77,10 +78,15 @@ class Talker:
 
 
 class Model:
-    """Sessions, branches and messages of one virtual host."""
+    """Sessions, branches and messages of one virtual host.
 
-    def __init__(self, now_ms: int = 0) -> None:
+    Args:
+        limits: of queues that take no more messages than that.
+    """
+
+    def __init__(self, now_ms: int = 0, limits: dict[str, int] | None = None) -> None:
         self.now_ms = now_ms
+        self.limits = limits or {}
         self.talkers: dict[str, Talker] = {}
         self.branches: dict[str, Branch] = {}
         self.copies: list[Copy] = []
@@ -125,6 +131,7 @@ class Model:
 
     def _publish(self, who: str, body: str, queue: str, *, kept: bool = True) -> str:
         branch = self._talker(who).branch
+        _must(self._room_in(queue) > 0, 506)
         copy = Copy(body, queue, READY, kept=kept)
         self.copies.append(copy)
         if branch:
@@ -179,6 +186,8 @@ class Model:
         branch = self.branches[name]
         branch.inside.discard(who)
         talker.branch = ""
+        for copy in self.held(name):
+            copy.by = "" if copy.by == who else copy.by
         if suspend and branch.doomed != TOO_LATE:
             branch.suspended.add(who)
         elif fail or branch.doomed:
@@ -199,6 +208,9 @@ class Model:
             return ROLLED_BACK
         if not self.held(name):
             return self._forgets(name, READ_ONLY)
+        if not self._has_room(name):
+            self._dooms(name, ROLLED_BACK)
+            return ROLLED_BACK
         branch.prepared = True
         return OK
 
@@ -207,6 +219,8 @@ class Model:
         if branch.by_hand:
             return branch.by_hand
         _must(branch.prepared != one_phase or branch.doomed == TOO_LATE, 409)
+        if not branch.prepared and not branch.doomed and not self._has_room(name):
+            branch.doomed = ROLLED_BACK
         if branch.doomed:
             self._rolls_back(name)
             return self._forgets(name, branch.doomed)
@@ -247,6 +261,21 @@ class Model:
         _must(not branch.inside and not branch.suspended, 409)
         return branch
 
+    def _has_room(self, name: str) -> bool:
+        """All that it publishes can enter: what it accepts is there until then."""
+        enters = Counter(copy.queue for copy in self.held(name) if copy.where == PUBLISHED)
+        return all(count <= self._room_in(queue) for queue, count in enters.items())
+
+    def _room_in(self, queue: str) -> int:
+        """How many it takes beside what is in it, and what prepared branches are to publish."""
+        if queue not in self.limits:
+            return len(self.copies) + 1
+        there = [copy for copy in self.copies if copy.queue == queue and copy.where != GONE]
+        prepared = {name for name, branch in self.branches.items() if branch.prepared}
+        return self.limits[queue] - sum(
+            copy.where != PUBLISHED or copy.of in prepared for copy in there
+        )
+
     # What happens without them.
 
     def time_passes(self, ms: int) -> None:
@@ -268,14 +297,18 @@ class Model:
         return True
 
     def crashes(self, *lost_queues: str) -> None:
-        """And starts again: of branches those are there that were prepared."""
-        for who in list(self.talkers):
+        """And starts again: of branches those are there that were prepared.
+
+        What was not out may seem to have been, as after any kill.
+        """
+        for who in self.talkers.keys() | {copy.of for copy in self.copies if copy.where == OUT}:
             self.leaves(who)
         for name, branch in list(self.branches.items()):
             if not branch.prepared and not branch.by_hand:
                 self._rolls_back(name)
                 del self.branches[name]
         for copy in self.copies:
+            copy.again = copy.again or None
             if copy.queue in lost_queues or not copy.kept:
                 copy.goes(GONE)
 

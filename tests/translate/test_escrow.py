@@ -225,7 +225,7 @@ def test_above_the_limit_the_rows_policy_applies() -> None:
 def test_without_escrow_no_0_10_message_is_refused_or_marked(message: Message) -> None:
     made = to_1_0(message, context(escrow=False))
     assert made.refusal is None
-    seen = view_1_0(made.head + made.body[made.body_at :])
+    seen = view_1_0(made.head + made.data_head + made.body[made.body_at :])
     assert annotation(seen, "x-opt-amqp-0-10") is None
 
 

@@ -95,6 +95,14 @@ def test_one_secret_does_for_clients_of_either_encoding(name: str, charset: str 
     assert step.credentials.proof.matches(digest_secret(name, "QPID", "p\u00e4ss"))
 
 
+def test_a_name_in_utf_8_is_read_also_where_the_client_does_not_say_so() -> None:
+    octets = digest_response("m\u00fcller", "x", nonce=NONCE)
+    step = begun().respond(octets.replace(b",charset=utf-8", b""))
+    assert step.credentials is not None and step.credentials.proof is not None
+    assert step.credentials.username == "m\u00fcller"
+    assert step.credentials.proof.matches(digest_secret("m\u00fcller", "QPID", "x"))
+
+
 @pytest.mark.parametrize(
     "changes",
     [

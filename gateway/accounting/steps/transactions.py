@@ -1,5 +1,7 @@
 """Transactions that ended one way and were done another, half of them or all; or that never ended.
 
+And prepared branches that a restart has not brought back.
+
 What was held for one, and neither entered nor was rolled back, is pending in its route, and lost
 there. Copies for an upstream enter the queue in front of that before the end, and leave as it says.
 """
@@ -8,16 +10,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
-from gateway.accounting.steps.ledger import flag, kind_is, outcome_is
-from gateway.audit.schema import Flag, Kind, Outcome
+from gateway.accounting.steps.ledger import flag, kind_is, outcome_is, reason_is
+from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 # A transaction ends in the turn that does the last of it. So many records behind that it has not,
 # although its run goes on, or was killed.
 END_MAX: Final = 100_000
+OF_RUN: Final = ("incarnation", "transaction")
 
 
 def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
@@ -29,9 +32,7 @@ def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
     ended again.
     """
     step = F.struct("message", "node", "position", "sequence")
-    # A branch may be prepared, or recovered, which is no end.
-    ends_it = outcome_is(Outcome.COMMITTED, Outcome.ROLLED_BACK, Outcome.IN_DOUBT)
-    ended, settled = kind_is(Kind.TRANSACTION) & ends_it, kind_is(Kind.SETTLED)
+    ended, settled = _ends_it(), kind_is(Kind.SETTLED)
     undone = kind_is(Kind.ROLLED_BACK) | (settled & outcome_is(Outcome.ROLLED_BACK))
     entered = kind_is(Kind.ENTERED) & ~flag(Flag.TRANSIT) & ~flag(Flag.REROUTED)
     done = entered | (settled & outcome_is(Outcome.ACCEPTED))
@@ -69,6 +70,44 @@ def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
         f"unended is null or stopped or end - last_step > {END_MAX}"
     )
     return _told(over)
+
+
+def _ends_it() -> Column:
+    """The record ends a transaction.
+
+    Not one by which a branch is prepared, or is back, or an operator decides: its end follows.
+    """
+    ends = outcome_is(Outcome.COMMITTED, Outcome.ROLLED_BACK, Outcome.IN_DOUBT)
+    return kind_is(Kind.TRANSACTION) & ends & ~reason_is(Reason.OPERATOR)
+
+
+def branches_lost(records: DataFrame, runs: DataFrame) -> DataFrame:
+    """Prepared branches of distributed transactions that a later run does not have.
+
+    A branch that was prepared, or came back so, has its end in that run, or comes back in the next
+    one that has got past its recovery; by its name, since its number is another one there.
+    """
+    told = records.where(kind_is(Kind.TRANSACTION))
+    named = told.where(outcome_is(Outcome.PREPARED, Outcome.RECOVERED) & F.expr("node is not null"))
+    known = named.groupBy("incarnation", "node").agg(
+        F.max("sequence").alias("since"), F.max_by("transaction", "sequence").alias("transaction")
+    )
+    ended = told.where(_ends_it())
+    left = known.join(ended.select(*OF_RUN), [*OF_RUN], "left_anti")
+    later = Window.orderBy("incarnation").rowsBetween(1, Window.unboundedFollowing)
+    opened = F.expr("if(opened_sequence is null, null, incarnation)")
+    following = runs.select(
+        "incarnation",
+        F.min(opened).over(later).alias("next"),
+        F.min("opened_sequence").over(later).alias("sequence"),
+    )
+    due = left.join(F.broadcast(following), "incarnation").where("next is not null")
+    there = known.select(F.col("incarnation").alias("next"), "node")
+    return as_breaks(
+        due.join(there, ["next", "node"], "left_anti"),
+        BreakClass.LOST,
+        F.lit("it was prepared, and is not there after the restart"),
+    )
 
 
 def _told(judged: DataFrame) -> DataFrame:

@@ -7,25 +7,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from mypy_extensions import i16 as int16
-from mypy_extensions import i32 as int32
 from mypy_extensions import i64 as int64
-from mypy_extensions import u8 as octet
 
 from gateway.audit.records.incarnation import IncarnationRecords
 from gateway.audit.schema import Kind
 
-_CONNECTION_OPENED: Final[octet] = int(Kind.CONNECTION_OPENED)
-_CONNECTION_CLOSED: Final[octet] = int(Kind.CONNECTION_CLOSED)
-_SESSION_ATTACHED: Final[octet] = int(Kind.SESSION_ATTACHED)
-_SESSION_DETACHED: Final[octet] = int(Kind.SESSION_DETACHED)
-_LINK_ATTACHED: Final[octet] = int(Kind.LINK_ATTACHED)
-_LINK_DETACHED: Final[octet] = int(Kind.LINK_DETACHED)
-_TRANSACTION: Final[octet] = int(Kind.TRANSACTION)
-_TOPOLOGY: Final[octet] = int(Kind.TOPOLOGY)
-_FEATURE_USED: Final[octet] = int(Kind.FEATURE_USED)
-_CONNECTION_REFUSED: Final[octet] = int(Kind.CONNECTION_REFUSED)
-_ACCESS_REFUSED: Final[octet] = int(Kind.ACCESS_REFUSED)
+_CONNECTION_OPENED: Final[int64] = int(Kind.CONNECTION_OPENED)
+_CONNECTION_CLOSED: Final[int64] = int(Kind.CONNECTION_CLOSED)
+_SESSION_ATTACHED: Final[int64] = int(Kind.SESSION_ATTACHED)
+_SESSION_DETACHED: Final[int64] = int(Kind.SESSION_DETACHED)
+_LINK_ATTACHED: Final[int64] = int(Kind.LINK_ATTACHED)
+_LINK_DETACHED: Final[int64] = int(Kind.LINK_DETACHED)
+_TRANSACTION: Final[int64] = int(Kind.TRANSACTION)
+_TOPOLOGY: Final[int64] = int(Kind.TOPOLOGY)
+_FEATURE_USED: Final[int64] = int(Kind.FEATURE_USED)
+_CONNECTION_REFUSED: Final[int64] = int(Kind.CONNECTION_REFUSED)
+_ACCESS_REFUSED: Final[int64] = int(Kind.ACCESS_REFUSED)
 
 
 class ConnectionRecords(IncarnationRecords):
@@ -36,13 +33,13 @@ class ConnectionRecords(IncarnationRecords):
     def connection_opened(
         self,
         now_ms: int64,
-        connection: int32,
+        connection: int64,
         *,
-        protocol: int32,
-        peer: int32,
-        mechanism: int32 = 0,
-        actor: int32 = 0,
-        address: int32 = 0,
+        protocol: int64,
+        peer: int64,
+        mechanism: int64 = 0,
+        actor: int64 = 0,
+        address: int64 = 0,
     ) -> None:
         """A connection is open.
 
@@ -63,14 +60,14 @@ class ConnectionRecords(IncarnationRecords):
     def connection_refused(
         self,
         now_ms: int64,
-        connection: int32,
+        connection: int64,
         *,
-        protocol: int32,
-        reason: int16,
-        peer: int32 = 0,
-        mechanism: int32 = 0,
-        actor: int32 = 0,
-        address: int32 = 0,
+        protocol: int64,
+        reason: int64,
+        peer: int64 = 0,
+        mechanism: int64 = 0,
+        actor: int64 = 0,
+        address: int64 = 0,
     ) -> None:
         """A connection ended before it was open: names as of one that is, as far as it told them.
 
@@ -91,11 +88,11 @@ class ConnectionRecords(IncarnationRecords):
     def connection_closed(
         self,
         now_ms: int64,
-        connection: int32,
+        connection: int64,
         *,
-        reason: int16 = 0,
-        actor: int32 = 0,
-        address: int32 = 0,
+        reason: int64 = 0,
+        actor: int64 = 0,
+        address: int64 = 0,
     ) -> None:
         """An open connection has ended: in good order where there is no `reason`."""
         self._record(
@@ -107,12 +104,12 @@ class ConnectionRecords(IncarnationRecords):
             address=address,
         )
 
-    def session_attached(self, now_ms: int64, connection: int32, *, session: int32) -> None:
+    def session_attached(self, now_ms: int64, connection: int64, *, session: int64) -> None:
         """A session is attached (name of the session)."""
         self._record(_SESSION_ATTACHED, now_ms, connection=connection, peer=session)
 
     def session_detached(
-        self, now_ms: int64, connection: int32, *, session: int32, reason: int16 = 0
+        self, now_ms: int64, connection: int64, *, session: int64, reason: int64 = 0
     ) -> None:
         """A session is no longer attached."""
         self._record(_SESSION_DETACHED, now_ms, connection=connection, peer=session, reason=reason)
@@ -122,11 +119,11 @@ class ConnectionRecords(IncarnationRecords):
         now_ms: int64,
         link: int64,
         *,
-        connection: int32,
-        node: int32,
-        peer: int32 = 0,
-        flags: int16 = 0,
-        actor: int32 = 0,
+        connection: int64,
+        node: int64,
+        peer: int64 = 0,
+        flags: int64 = 0,
+        actor: int64 = 0,
     ) -> None:
         """A subscription or (PUBLISHER) publisher exists; COPY: it browses.
 
@@ -144,7 +141,7 @@ class ConnectionRecords(IncarnationRecords):
         )
 
     def link_detached(
-        self, now_ms: int64, link: int64, *, connection: int32, reason: int16 = 0
+        self, now_ms: int64, link: int64, *, connection: int64, reason: int64 = 0
     ) -> None:
         """It is gone, and nothing of it is unsettled."""
         self._record(_LINK_DETACHED, now_ms, link=link, connection=connection, reason=reason)
@@ -152,14 +149,14 @@ class ConnectionRecords(IncarnationRecords):
     def transaction(
         self,
         now_ms: int64,
-        transaction: int32,
+        transaction: int64,
         *,
-        connection: int32,
-        outcome: octet,
-        node: int32 = 0,
-        reason: int16 = 0,
-        actor: int32 = 0,
-        address: int32 = 0,
+        connection: int64,
+        outcome: int64,
+        node: int64 = 0,
+        reason: int64 = 0,
+        actor: int64 = 0,
+        address: int64 = 0,
     ) -> None:
         """A transaction ended: COMMITTED, ROLLED_BACK or IN_DOUBT.
 
@@ -182,15 +179,15 @@ class ConnectionRecords(IncarnationRecords):
         self,
         now_ms: int64,
         *,
-        reason: int16,
-        node: int32 = 0,
-        exchange: int32 = 0,
-        connection: int32 = 0,
-        flags: int16 = 0,
-        actor: int32 = 0,
-        address: int32 = 0,
-        copies: int32 = 0,
-        peer: int32 = 0,
+        reason: int64,
+        node: int64 = 0,
+        exchange: int64 = 0,
+        connection: int64 = 0,
+        flags: int64 = 0,
+        actor: int64 = 0,
+        address: int64 = 0,
+        copies: int64 = 0,
+        peer: int64 = 0,
     ) -> None:
         """A queue, exchange or binding came or went, as `reason` says, and by whom.
 
@@ -216,12 +213,12 @@ class ConnectionRecords(IncarnationRecords):
     def feature_used(
         self,
         now_ms: int64,
-        connection: int32,
+        connection: int64,
         *,
-        feature: int32,
-        peer: int32,
-        client: int32,
-        uses: int32,
+        feature: int64,
+        peer: int64,
+        client: int64,
+        uses: int64,
         first_ms: int64,
         last_ms: int64,
     ) -> None:
@@ -242,13 +239,13 @@ class ConnectionRecords(IncarnationRecords):
         self,
         now_ms: int64,
         *,
-        actor: int32,
-        action: int32,
-        object: int32,
-        reason: int16,
-        rule: int32 = 0,
-        connection: int32 = 0,
-        address: int32 = 0,
+        actor: int64,
+        action: int64,
+        object: int64,
+        reason: int64,
+        rule: int64 = 0,
+        connection: int64 = 0,
+        address: int64 = 0,
         message: int64 = 0,
     ) -> None:
         """Somebody was not let do something.

@@ -7,24 +7,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from mypy_extensions import i16 as int16
-from mypy_extensions import i32 as int32
 from mypy_extensions import i64 as int64
-from mypy_extensions import u8 as octet
 
 from gateway.audit.packing import RecordPacker
 from gateway.audit.schema import Kind
 
-_INCARNATION_STARTED: Final[octet] = int(Kind.INCARNATION_STARTED)
-_INCARNATION_STOPPED: Final[octet] = int(Kind.INCARNATION_STOPPED)
-_CLOCK: Final[octet] = int(Kind.CLOCK)
-_RULES_CHANGED: Final[octet] = int(Kind.RULES_CHANGED)
-_STORE_ACCEPTED: Final[octet] = int(Kind.STORE_ACCEPTED)
-_LOG_DIFFERS: Final[octet] = int(Kind.LOG_DIFFERS)
-_LET_GO: Final[octet] = int(Kind.LET_GO)
-_QUEUE_CHECKPOINT: Final[octet] = int(Kind.QUEUE_CHECKPOINT)
-_OUTLET_CHECKPOINT: Final[octet] = int(Kind.OUTLET_CHECKPOINT)
-_ROUTE_CHECKPOINT: Final[octet] = int(Kind.ROUTE_CHECKPOINT)
+_INCARNATION_STARTED: Final[int64] = int(Kind.INCARNATION_STARTED)
+_INCARNATION_STOPPED: Final[int64] = int(Kind.INCARNATION_STOPPED)
+_CLOCK: Final[int64] = int(Kind.CLOCK)
+_RULES_CHANGED: Final[int64] = int(Kind.RULES_CHANGED)
+_STORE_ACCEPTED: Final[int64] = int(Kind.STORE_ACCEPTED)
+_LOG_DIFFERS: Final[int64] = int(Kind.LOG_DIFFERS)
+_LET_GO: Final[int64] = int(Kind.LET_GO)
+_QUEUE_CHECKPOINT: Final[int64] = int(Kind.QUEUE_CHECKPOINT)
+_OUTLET_CHECKPOINT: Final[int64] = int(Kind.OUTLET_CHECKPOINT)
+_ROUTE_CHECKPOINT: Final[int64] = int(Kind.ROUTE_CHECKPOINT)
 
 
 class IncarnationRecords(RecordPacker):
@@ -54,7 +51,7 @@ class IncarnationRecords(RecordPacker):
         """How far the gateway clock is ahead of the system's wall clock."""
         self._record(_CLOCK, now_ms, position=drift_ms)
 
-    def store_accepted(self, now_ms: int64, *, store: int32, last_sequence: int64) -> None:
+    def store_accepted(self, now_ms: int64, *, store: int64, last_sequence: int64) -> None:
         """An operator said that a store which does not know this log is meant.
 
         Name of what the store is ("missing", "empty", "another's"), and the log's last record when
@@ -63,7 +60,7 @@ class IncarnationRecords(RecordPacker):
         self._record(_STORE_ACCEPTED, now_ms, node=store, position=last_sequence)
 
     def log_differs(
-        self, now_ms: int64, *, segment: int32, problem: int32, expected: int64 = 0
+        self, now_ms: int64, *, segment: int64, problem: int64, expected: int64 = 0
     ) -> None:
         """At start the log was not as the store remembers it.
 
@@ -79,11 +76,11 @@ class IncarnationRecords(RecordPacker):
         last_segment: int64,
         first_sequence: int64,
         last_sequence: int64,
-        sha256: int32,
-        book: int32,
-        archive: int32,
-        actor: int32 = 0,
-        address: int32 = 0,
+        sha256: int64,
+        book: int64,
+        archive: int64,
+        actor: int64 = 0,
+        address: int64 = 0,
     ) -> None:
         """Segments of this log are removed once this record is sealed.
 
@@ -110,12 +107,12 @@ class IncarnationRecords(RecordPacker):
         self,
         now_ms: int64,
         *,
-        rules: int32,
-        sha256: int32,
-        file: int32,
-        actor: int32 = 0,
-        address: int32 = 0,
-        reason: int16 = 0,
+        rules: int64,
+        sha256: int64,
+        file: int64,
+        actor: int64 = 0,
+        address: int64 = 0,
+        reason: int64 = 0,
     ) -> None:
         """Rules were read, at start or again, and are others than before.
 
@@ -137,10 +134,10 @@ class IncarnationRecords(RecordPacker):
     def queue_checkpoint(
         self,
         now_ms: int64,
-        node: int32,
+        node: int64,
         *,
         depth: int64,
-        unsettled: int32,
+        unsettled: int64,
         octets: int64,
         entered: int64,
         checksum: int64,
@@ -158,7 +155,7 @@ class IncarnationRecords(RecordPacker):
         )
 
     def outlet_checkpoint(
-        self, now_ms: int64, link: int64, *, node: int32, sent: int64, unsettled: int32
+        self, now_ms: int64, link: int64, *, node: int64, sent: int64, unsettled: int64
     ) -> None:
         """An outlet as it is now: sent since it exists, and of them not ended."""
         self._record(
@@ -166,7 +163,7 @@ class IncarnationRecords(RecordPacker):
         )
 
     def route_checkpoint(
-        self, now_ms: int64, exchange: int32, *, routed: int64, pending: int32
+        self, now_ms: int64, exchange: int64, *, routed: int64, pending: int64
     ) -> None:
         """An exchange as it is now: copies routed since start, and of them not ended."""
         self._record(_ROUTE_CHECKPOINT, now_ms, exchange=exchange, message=routed, copies=pending)

@@ -8,43 +8,40 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from mypy_extensions import i16 as int16
-from mypy_extensions import i32 as int32
 from mypy_extensions import i64 as int64
-from mypy_extensions import u8 as octet
 
 from gateway.audit.records.connections import ConnectionRecords
 from gateway.audit.schema import Flag, Kind, Reason
 
-_RECEIVED: Final[octet] = int(Kind.RECEIVED)
-_ROUTED: Final[octet] = int(Kind.ROUTED)
-_UNROUTABLE: Final[octet] = int(Kind.UNROUTABLE)
-_REFUSED: Final[octet] = int(Kind.REFUSED)
-_ROLLED_BACK: Final[octet] = int(Kind.ROLLED_BACK)
-_CONFIRMED: Final[octet] = int(Kind.CONFIRMED)
-_ENTERED: Final[octet] = int(Kind.ENTERED)
-_RECOVERED: Final[octet] = int(Kind.RECOVERED)
-_EXPIRED: Final[octet] = int(Kind.EXPIRED)
-_DEAD_LETTERED: Final[octet] = int(Kind.DEAD_LETTERED)
-_EVICTED: Final[octet] = int(Kind.EVICTED)
-_REPLACED: Final[octet] = int(Kind.REPLACED)
-_PURGED: Final[octet] = int(Kind.PURGED)
-_MOVED: Final[octet] = int(Kind.MOVED)
-_RETURNED: Final[octet] = int(Kind.RETURNED)
-_SENT: Final[octet] = int(Kind.SENT)
-_SETTLED: Final[octet] = int(Kind.SETTLED)
-_REQUEUED: Final[octet] = int(Kind.REQUEUED)
-_TRANSLATED_WITH_LOSS: Final[octet] = int(Kind.TRANSLATED_WITH_LOSS)
-_TRANSLATION_CHECKED: Final[octet] = int(Kind.TRANSLATION_CHECKED)
-_DURABLE: Final[int16] = int(Flag.DURABLE)
-_TTL: Final[int16] = int(Reason.TTL)
-_QUEUE_FULL: Final[int16] = int(Reason.QUEUE_FULL)
-_LAST_VALUE: Final[int16] = int(Reason.LAST_VALUE)
+_RECEIVED: Final[int64] = int(Kind.RECEIVED)
+_ROUTED: Final[int64] = int(Kind.ROUTED)
+_UNROUTABLE: Final[int64] = int(Kind.UNROUTABLE)
+_REFUSED: Final[int64] = int(Kind.REFUSED)
+_ROLLED_BACK: Final[int64] = int(Kind.ROLLED_BACK)
+_CONFIRMED: Final[int64] = int(Kind.CONFIRMED)
+_ENTERED: Final[int64] = int(Kind.ENTERED)
+_RECOVERED: Final[int64] = int(Kind.RECOVERED)
+_EXPIRED: Final[int64] = int(Kind.EXPIRED)
+_DEAD_LETTERED: Final[int64] = int(Kind.DEAD_LETTERED)
+_EVICTED: Final[int64] = int(Kind.EVICTED)
+_REPLACED: Final[int64] = int(Kind.REPLACED)
+_PURGED: Final[int64] = int(Kind.PURGED)
+_MOVED: Final[int64] = int(Kind.MOVED)
+_RETURNED: Final[int64] = int(Kind.RETURNED)
+_SENT: Final[int64] = int(Kind.SENT)
+_SETTLED: Final[int64] = int(Kind.SETTLED)
+_REQUEUED: Final[int64] = int(Kind.REQUEUED)
+_TRANSLATED_WITH_LOSS: Final[int64] = int(Kind.TRANSLATED_WITH_LOSS)
+_TRANSLATION_CHECKED: Final[int64] = int(Kind.TRANSLATION_CHECKED)
+_DURABLE: Final[int64] = int(Flag.DURABLE)
+_TTL: Final[int64] = int(Reason.TTL)
+_QUEUE_FULL: Final[int64] = int(Reason.QUEUE_FULL)
+_LAST_VALUE: Final[int64] = int(Reason.LAST_VALUE)
 
 
-def _clamped(count: int64) -> int16:
+def _clamped(count: int64) -> int64:
     """A delivery count in the width that records have."""
-    return int16(count) if count < 32767 else 32767
+    return count if count < 32767 else 32767
 
 
 @final
@@ -59,53 +56,60 @@ class AuditLog(ConnectionRecords):
         message: int64,
         *,
         link: int64,
-        exchange: int32,
-        copies: int32,
+        exchange: int64,
+        copies: int64,
         id_digest: int64,
         body_digest: int64,
         size: int64,
-        flags: int16 = 0,
-        node: int32 = 0,
-        connection: int32 = 0,
-        transaction: int32 = 0,
+        flags: int64 = 0,
+        node: int64 = 0,
+        connection: int64 = 0,
+        transaction: int64 = 0,
     ) -> None:
         """A publisher's message was routed to `copies` (at least 1) places."""
-        self._record(
+        self._write(
             _RECEIVED,
             now_ms,
-            message=message,
+            message,
+            position=0,
             link=link,
-            exchange=exchange,
-            copies=copies,
             id_digest=id_digest,
             body_digest=body_digest,
             size=size,
-            flags=flags,
             node=node,
+            exchange=exchange,
+            peer=0,
             connection=connection,
             transaction=transaction,
+            copies=copies,
+            reason=0,
+            flags=flags,
+            delivery_count=0,
+            outcome=0,
+            actor=0,
+            address=0,
         )
 
     def routed(
-        self, now_ms: int64, message: int64, *, exchange: int32, copies: int32, reason: int16
+        self, now_ms: int64, message: int64, *, exchange: int64, copies: int64, reason: int64
     ) -> None:
         """A message went on by another route: an alternate exchange, a move."""
         self._record(
             _ROUTED, now_ms, message=message, exchange=exchange, copies=copies, reason=reason
         )
 
-    def unroutable(self, now_ms: int64, message: int64, *, exchange: int32, reason: int16) -> None:
+    def unroutable(self, now_ms: int64, message: int64, *, exchange: int64, reason: int64) -> None:
         """No queue took it: this copy of the route has ended."""
         self._record(_UNROUTABLE, now_ms, message=message, exchange=exchange, reason=reason)
 
     def refused(
-        self, now_ms: int64, message: int64, *, exchange: int32, reason: int16, node: int32 = 0
+        self, now_ms: int64, message: int64, *, exchange: int64, reason: int64, node: int64 = 0
     ) -> None:
         """A copy of the route was not let in (`node`: by which queue)."""
         self._record(_REFUSED, now_ms, message=message, exchange=exchange, reason=reason, node=node)
 
     def rolled_back(
-        self, now_ms: int64, message: int64, *, exchange: int32, node: int32, transaction: int32
+        self, now_ms: int64, message: int64, *, exchange: int64, node: int64, transaction: int64
     ) -> None:
         """A copy of the route ended with its transaction."""
         self._record(
@@ -124,9 +128,9 @@ class AuditLog(ConnectionRecords):
         last: int64,
         *,
         link: int64,
-        connection: int32,
-        copies: int32,
-        outcome: octet,
+        connection: int64,
+        copies: int64,
+        outcome: int64,
     ) -> None:
         """A publisher is told how its messages ended, from the first to the last (`copies`)."""
         self._record(
@@ -146,27 +150,36 @@ class AuditLog(ConnectionRecords):
         message: int64,
         position: int64,
         *,
-        node: int32,
-        exchange: int32,
+        node: int64,
+        exchange: int64,
         body_digest: int64,
         size: int64,
-        flags: int16,
-        transaction: int32 = 0,
-        lane: int32 = 0,
+        flags: int64,
+        transaction: int64 = 0,
+        lane: int64 = 0,
     ) -> None:
         """A copy is in its queue; in which `lane` it keeps its place, where there are several."""
-        self._record(
+        self._write(
             _ENTERED,
             now_ms,
-            message=message,
-            position=position,
-            node=node,
-            exchange=exchange,
+            message,
+            position,
+            link=0,
+            id_digest=0,
             body_digest=body_digest,
             size=size,
-            flags=flags,
+            node=node,
+            exchange=exchange,
+            peer=0,
+            connection=0,
             transaction=transaction,
             copies=lane,
+            reason=0,
+            flags=flags,
+            delivery_count=0,
+            outcome=0,
+            actor=0,
+            address=0,
         )
 
     def recovered(
@@ -175,7 +188,7 @@ class AuditLog(ConnectionRecords):
         message: int64,
         position: int64,
         *,
-        node: int32,
+        node: int64,
         id_digest: int64,
         body_digest: int64,
         size: int64,
@@ -197,13 +210,13 @@ class AuditLog(ConnectionRecords):
 
     def _left(
         self,
-        kind: octet,
+        kind: int64,
         now_ms: int64,
         message: int64,
         position: int64,
-        node: int32,
-        reason: int16,
-        peer: int32 = 0,
+        node: int64,
+        reason: int64,
+        peer: int64 = 0,
     ) -> None:
         self._record(
             kind,
@@ -216,7 +229,7 @@ class AuditLog(ConnectionRecords):
         )
 
     def expired(
-        self, now_ms: int64, message: int64, position: int64, *, node: int32, reason: int16 = _TTL
+        self, now_ms: int64, message: int64, position: int64, *, node: int64, reason: int64 = _TTL
     ) -> None:
         """Its time to live was over."""
         self._left(_EXPIRED, now_ms, message, position, node, reason)
@@ -227,9 +240,9 @@ class AuditLog(ConnectionRecords):
         message: int64,
         position: int64,
         *,
-        node: int32,
-        reason: int16,
-        peer: int32 = 0,
+        node: int64,
+        reason: int64,
+        peer: int64 = 0,
     ) -> None:
         """It went to the alternate exchange of its queue (`peer`: the upstream it was for)."""
         self._left(_DEAD_LETTERED, now_ms, message, position, node, reason, peer)
@@ -240,8 +253,8 @@ class AuditLog(ConnectionRecords):
         message: int64,
         position: int64,
         *,
-        node: int32,
-        reason: int16 = _QUEUE_FULL,
+        node: int64,
+        reason: int64 = _QUEUE_FULL,
     ) -> None:
         """A limit of its queue pushed it out."""
         self._left(_EVICTED, now_ms, message, position, node, reason)
@@ -252,20 +265,20 @@ class AuditLog(ConnectionRecords):
         message: int64,
         position: int64,
         *,
-        node: int32,
-        reason: int16 = _LAST_VALUE,
+        node: int64,
+        reason: int64 = _LAST_VALUE,
     ) -> None:
         """A newer message with its last-value key took its place."""
         self._left(_REPLACED, now_ms, message, position, node, reason)
 
     def purged(
-        self, now_ms: int64, message: int64, position: int64, *, node: int32, reason: int16
+        self, now_ms: int64, message: int64, position: int64, *, node: int64, reason: int64
     ) -> None:
         """queue.purge or queue.delete removed it."""
         self._left(_PURGED, now_ms, message, position, node, reason)
 
     def moved(
-        self, now_ms: int64, message: int64, position: int64, *, node: int32, reason: int16
+        self, now_ms: int64, message: int64, position: int64, *, node: int64, reason: int64
     ) -> None:
         """It was moved to another queue."""
         self._left(_MOVED, now_ms, message, position, node, reason)
@@ -276,9 +289,9 @@ class AuditLog(ConnectionRecords):
         message: int64,
         position: int64,
         *,
-        node: int32,
-        reason: int16,
-        peer: int32 = 0,
+        node: int64,
+        reason: int64,
+        peer: int64 = 0,
     ) -> None:
         """It went back to where it came from, unsent: to its upstream, or to its publisher.
 
@@ -292,34 +305,41 @@ class AuditLog(ConnectionRecords):
         message: int64,
         position: int64,
         *,
-        node: int32,
+        node: int64,
         link: int64,
         body_digest: int64,
         size: int64,
         delivery_count: int64,
-        flags: int16,
-        exchange: int32 = 0,
+        flags: int64,
+        exchange: int64 = 0,
         id_digest: int64 = 0,
-        lane: int32 = 0,
+        lane: int64 = 0,
     ) -> None:
         """An outlet has taken a delivery (`exchange`: of an unqueued copy, as in `received`).
 
         `lane`: as in `entered`.
         """
-        self._record(
+        self._write(
             _SENT,
             now_ms,
-            message=message,
-            position=position,
-            node=node,
+            message,
+            position,
             link=link,
             id_digest=id_digest,
             body_digest=body_digest,
             size=size,
-            delivery_count=_clamped(delivery_count),
-            flags=flags,
+            node=node,
             exchange=exchange,
+            peer=0,
+            connection=0,
+            transaction=0,
             copies=lane,
+            reason=0,
+            flags=flags,
+            delivery_count=_clamped(delivery_count),
+            outcome=0,
+            actor=0,
+            address=0,
         )
 
     def settled(
@@ -328,25 +348,35 @@ class AuditLog(ConnectionRecords):
         message: int64,
         position: int64,
         *,
-        node: int32,
+        node: int64,
         link: int64,
-        outcome: octet,
-        flags: int16,
-        reason: int16 = 0,
-        transaction: int32 = 0,
+        outcome: int64,
+        flags: int64,
+        reason: int64 = 0,
+        transaction: int64 = 0,
     ) -> None:
         """The peer ended a delivery."""
-        self._record(
+        self._write(
             _SETTLED,
             now_ms,
-            message=message,
-            position=position,
-            node=node,
+            message,
+            position,
             link=link,
-            outcome=outcome,
-            flags=flags,
-            reason=reason,
+            id_digest=0,
+            body_digest=0,
+            size=0,
+            node=node,
+            exchange=0,
+            peer=0,
+            connection=0,
             transaction=transaction,
+            copies=0,
+            reason=reason,
+            flags=flags,
+            delivery_count=0,
+            outcome=outcome,
+            actor=0,
+            address=0,
         )
 
     def requeued(
@@ -355,11 +385,11 @@ class AuditLog(ConnectionRecords):
         message: int64,
         position: int64,
         *,
-        node: int32,
+        node: int64,
         link: int64,
-        outcome: octet,
-        reason: int16,
-        flags: int16 = 0,
+        outcome: int64,
+        reason: int64,
+        flags: int64 = 0,
     ) -> None:
         """We ended a delivery; `outcome` is RELEASED, or MODIFIED when it counts as failed."""
         self._record(
@@ -375,7 +405,7 @@ class AuditLog(ConnectionRecords):
         )
 
     def translated_with_loss(
-        self, now_ms: int64, message: int64, *, row: int32, policy: int16, link: int64
+        self, now_ms: int64, message: int64, *, row: int64, policy: int64, link: int64
     ) -> None:
         """A value did not cross: mapping row (a name) and NARROW, DROP or REFUSE."""
         self._record(
@@ -383,7 +413,7 @@ class AuditLog(ConnectionRecords):
         )
 
     def translation_checked(
-        self, now_ms: int64, message: int64, *, row: int32, link: int64, reason: int16 = 0
+        self, now_ms: int64, message: int64, *, row: int64, link: int64, reason: int64 = 0
     ) -> None:
         """A translation was held against what came; `row` (a name): by which something is missing.
 

@@ -18,7 +18,7 @@ from gateway.bridge.branches.branch import Branch, Input, State, Xid
 from gateway.bridge.branches.ending import Preparing, RollingBack, at_once, units_of
 from gateway.bridge.branches.holding import Holding
 from gateway.bridge.branches.rows import BranchRow
-from gateway.bridge.branches.shelf import Shelf
+from gateway.bridge.branches.shelf import NAME, Shelf
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import NodeNames
 from gateway.bridge.numbers import Numbers
@@ -29,6 +29,7 @@ from gateway.bridge.settlement import Settlement
 from gateway.bridge.transacting import Transacting
 from gateway.bridge.transaction import Transaction
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Outcome, OutcomeKind, Refusal
+from gateway.wire.work import LOOK, WORK
 
 TIMEOUT_S: Final = 60
 TIMEOUT_MAX_S: Final = 3600
@@ -90,6 +91,7 @@ class Branches:
     """
 
     __slots__ = (
+        "_by_user",
         "_copies",
         "_host",
         "_limits",
@@ -118,14 +120,25 @@ class Branches:
         self._copies = copies
         self._numbers = numbers
         self._limits = limits
+        self._by_user: dict[str, int] = {}
         self.by_xid: dict[Xid, Branch] = {}
         self.by_shelf: dict[int, Branch] = {}
 
     # Sessions work in them.
 
     def start(self, xid: Xid, session: int, connection: int, user: str) -> Branch | Refusal:
-        """A new branch, which `session` works in; refused: there are too many."""
-        if len(self.by_xid) >= self._limits.branches_max:
+        """A new branch, which `session` works in; refused: there are too many.
+
+        One user may have half of them. What is only remembered makes room for others.
+        """
+        limit = self._limits.branches_max
+        if self._by_user.get(user, 0) >= (limit + 1) // 2:
+            self._forget_one(user)
+        if self._by_user.get(user, 0) >= (limit + 1) // 2:
+            return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "the user has too many branches")
+        if len(self.by_xid) >= limit:
+            self._forget_one(None)
+        if len(self.by_xid) >= limit:
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "there are too many branches")
         branch = self.make(xid, user, self._numbers.next_queue(), connection)
         branch.sessions[session] = False
@@ -138,6 +151,7 @@ class Branches:
         shelf = Shelf(self._host, xid.text(), number, copies, self._names, self._numbers)
         branch = Branch(xid, user, self._transacting.begin(connection, local=True), shelf)
         self.by_xid[xid] = branch
+        self._by_user[user] = self._by_user.get(user, 0) + 1
         self.by_shelf[number] = branch
         return branch
 
@@ -164,8 +178,8 @@ class Branches:
     def set_timeout(self, branch: Branch, timeout_s: int) -> None:
         """From now on it has so long until it is prepared; 0: as long as any."""
         branch.timeout_s = timeout_s or TIMEOUT_S
-        branch.expires_ms = self._copies.ledger.now_ms + 1000 * branch.timeout_s
         if branch.state == State.OPEN or branch.state == State.DOOMED:
+            branch.expires_ms = self._copies.ledger.now_ms + 1000 * branch.timeout_s
             self._copies.deadlines.arm(branch.shelf.queue, branch.expires_ms)
 
     # Managers decide about them.
@@ -222,9 +236,11 @@ class Branches:
         """Its manager has heard what an operator has decided about it."""
         branch.machine.send(Input.FORGET)
         branch.shelf.remove()
-        self._copies.ledger.branch_decided(
-            branch.transaction.number, 0, AuditOutcome.NONE, Reason.FORGOTTEN
-        )
+        name = NAME + branch.xid.text()
+        node = self._names.name(name)
+        number = branch.transaction.number
+        self._copies.ledger.branch_decided(number, node, AuditOutcome.NONE, Reason.FORGOTTEN)
+        self._names.forget(name, node)
         self._remove(branch)
 
     # An operator decides.
@@ -265,6 +281,15 @@ class Branches:
         branch.expires_ms = now_ms + KNOWN_MS
         self._copies.deadlines.arm(queue, branch.expires_ms)
         return True
+
+    def finish(self) -> None:
+        """No turn comes any more but one: what is not prepared is rolled back.
+
+        The next life would do so, but not know of what was accepted that somebody has seen it.
+        """
+        for branch in self.by_xid.values():
+            if branch.state == State.OPEN:
+                self._undo(branch)
 
     def over(self, branch: Branch, input: Input) -> None:
         """It is prepared, or has had its end."""
@@ -344,6 +369,18 @@ class Branches:
         if branch.state == State.EXPIRED and not branch.sessions:
             self._copies.deadlines.arm(branch.shelf.queue, branch.expires_ms)
 
+    def _forget_one(self, user: str | None) -> None:
+        """The oldest, of that user's, whose time is over, and that nobody works in."""
+        WORK.units += LOOK * len(self.by_xid)
+        for branch in self.by_xid.values():
+            if (
+                branch.state == State.EXPIRED
+                and not branch.sessions
+                and user in (None, branch.user)
+            ):
+                self._end(branch)
+                return
+
     def _end(self, branch: Branch) -> None:
         """It holds nothing, and is over."""
         branch.machine.send(Input.END)
@@ -352,6 +389,11 @@ class Branches:
     def _remove(self, branch: Branch) -> None:
         self._copies.deadlines.disarm(branch.shelf.queue)
         del self.by_xid[branch.xid]
+        left = self._by_user[branch.user] - 1
+        if left:
+            self._by_user[branch.user] = left
+        else:
+            del self._by_user[branch.user]
         del self.by_shelf[branch.shelf.queue.number]
 
     def _row(self, branch: Branch, state: State) -> BranchRow:

@@ -17,6 +17,7 @@ from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus, SubscribeOptions
 from gateway.bridge.settlement import Settlement
 from gateway.message import Condition, Delivery, Refusal
+from gateway.wire.work import COPY, WORK
 
 NOBODY: Final = 0
 
@@ -84,6 +85,7 @@ class Holding:
 
     def take_over(self, deliveries: list[Delivery]) -> list[Delivery]:
         """What the branch has of these from now on; without those that had ended before."""
+        WORK.units += COPY * len(deliveries)
         taken: list[Delivery] = []
         for delivery in sorted(deliveries, key=_place):
             queue = self._settlement.queue_of(delivery)

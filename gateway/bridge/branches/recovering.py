@@ -44,15 +44,20 @@ class Returning:
 
 @final
 class RecoveringBranches:
-    """Those of one recovery."""
+    """Those of one recovery.
 
-    __slots__ = ("_by_text", "_copies", "_numbers", "_shelves")
+    Attributes:
+        aside: the names of prepared ones whose hosts are not configured, in the audit log.
+    """
+
+    __slots__ = ("_by_text", "_copies", "_numbers", "_shelves", "aside")
 
     def __init__(self, copies: Copies, numbers: Numbers) -> None:
         self._copies = copies
         self._numbers = numbers
         self._by_text: dict[tuple[str, str], Returning] = {}
         self._shelves: dict[int, Returning] = {}
+        self.aside: list[int] = []
 
     def read(self, row: BranchRow, host: VirtualHost) -> None:
         """A branch of a host that is there; `DecodeError`."""
@@ -87,6 +92,8 @@ class RecoveringBranches:
     def restore(self, queues: dict[int, Queue]) -> None:
         """All entries are back in `queues` and on the shelves: the branches get what they had."""
         ledger = self._copies.ledger
+        for node in self.aside:
+            ledger.branch(0, 0, node, AuditOutcome.RECOVERED)
         for returning in self._by_text.values():
             branch = returning.branch
             transaction = branch.transaction
@@ -116,7 +123,7 @@ class RecoveringBranches:
         if message is None:
             return
         topology = host.topology
-        routed_by = topology.find_exchange(exchange) or topology.unknown
+        routed_by = topology.exchanges.get(exchange, topology.unknown)
         held = Held(message, routed_by, [queue for queue, _ in found], True, None)
         held.places = [at for _, at in found]
         held.stock = self._copies.pressure.quotas.of_host(host.name)

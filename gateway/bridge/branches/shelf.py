@@ -100,7 +100,8 @@ class Shelf:
     def retire(self, delivery: Delivery, queue: Queue) -> None:
         """A delivery that the branch accepts: the store is to know, if it has the copy."""
         entry = queue.places.get(delivery.position)
-        if entry is not None and entry.durable and not delivery.settled:
+        held = entry is not None and entry.holder == delivery.subscription
+        if entry is not None and held and entry.durable:
             self._page.accepts.append((queue.number, delivery.position))
             self._added(1)
 
@@ -157,6 +158,7 @@ class Shelf:
             writes.topology(RowKind.BRANCH, self.decided.key(), self.decided.encoded())
         self._numbers.queue_deleted(self.queue.next_position)
         self._names.forget(NAME + self._text, self.queue.node)
+        self.queue.node = 0
 
     def remove(self) -> None:
         """The store has no row of the branch any more."""

@@ -10,6 +10,7 @@ has not said, and nothing is said twice. The row stays, so that the same is not 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final, final
 
 from gateway.audit.schema import Flag, Reason
@@ -36,7 +37,7 @@ class ImportRow:
     Attributes:
         number: the incarnation of which its numbers are.
         digest: SHA-256 of what was brought, in hex.
-        who: the user of the system who did it, and of which file.
+        who: of which file, and by which user of the system.
         at_ms: when.
         first, last: numbers of its messages.
         declared: queues and exchanges that it made: kind of row, host and name.
@@ -93,6 +94,16 @@ def import_row(value: bytes) -> ImportRow:
     return row
 
 
+def untold(rows: list[TopologyRow]) -> list[ImportRow]:
+    """The imports that the audit log does not know to their end, as far as they can be read."""
+    found: list[ImportRow] = []
+    for row in rows:
+        if row.kind == RowKind.IMPORT:
+            with suppress(DecodeError):  # which recovery reports
+                found.append(import_row(row.value))
+    return [row for row in found if row.told != ALL]
+
+
 @final
 class Telling:
     """One import that the audit log does not know to its end, while it is told of."""
@@ -139,7 +150,7 @@ class Imports:
                 link,
                 connection=0,
                 node=exchange,
-                peer=audit.passing(row.who),
+                peer=audit.passing(f"import: {row.who}"),
                 flags=PUBLISHER,
                 actor=actor,
             )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.bridge.branches.branch import State
 from gateway.bridge.branches.recovering import RecoveringBranches
 from gateway.bridge.branches.rows import branch_row, page_row
 from gateway.bridge.branches.shelf import NAME as BRANCH
@@ -302,6 +303,8 @@ class Recovery:
         if host is None:
             settings = QueueSettings(durable=True)
             self._put_aside(QueueRow(row.host, BRANCH + row.text, row.number, settings))
+            if row.state == State.PREPARED:
+                self._branches.aside.append(self._absent[row.number].node)
         else:
             self._branches.read(row, host)
             self._host_of[row.number] = host
@@ -340,9 +343,12 @@ class Recovery:
         queue = self._queues.get(stored.queue_id)
         shelf = self._branches.shelf(stored.queue_id)
         if shelf is not None:
-            shelf.put(Entry(stored.position, message, stored.delivery_count, True))
-            ledger.counts.recovered += 1
-            self._say(shelf.node, message, stored.position, stored.delivery_count)
+            count = stored.delivery_count
+            shelf.put(Entry(stored.position, message, count, True))
+            if self._say(shelf.node, stored, count, flags=DURABLE | TRANSIT):
+                shelf.entered += 1
+            else:
+                ledger.counts.recovered += 1
             return
         if queue is None:
             ledger.counts.orphaned += 1

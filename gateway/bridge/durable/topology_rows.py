@@ -14,8 +14,10 @@ from uuid import UUID
 
 from gateway.bridge.queues.discipline import (
     LEVELS_MAX,
+    NO_ALERTS,
     NO_FLOW,
     PLAIN,
+    AlertLimits,
     Discipline,
     FlowLimits,
     Life,
@@ -259,7 +261,8 @@ def _discipline(out: Writer, discipline: Discipline) -> None:
     _text(out, discipline.no_group)
     out.u8(1 if discipline.browse_only else 0)
     flow = discipline.flow
-    more = bool(discipline.filter or discipline.number_header)
+    alerts = discipline.alerts
+    more = bool(discipline.filter or discipline.number_header) or alerts != NO_ALERTS
     if flow != NO_FLOW or more:
         out.i64(flow.stop_count)
         out.i64(flow.stop_size)
@@ -268,6 +271,10 @@ def _discipline(out: Writer, discipline: Discipline) -> None:
     if more:
         _text(out, discipline.filter)
         _text(out, discipline.number_header)
+    if alerts != NO_ALERTS:
+        for limit in (alerts.count, alerts.size, alerts.count_down, alerts.size_down):
+            out.i64(limit)
+        out.i64(alerts.gap_ms)
 
 
 def _read_discipline(data: Reader) -> Discipline:
@@ -286,6 +293,7 @@ def _read_discipline(data: Reader) -> Discipline:
         flow=_read_flow(data) if data.remaining() else NO_FLOW,  # nor when publishers waited
         filter=_read_text(data) if data.remaining() else "",  # nor what it let in
         number_header=_read_text(data) if data.remaining() else "",
+        alerts=_read_alerts(data) if data.remaining() else NO_ALERTS,
     )
 
 
@@ -295,6 +303,16 @@ def _read_flow(data: Reader) -> FlowLimits:
         stop_size=data.i64(),
         resume_count=data.i64(),
         resume_size=data.i64(),
+    )
+
+
+def _read_alerts(data: Reader) -> AlertLimits:
+    return AlertLimits(
+        count=data.i64(),
+        size=data.i64(),
+        count_down=data.i64(),
+        size_down=data.i64(),
+        gap_ms=data.i64(),
     )
 
 

@@ -20,17 +20,24 @@ SELECTOR_ARGUMENTS: Final = ("x-filter-jms-selector", "x-apache-selector")
 
 @final
 class NoLocal:
-    """Implements `seams.Filter`: nothing that came by the same connection."""
+    """Implements `seams.Filter`: nothing that came by the same connection, or one before it."""
 
-    __slots__ = ("connection_id", "octets")
+    __slots__ = ("_earlier", "connection_id", "octets")
 
     def __init__(self, connection_id: int) -> None:
         self.octets = VALUE
         self.connection_id = connection_id
+        self._earlier: set[int] = set()
+
+    def also(self, connection_id: int) -> None:
+        """It goes on with another connection."""
+        self._earlier.add(self.connection_id)
+        self.connection_id = connection_id
 
     def accepts(self, message: Message) -> bool:
         """Whether somebody else published it."""
-        return message.publisher != self.connection_id
+        publisher = message.publisher
+        return publisher != self.connection_id and publisher not in self._earlier
 
 
 @final

@@ -10,6 +10,7 @@ from typing import Final, final
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.pressure import Pressure
+from gateway.bridge.queues.alarms import Alarm, Alarms
 from gateway.bridge.queues.deadlines import Deadlines
 from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
@@ -30,10 +31,13 @@ class Copies:
 
     Attributes:
         entering: what comes in over several turns.
+        alarms: which queues hold much, for people.
         hiding: who hides the queues that dead letters come to, while a long commit is done.
     """
 
-    __slots__ = ("deadlines", "entering", "hiding", "ledger", "pressure", "tickets", "turns")
+    __slots__ = (
+        *("alarms", "deadlines", "entering", "hiding", "ledger", "pressure", "tickets", "turns"),
+    )
 
     def __init__(
         self,
@@ -43,6 +47,7 @@ class Copies:
         deadlines: Deadlines,
         entering: Entering,
     ) -> None:
+        self.alarms = Alarms()
         self.entering = entering
         self.hiding: Hiding | None = None
         self.ledger = ledger
@@ -109,6 +114,8 @@ class Copies:
         if durable:
             self.turns.store_message(message)
             self.turns.writes.enqueue(queue.number, entry.position, message.id)
+        if queue.alarm is not None:
+            self._alert(queue, queue.alarm)
         self.ledger.entered(queue, entry, exchange, rerouted)
         if annotations:
             self.annotate(queue, entry, annotations)
@@ -121,7 +128,12 @@ class Copies:
         self.pressure.entered(size, entry.stock)
         if entry.message.expires_ms != NEVER:
             self.deadlines.arm(queue, entry.message.expires_ms)
+        if queue.alarm is not None:
+            self._alert(queue, queue.alarm)
         self.be_last(queue, entry)
+
+    def _alert(self, queue: Queue, alarm: Alarm) -> None:
+        self.alarms.look(alarm, queue.places.count, queue.octets, self.ledger.now_ms)
 
     def be_last(self, queue: Queue, entry: Entry) -> None:
         """A copy that came in is the last value of its key: the one before leaves, if it can."""
@@ -150,6 +162,8 @@ class Copies:
         if flow is not None and flow.withheld:
             for withheld in flow.let_go(entry.position):
                 self.tickets.end(withheld, None)
+        if queue.alarm is not None:
+            self._alert(queue, queue.alarm)
         if queue.emptied is not None and queue.places.count == 0:
             queue.emptied.on_empty(queue)
 

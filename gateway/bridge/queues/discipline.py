@@ -62,6 +62,42 @@ NO_FLOW: Final = FlowLimits()
 
 @final
 @dataclass(init=False, slots=True)
+class AlertLimits:
+    """How much is in a queue when people are to hear of it.
+
+    Attributes:
+        count, size: as many messages, or octets; 0: however many.
+        count_down, size_down: no more than that, and the next time is another.
+        gap_ms: how long people hear of no other time.
+    """
+
+    count: int
+    size: int
+    count_down: int
+    size_down: int
+    gap_ms: int
+
+    def __init__(
+        self,
+        *,
+        count: int = 0,
+        size: int = 0,
+        count_down: int = 0,
+        size_down: int = 0,
+        gap_ms: int = 0,
+    ) -> None:
+        self.count = min(count, FLOW_MAX)
+        self.size = min(size, FLOW_MAX)
+        self.count_down = min(count_down, FLOW_MAX)
+        self.size_down = min(size_down, FLOW_MAX)
+        self.gap_ms = min(gap_ms, FLOW_MAX)
+
+
+NO_ALERTS: Final = AlertLimits()
+
+
+@final
+@dataclass(init=False, slots=True)
 class Discipline:
     """In which order a queue's copies are sent, and which of them others take the place of.
 
@@ -77,6 +113,7 @@ class Discipline:
         flow: when its publishers wait; that changes nothing of what becomes of its copies.
         filter: the selector of what it lets in; "": everything.
         number_header: the header that tells each copy's number; "": they are not counted.
+        alerts: when people are to hear of it.
     """
 
     policy: Policy
@@ -89,6 +126,7 @@ class Discipline:
     flow: FlowLimits
     filter: str
     number_header: str
+    alerts: AlertLimits
 
     def __init__(
         self,
@@ -103,6 +141,7 @@ class Discipline:
         flow: FlowLimits = NO_FLOW,
         filter: str = "",
         number_header: str = "",
+        alerts: AlertLimits = NO_ALERTS,
     ) -> None:
         self.policy = policy
         self.levels = levels
@@ -114,6 +153,7 @@ class Discipline:
         self.flow = flow
         self.filter = filter
         self.number_header = number_header
+        self.alerts = alerts
 
     def in_words(self) -> str:
         """What becomes of its copies, for the audit log and for people; "" for a plain queue."""

@@ -17,15 +17,17 @@ class Entrance:
     Attributes:
         no_local: not what the connection publishes that has the queue, or else subscribes alone.
         filter: not what it does not accept; `None`: everything.
+        octets: that it takes.
         alone: whose the only subscription is, which excludes others.
     """
 
-    __slots__ = ("alone", "filter", "no_local")
+    __slots__ = ("alone", "filter", "no_local", "octets")
 
     def __init__(self, settings: QueueSettings) -> None:
         self.no_local = settings.no_local
         text = settings.discipline.filter
         self.filter: Selector | None = selector_as_kept(text) if text else None
+        self.octets = 0 if self.filter is None else self.filter.octets
         self.alone: Owner | None = None
 
     @property

@@ -1,6 +1,7 @@
 """Copies in groups: each group is one subscription's at a time.
 
-Whoever acquires a copy of a group has the group, until nothing of it is acquired any more. A group
+Whoever acquires a copy of a group has the group, until nothing of it is acquired any more; who has
+cancelled, and subscribes again by the same name, has it still. A group
 that is free stands in a heap by its first copy that nobody holds, one that is not in a heap of its
 owner's; what has changed since is passed over when it comes up, so that every step costs the
 logarithm of the groups at most.
@@ -97,6 +98,9 @@ class Groups:
         "_default",
         "_free",
         "_header",
+        "_keys",
+        "_left",
+        "_names",
         "_of",
         "_owned",
         "_places",
@@ -113,6 +117,9 @@ class Groups:
         self._of: dict[int, Group] = {}
         self._free: Heap = []
         self._owned: dict[int, Heap] = {}
+        self._keys: dict[int, dict[str, None]] = {}  # of the groups that each subscription has
+        self._left: dict[tuple[int, str], int] = {}  # those that were cancelled and have some still
+        self._names: dict[int, tuple[int, str]] = {}  # theirs
         self.ready: dict[int, None] = {}
         self.freed: int | None = None
 
@@ -149,7 +156,8 @@ class Groups:
         """A subscription has acquired it, and so has its group."""
         group = self._of[entry.position]
         group.held += 1
-        group.owner = subscription
+        if group.owner != subscription:
+            self._give(group, subscription)
         self._offer(group)
 
     def give_back(self, entry: Entry) -> None:
@@ -164,6 +172,7 @@ class Groups:
         group.count -= 1
         if group.count == 0:
             del self.groups[group.key]
+            self._give(group, NOBODY)
         elif entry.holder != AVAILABLE:
             self._let_go(group)
         else:
@@ -183,6 +192,35 @@ class Groups:
             del self._owned[subscription]
         return entry
 
+    def leave(self, subscription: int, owner: int, name: str) -> None:
+        """It is cancelled: `owner` may subscribe again by that name while it has groups still."""
+        if subscription in self._keys:
+            self._left[owner, name] = subscription
+            self._names[subscription] = owner, name
+
+    def join(self, subscription: int, owner: int, name: str) -> None:
+        """It has the groups that one of that name has still, which `owner` has cancelled."""
+        older = self._left.get((owner, name), NOBODY)
+        self._owned.pop(older, None)
+        for key in list(self._keys.get(older, ())):
+            group = self.groups[key]
+            self._give(group, subscription)
+            self._offer(group)
+
+    def _give(self, group: Group, subscription: int) -> None:
+        """A group changes hands."""
+        if group.owner != NOBODY:
+            keys = self._keys[group.owner]
+            del keys[group.key]
+            if not keys:
+                del self._keys[group.owner]
+                name = self._names.pop(group.owner, None)
+                if name is not None and self._left.get(name) == group.owner:
+                    del self._left[name]
+        group.owner = subscription
+        if subscription != NOBODY:
+            self._keys.setdefault(subscription, {})[group.key] = None
+
     def take_freed(self) -> int | None:
         """From where copies may be had that others had the group of; once."""
         freed = self.freed
@@ -193,7 +231,7 @@ class Groups:
         group.held -= 1
         if group.held == 0:
             owner = group.owner
-            group.owner = NOBODY
+            self._give(group, NOBODY)
             self.peek_owned(owner)  # which forgets one that has nothing any more
             entry = group.first()
             if entry is not None and (self.freed is None or entry.position < self.freed):

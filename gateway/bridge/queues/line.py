@@ -113,6 +113,9 @@ class Line:
     def join(self, subscription: Subscription) -> None:
         """A new subscription, still without credit."""
         self.subscriptions[subscription.number] = subscription
+        if self.queue.groups is not None and subscription.name:
+            whose = subscription.owner.owner_id()
+            self.queue.groups.join(subscription.number, whose, subscription.name)
         self._dispatcher.links[subscription.number] = subscription
         self.queue.users.links += 1
         self.queue.users.subscriptions += 1
@@ -151,6 +154,9 @@ class Line:
         self.queue.users.subscriptions -= 1
         if subscription.exclusive:
             self.queue.entrance.alone = None
+        if self.queue.groups is not None and subscription.name:
+            whose = subscription.owner.owner_id()
+            self.queue.groups.leave(subscription.number, whose, subscription.name)
         if subscription.acquire:
             self.queue.users.consumers -= 1
             if subscription.filter is not None:

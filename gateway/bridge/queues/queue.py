@@ -13,8 +13,9 @@ from heapq import heapify, heappop, heappush
 from typing import Final, Protocol, final
 
 from gateway.audit.digests import entry_mix
+from gateway.bridge.queues.alarms import Alarm
 from gateway.bridge.queues.bands import Band, Bands
-from gateway.bridge.queues.discipline import NO_FLOW, Policy
+from gateway.bridge.queues.discipline import NO_ALERTS, NO_FLOW, Policy
 from gateway.bridge.queues.entrance import Entrance
 from gateway.bridge.queues.flow import FlowControl
 from gateway.bridge.queues.groups import Groups
@@ -106,6 +107,7 @@ class Queue:
         last_values: of a queue that keeps those: which copies they are.
         groups: of a queue that has those.
         numbering: of a queue that counts its copies.
+        alarm: of a queue that is to tell how much is in it.
         rings: what enters it when it is full pushes others out, unless it is remote.
         evicting: a ring lets copies go, of which none may come back to it meanwhile.
         destructs: it is deleted when more is in it than may be, unless it is remote.
@@ -116,6 +118,7 @@ class Queue:
     """
 
     __slots__ = (
+        "alarm",
         "armed_ms",
         "band",
         "bands",
@@ -209,6 +212,9 @@ class Queue:
         self.numbering: Numbering | None = None
         if discipline.number_header:
             self.numbering = Numbering(discipline.number_header)
+        self.alarm: Alarm | None = None
+        if discipline.alerts != NO_ALERTS:
+            self.alarm = Alarm(host, name, discipline.alerts)
         self.destructs = discipline.policy == Policy.SELF_DESTRUCT
         self.displaces = self.rings or self.destructs or self.last_values is not None
         self.flow: FlowControl | None = None

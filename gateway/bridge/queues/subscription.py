@@ -62,6 +62,7 @@ class Subscription:
         acquire: takes messages (a consumer) rather than seeing copies of them (a browser).
         settled: what is sent is settled by that.
         exclusive: nobody else may subscribe while it lives.
+        name: by which its owner subscribes again; "": by none.
         attaching: an upstream was asked for its node and has not answered (`Outlet.on_attached`).
         sent, unsettled: deliveries so far, and of them not ended; also after `cancel`.
         taken_back: those that ended with their queue, and that the face has not settled yet.
@@ -81,6 +82,7 @@ class Subscription:
         "filter",
         "kept",
         "line",
+        "name",
         "number",
         "outlet",
         "owner",
@@ -111,6 +113,7 @@ class Subscription:
         self.acquire = options.acquire and not queue.settings.discipline.browse_only
         self.exclusive = options.exclusive
         self.settled = options.settled
+        self.name = options.name
         self.filter: Filter | None = options.filter
         self.allowance = Credit()
         # Kept by the line: whether it is in the ring, and where a browser or a chooser stands.

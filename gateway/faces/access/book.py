@@ -30,11 +30,12 @@ class AccessBook:
         in_force: the rules by which they are.
     """
 
-    __slots__ = ("_clients", "in_force")
+    __slots__ = ("_absent", "_clients", "in_force")
 
     def __init__(self) -> None:
         self.in_force = InForce()
         self._clients: dict[int, ClientAccess] = {}
+        self._absent: list[ClientAccess] = []  # those without a connection
 
     def adopt(self, rules: AccessRules | None, file: str, spread: Spreading) -> None:
         """From now on these rules count, also for who is connected.
@@ -43,9 +44,10 @@ class AccessBook:
         """
         self.in_force.rules = rules
         self.in_force.file = file
-        for client in self._clients.values():
+        clients = [*self._clients.values(), *self._absent]
+        for client in clients:
             client.renew()
-        spread.begin(Review(self, list(self._clients.values())))
+        spread.begin(Review(self, clients))
 
     def admit(
         self, client: ClientAccess, user: str, login: str, host: VirtualHost
@@ -69,6 +71,15 @@ class AccessBook:
             return None
         text = f"{user!r} may have {limit} connections at a time"
         return client.denials.deny_over_quota(CONNECT, text)
+
+    def remember(self, client: ClientAccess) -> None:
+        """It has no connection just now, and other rules concern it all the same."""
+        client.absent = True
+        self._absent.append(client)
+
+    def forget(self, client: ClientAccess) -> None:
+        """It has one again, or is gone."""
+        self._absent.remove(client)
 
     def dismiss(self, client: ClientAccess) -> None:
         """Its connection is over."""
@@ -110,6 +121,7 @@ class Review:
                 return False
             client = self._clients.pop()
             WORK.units += COMMAND
-            if self._book.client(client.who.connection) is client:  # it may have gone meanwhile
+            # It may have gone meanwhile; who has no connection hears nothing then.
+            if client.absent or self._book.client(client.who.connection) is client:
                 client.on_rules_changed()
         return True

@@ -40,6 +40,7 @@ class ClientAccess:
         belongings: what is its own.
         denials: what it is refused.
         counted: it is among the connections that its user has (`AccessBook`).
+        absent: it stands for one that has no connection just now.
     """
 
     __slots__ = (
@@ -47,6 +48,7 @@ class ClientAccess:
         "_counts",
         "_face",
         "_in_force",
+        "absent",
         "belongings",
         "counted",
         "denials",
@@ -71,6 +73,7 @@ class ClientAccess:
         self.belongings = Belongings(bridge, self.who)
         self.denials = Denials(in_force, counts, bridge, self.who)
         self.counted = False
+        self.absent = False
         self.permits = Permits(None, "", "", "")
 
     # The connection.

@@ -3,13 +3,13 @@
 connection                  one connection, and the sessions that live on it
 negotiation                 how it opens: who the client is, and which virtual host it wants
 session                     one session: who carries out which command, and when
+away                        one that has no connection: its state waits for the next
 answers                     what the client is told: complete, accepted, rejected, failed
 transfers                   message.transfer into the bridge
 subscription, credit        transfers out, as far as message.flow allows
 unsettled, deliveries       what was sent; accept, reject, release and acquire
 subscriptions               message.subscribe, flow, stop, cancel
 declare                     the classes exchange and queue
-queue_arguments, exchange_arguments   by which these are declared
 transactions                the class tx, and work in a branch; distributed: the class dtx
 permissions                 what a command asks for, in the words of access rules
 parking                     commands that wait, in their order

@@ -23,10 +23,13 @@ RANGES_PER_COMMAND: Final = 1_000
 
 
 class SessionHolder(Protocol):
-    """Who has the sessions of a connection."""
+    """Who has the sessions of a connection, or one that has none."""
 
     def on_session_over(self, session: Session) -> None:
         """The gateway has ended that session: it holds nothing any more."""
+
+    def hand_over(self, session: Session) -> None:
+        """Another connection goes on with it, behind all that has come by this one."""
 
 
 @final
@@ -62,6 +65,11 @@ class Answers:
         self._safe_with = SafeWith(client.bridge)
         self._results: dict[int, Struct] = {}  # of commands that are done when that is safe
         self._late = 0  # commands whose effects come in later turns
+
+    def move(self, client: Client, holder: SessionHolder) -> None:
+        """The session has another connection, or none."""
+        self.client = client
+        self._holder = holder
 
     # Completion.
 

@@ -44,6 +44,7 @@ from gateway.faces.face import (
     Turns,
 )
 from gateway.faces.leaving import Leaving
+from gateway.faces.server_0_10.away import Away
 from gateway.faces.server_0_10.negotiation import Negotiation
 from gateway.faces.server_0_10.session import ServerSession
 from gateway.faces.server_0_10.transfers import record_refused
@@ -99,7 +100,9 @@ class ServerConnection:
     @property
     def reading_paused(self) -> bool:
         """Too much of what the client asked for is not done, or of what it is told not read."""
-        if self.behind or self._unread_too_much() or self.client.doubt.parked_too_much():
+        if self.behind or self.connection.standing or self.connection.goes_on:
+            return True
+        if self._unread_too_much() or self.client.doubt.parked_too_much():
             return True
         if self.bridge.swamped or self.bridge.unwritten.too_much(self.client.author):
             return True
@@ -113,6 +116,12 @@ class ServerConnection:
         """Octets from the client, and all that they ask for."""
         self.client.act(now_ms)
         self._take(self.connection.receive_data(data, now_ms), now_ms)
+        self._read_on(now_ms)
+
+    def _read_on(self, now_ms: int) -> None:
+        """What waited for the answer to an attach, unless more waits before it."""
+        while self.connection.goes_on and not self.behind and not self.connection.closed:
+            self._take(self.connection.receive_data(b"", now_ms), now_ms)
 
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
@@ -214,6 +223,7 @@ class ServerConnection:
         self._answers_max = UNBOUNDED
         while self.behind:  # what was read is not lost
             self._go_on()
+        self._keep_nothing()
         if why is STOPS:
             self.connection.drop()
         else:
@@ -242,6 +252,7 @@ class ServerConnection:
         if refusal is not None:
             forced = spec.CloseCode.CONNECTION_FORCED
             self.client.visit.because(Reason.RULES_CHANGED, refusal.description)
+            self._keep_nothing()
             self.connection.send_close(forced, refusal.description, now_ms)
             self._end(Reason.NONE)
         else:
@@ -281,6 +292,7 @@ class ServerConnection:
         self.client.act(self.bridge.now_ms)
         self.client.touch()
         self._carry_out(self._agenda.take(), self.bridge.now_ms)
+        self._read_on(self.bridge.now_ms)
         if self._leaving.under_way:
             self._leaving.go_on(self.client, self._let_go)
         elif self._agenda.ended and not self.behind:
@@ -299,23 +311,26 @@ class ServerConnection:
             if units > end or connection.unread_behind >= answers_max:
                 agenda.wait(events, done)
                 break
-            if isinstance(event, CommandReceived):
-                session = self._of(event.session)
-                if session is not None:
-                    session.on_command(event)
-                else:
-                    work.units += DELIVERY
-                    record_refused(self.client, event, Reason.SESSION_ENDED)
-            elif isinstance(event, CommandsCompleted):
-                session = self._of(event.session)
-                if session is not None:
-                    session.on_completed(event.ranges)
-            else:
-                self._take_rare(event, now_ms)
+            self._carry_out_one(event, now_ms)
             units = work.units - units
             if units > most:
                 most = units
                 agenda.costliest = event
+
+    def _carry_out_one(self, event: Event, now_ms: int) -> None:
+        if isinstance(event, CommandReceived):
+            session = self._of(event.session)
+            if session is not None:
+                session.on_command(event)
+            else:
+                WORK.units += DELIVERY
+                record_refused(self.client, event, Reason.SESSION_ENDED)
+        elif isinstance(event, CommandsCompleted):
+            session = self._of(event.session)
+            if session is not None:
+                session.on_completed(event.ranges)
+        else:
+            self._take_rare(event, now_ms)
 
     def _of(self, session: Session) -> ServerSession | None:
         """The face of a session; its channel may have another one by now."""
@@ -329,10 +344,15 @@ class ServerConnection:
         elif isinstance(event, ControlReceived):
             if not self._negotiation.go_on(event.control, now_ms):
                 self._end(Reason.NONE)
+            elif self.client.visit.opened:
+                kept = self.settings.kept
+                self.connection.resumable = kept.names(self.client.identity)
         elif isinstance(event, AttachReceived):
             self._on_attach(event.session, event.force)
         elif isinstance(event, TimeoutRequested):
-            event.session.send_timeout(0)  # nothing is kept after a detach
+            asking = self._of(event.session)
+            if asking is not None:
+                asking.grant(event.timeout_s)
         elif isinstance(event, SessionEnded):
             if event.error is not None:
                 self.client.on_error(str(event.error))
@@ -361,39 +381,86 @@ class ServerConnection:
         attached = self.settings.attached
         key = (self.client.identity, session.name)
         busy = attached.get(key)
-        if busy is not None:
-            if not force:
+        if isinstance(busy, ServerSession):  # there are no others
+            resumes = busy.is_for(self.client)
+            if not force and not (resumes and busy.away is not None):
                 session.refuse(spec.DetachCode.SESSION_BUSY)
                 return
-            busy.force_off()
+            if resumes and self._resume(session, busy):
+                return
+            if attached.get(key) is busy:
+                busy.force_off()
         session.accept()
         made = ServerSession(self.client, session, self)
         self._sessions[session.channel] = made
         attached[key] = made
         self.client.on_session_attached(made.audit_name)
 
+    def _resume(self, fresh: Session, session: ServerSession) -> bool:
+        """Go on with a session that has no connection, or is to have none; `False`: it has ended.
+
+        What has come by its other connection is carried out first.
+        """
+        session.hand_over()
+        self.client.act(self.bridge.now_ms)
+        away = session.away
+        if away is None:
+            return False
+        session.move(self.client, self)
+        away.leave()
+        self.connection.resume(fresh, session.session)
+        self._sessions[session.session.channel] = session
+        self.client.on_session_attached(session.audit_name)
+        session.go_on()
+        self.client.touch()
+        return True
+
+    def hand_over(self, session: Session) -> None:
+        """See `SessionHolder`."""
+        self.client.act(self.bridge.now_ms)
+        agenda = self._agenda
+        waiting = [event for event in agenda.waiting if not _is_of(event, session)]
+        mine = [event for event in agenda.waiting if _is_of(event, session)]
+        agenda.waiting = waiting
+        for event in mine:
+            self._carry_out_one(event, self.bridge.now_ms)
+        session.force_off(spec.DetachCode.SESSION_BUSY)
+        handed = self._of(session)
+        if handed is not None:
+            self._end_session(handed, Reason.SESSION_ENDED)
+        else:
+            self._leaving.hurry(lambda each: each.session is session, self._let_go)
+        self.client.touch()
+
     def _end_session(self, session: ServerSession, reason: Reason) -> None:
         channel = session.session.channel
         if self._sessions.get(channel) is not session:
             return
         del self._sessions[channel]
-        self._give_name_back(session)
+        if session.session.replay is None:
+            session.give_name_back()
         self._let_go(session, reason)
-
-    def _give_name_back(self, session: ServerSession) -> None:
-        attached = self.settings.attached
-        key = (self.client.identity, session.session.name)
-        if attached.get(key) is session:
-            del attached[key]
 
     def _let_go(self, session: ServerSession, reason: Reason) -> None:
         self.client.on_session_ended()
         self.client.record_session_end(session.audit_name, reason)
-        session.end(reason)
+        if session.session.replay is None:
+            session.end(reason)
+        else:
+            self.connection.lose(session.session)
+            Away(session, self.bridge.now_ms + 1000 * session.timeout_s).begin()
         self.client.touch()  # what it gave back may go to others in this turn
 
+    def _keep_nothing(self) -> None:
+        """What its sessions hold goes back with the connection, which is ended for good."""
+        for session in self._sessions.values():
+            session.session.lose_state()
+
     def _end(self, reason: Reason) -> None:
-        """The connection is over, closed in good order where there is no `reason`."""
+        """The connection is over, closed in good order where there is no `reason`.
+
+        Sessions whose state outlives it keep their names.
+        """
         if self._leaving.gone:
             return
         self._negotiation.end()
@@ -401,7 +468,8 @@ class ServerConnection:
         sessions = list(self._sessions.values())
         self._sessions = {}
         for session in sessions:
-            self._give_name_back(session)
+            if session.session.replay is None:
+                session.give_name_back()
         self._leaving.begin(sessions, reason)
         self._leaving.go_on(self.client, self._let_go)
 
@@ -409,3 +477,10 @@ class ServerConnection:
         """Let go of all, once the transport is gone and all that came by it has been done."""
         if self._agenda.ended and not self.behind:
             self.client.leave()
+
+
+def _is_of(event: Event, session: Session) -> bool:
+    """Whether an event is of that session."""
+    if isinstance(event, CommandReceived | CommandsCompleted | TimeoutRequested | SessionEnded):
+        return event.session is session
+    return False

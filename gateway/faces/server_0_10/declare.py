@@ -23,12 +23,13 @@ from gateway.amqp_0_10._spec import (
     QueueQuery,
     QueueQueryResult,
 )
-from gateway.amqp_0_10.encoding import write_map
 from gateway.amqp_0_10.types import Command, FieldTable, Struct, kept_map
 from gateway.bridge.exchanges.bindings import EXCLUSIVE, may_be_alone
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
+from gateway.faces.arguments.of_exchanges import AskedOfExchange
+from gateway.faces.arguments.of_queues import Asked, encoded
 from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.features import (
     EXCHANGES,
@@ -38,12 +39,9 @@ from gateway.faces.features import (
 )
 from gateway.faces.placed import is_remote_exchange, is_remote_queue, selector_of
 from gateway.faces.room import LITTLE
-from gateway.faces.server_0_10.exchange_arguments import AskedOfExchange
-from gateway.faces.server_0_10.queue_arguments import Asked
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
 from gateway.wire.accounts import Account
-from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import OCTETS_COPIED, WORK
 
@@ -79,6 +77,11 @@ class Declarations:
         self.uses = uses
         self.account = account
         self.strict = strict
+
+    def move(self, uses: FeatureUses, account: Account) -> None:
+        """The session has another connection, or none."""
+        self.uses = uses
+        self.account = account
 
     def carry_out(self, command: Command) -> Answer:
         """Carry out one command of class exchange or queue; the result is for execution.result."""
@@ -398,12 +401,3 @@ def unknown_argument(key: str) -> Refusal:
 def neutral(arguments: FieldTable) -> dict[str, Tagged]:
     """Arguments as the bridge compares them."""
     return {key: neutral_0_10(tagged) for key, tagged in arguments}
-
-
-def encoded(arguments: FieldTable) -> bytes:
-    """Arguments as they are kept, for queries and over a restart; empty for none."""
-    if not arguments:
-        return b""
-    writer = Writer()
-    write_map(writer, arguments)
-    return writer.getvalue()

@@ -52,6 +52,11 @@ class Deliveries:
         self._permissions = permissions
         self._settlement = client.host.settlement
 
+    def move(self, client: Client, permissions: Permissions) -> None:
+        """The session has another connection, or none."""
+        self._uses = client.uses
+        self._permissions = permissions
+
     def accept(self, command: spec.MessageAccept) -> Refusal | None:
         """message.accept; in a transaction it is kept for the commit."""
         transactions = self._transactions

@@ -17,6 +17,7 @@ from gateway.amqp_0_10.structs import close_struct
 from gateway.amqp_0_10.types import Array, Command, Struct
 from gateway.bridge.branches.branch import Branch, State, Xid
 from gateway.bridge.branches.branches import BUSY, TIMEOUT_MAX_S, Verdict
+from gateway.faces.client import Client
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.transactions import Transactions
@@ -24,6 +25,7 @@ from gateway.faces.withdrawn import commit_refusal
 from gateway.message import Condition, Outcome, OutcomeKind, Refusal
 from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import Asked
+from gateway.wire.work import ARGUMENT, ELEMENT, WORK
 
 STATUS: Final = {
     Verdict.OK: spec.XaStatus.XA_OK,
@@ -70,6 +72,10 @@ class Distributed:
         self._suspended: dict[Xid, Branch] = {}
         self._verdict = Verdict.OK  # of the command that waits
 
+    def move(self, client: Client) -> None:
+        """The session has another connection, or none."""
+        self._client = client
+
     def carry_out(self, command: Command, command_id: int) -> Answer:
         """Carry out a command of class dtx; one that ends a branch may have to be waited for."""
         if isinstance(command, spec.DtxSelect):
@@ -78,6 +84,8 @@ class Distributed:
         if isinstance(command, spec.DtxRecover):
             return self._recover()
         assert isinstance(command, OfBranch)
+        if command.xid is None:
+            return Refusal(Condition.INVALID_ARGUMENT, "an xid is required")
         xid = _xid(command.xid)
         if isinstance(command, spec.DtxStart | spec.DtxEnd):
             if not self._selected:
@@ -169,7 +177,9 @@ class Distributed:
         branch = self._transactions.branch
         if branch is None or branch.xid != xid:
             return _illegal(f"the session does not work in branch {xid.text()}")
-        withdrawn = commit_refusal(self._client, self._permits, branch.transaction)
+        withdrawn = None
+        if not command.fail:
+            withdrawn = commit_refusal(self._client, self._permits, branch.transaction)
         if withdrawn is not None:
             return withdrawn
         accepted = self._transactions.leave()
@@ -208,6 +218,7 @@ class Distributed:
             )
             for xid in [each.xid for each in self._branches.in_doubt() if self._hears_of(each)]
         ]
+        WORK.units += (ELEMENT + ARGUMENT) * len(values)
         return spec.RecoverResult(in_doubt=Array(STRUCT32, values))
 
     def _set_timeout(self, branch: Branch, timeout_s: int) -> Answer:
@@ -253,9 +264,7 @@ class Distributed:
         return self._branches.rollback(branch, self, command_id)
 
 
-def _xid(given: spec.Xid | None) -> Xid:
-    if given is None:
-        return Xid(0, b"", b"")
+def _xid(given: spec.Xid) -> Xid:
     return Xid(given.format or 0, given.global_id or b"", given.branch_id or b"")
 
 

@@ -129,6 +129,20 @@ class Parking:
         self._others = 0  # how many of them are no transfers
         self._barriers = 0  # and how many have to come before what settles
 
+    def move(self, doubt: Doubt, account: Account) -> None:
+        """The session has another connection, or none: what is kept is on its account."""
+        octets = 0 if self.waiting is None else self.waiting.kept
+        parked = 0
+        for event in self._events:
+            octets += _kept(event.octets)
+            parked += len(event.payload)
+        self._account.give(octets)
+        account.note(octets)
+        self._doubt.parked -= parked
+        doubt.parked += parked
+        self._account = account
+        self._doubt = doubt
+
     def __len__(self) -> int:
         return len(self._events)
 

@@ -11,9 +11,10 @@ from typing import Final, final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.decoding import read_map
-from gateway.amqp_0_10.types import Command, FieldTable
+from gateway.amqp_0_10.types import Command
 from gateway.bridge.seams import QueueSettings
 from gateway.faces import asking, hiding
+from gateway.faces.arguments.of_queues import texts
 from gateway.faces.client import Client
 from gateway.faces.host_nodes import HostNodes
 from gateway.message import Condition, Refusal
@@ -21,7 +22,6 @@ from gateway.permissions.actions import Action, ObjectKind
 from gateway.permissions.asked import Asked, binding
 from gateway.wire.buffers import Reader
 
-PREFIX: Final = "qpid."
 RESERVED_BY_QPIDD: Final = ("amq.", "qpid.")
 DECLARES: Final = (spec.QueueDeclare.CODE, spec.ExchangeDeclare.CODE)
 BINDS: Final = (Action.BIND, Action.UNBIND)
@@ -224,17 +224,6 @@ def settings_of(command: spec.QueueDeclare) -> QueueSettings:
         auto_delete=command.auto_delete,
         alternate_exchange=command.alternate_exchange or "",
     )
-
-
-def texts(arguments: FieldTable) -> dict[str, str]:
-    """Those arguments that qpidd has rules about, as it writes them."""
-    found: dict[str, str] = {}
-    for key, tagged in arguments:
-        if key.startswith(PREFIX):
-            value = tagged.value
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            found[key[len(PREFIX) :]] = text
-    return found
 
 
 def policy_of(settings: QueueSettings) -> str:

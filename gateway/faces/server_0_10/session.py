@@ -24,6 +24,7 @@ from gateway.amqp_0_10.types import Command, Struct
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
 from gateway.faces.features import CLASSES, Feature
+from gateway.faces.leaving import Absent
 from gateway.faces.owning import SessionOwner
 from gateway.faces.server_0_10.answers import Answers, SessionHolder
 from gateway.faces.server_0_10.declare import Declarations, queue_asked_for
@@ -85,6 +86,8 @@ class ServerSession:
         session: the protocol's.
         answers: what the client is told; `over` in it: this holds nothing any more.
         unsettled: what the client was sent.
+        away: it has no connection just now.
+        timeout_s: so long its state is kept without one; 0: it is not.
     """
 
     def __init__(self, client: Client, session: Session, holder: SessionHolder) -> None:
@@ -110,6 +113,13 @@ class ServerSession:
             client.host, self._owner, client.uses, client.account, strict=client.settings.strict
         )
         self._holder = holder
+        self.away: Absent | None = None
+        self.timeout_s = 0
+
+    @property
+    def number(self) -> int:
+        """Unique among living sessions."""
+        return self._owner.number
 
     # What the bridge asks and tells.
 
@@ -134,6 +144,9 @@ class ServerSession:
     def on_command(self, event: CommandReceived) -> None:
         """Carry out one command, or park it."""
         parking = self.parking
+        if self.session.replay is not None and self.session.keeps_too_much():
+            self.answers.fail(TOO_MUCH, command_id=event.command_id, code=event.command.CODE)
+            return
         if not parking.holds(event.command, slow=self.transfers.slow()):
             self._carry_out(event)
         elif not parking.park(event):
@@ -300,8 +313,74 @@ class ServerSession:
         if refusal is not None:
             self.answers.fail(refusal)
 
+    # Its state, which may outlive its connection.
+
+    def grant(self, timeout_s: int | None) -> None:
+        """session.request-timeout: as much of it as may be. `None` asks for no limit.
+
+        Java clients ask for a second, and begin anew when they come back.
+        """
+        if self.session.ended:
+            return
+        limit = self.client.settings.limits.session_timeout_s
+        if self.client.java:
+            limit = 0
+        self.timeout_s = limit if timeout_s is None else min(timeout_s, limit)
+        names = self.client.settings.kept.names(self.client.identity)
+        if self.timeout_s:
+            self.session.keep_state()
+            names.add(self.session.name)
+        else:
+            self.session.lose_state()
+            names.discard(self.session.name)
+        self.session.send_timeout(self.timeout_s)
+
+    def is_for(self, client: Client) -> bool:
+        """Whether a client that attaches its name goes on with it."""
+        own = self.client
+        same = client.host is own.host and client.authenticated == own.authenticated
+        return same and self.session.replay is not None
+
+    def move(self, client: Client, holder: SessionHolder) -> None:
+        """It has another connection, or none: from now on it is that one's."""
+        self.client = client
+        self._holder = holder
+        self.session.move(client.account)
+        self._owner.move(client)
+        self.answers.move(client, holder)
+        self.parking.move(client.doubt, client.account)
+        self.subscriptions.move(client)
+        self.transactions.move(client)
+        self.distributed.move(client)
+        self.transfers.move(client)
+        self.permissions = Permissions(client)
+        self.deliveries.move(client, self.permissions)
+        self.declarations.move(client.uses, client.account)
+
+    def go_on(self) -> None:
+        """It has a connection again: what it may not have any more ends it."""
+        refusal = self.subscriptions.review(self.permissions)
+        if refusal is not None:
+            self.answers.fail(refusal)
+        else:
+            self.subscriptions.go_on()
+
+    def hand_over(self) -> None:
+        """Another connection goes on with it: it is to have none."""
+        self._holder.hand_over(self.session)
+
+    def give_name_back(self) -> None:
+        """Its name may be another one's."""
+        settings, identity, name = self.client.settings, self.client.identity, self.session.name
+        key = (identity, name)
+        if settings.attached.get(key) is self:
+            del settings.attached[key]
+            if self.timeout_s:
+                settings.kept.names(identity).discard(name)
+
     def force_off(self) -> None:
         """Another transport takes the name of this session."""
+        self.session.lose_state()
         self.session.force_off(spec.DetachCode.SESSION_BUSY)
         self._holder.on_session_over(self.session)
 

@@ -10,10 +10,12 @@ from typing import Final, final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.audit.digests import digest
+from gateway.bridge.exchanges.filters import NoLocal
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
 from gateway.faces.checking import check, wants_look
+from gateway.faces.client import Client
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.credit import Credit
 from gateway.faces.server_0_10.parking import Parking
@@ -35,6 +37,8 @@ class ServerSubscription:
         bridged: the bridge's side of it; from right after construction until it is over.
         attaching: an upstream has to attach it before it is one.
         kept: octets of it on the connection's account.
+        no_local: leaves out what its own connection published.
+        paused: its session has no connection, and it no credit.
     """
 
     __slots__ = (
@@ -53,6 +57,8 @@ class ServerSubscription:
         "destination",
         "flushes",
         "kept",
+        "no_local",
+        "paused",
         "stuck",
         "takes",
     )
@@ -81,6 +87,8 @@ class ServerSubscription:
         self.bridged: Subscription | None = None
         self.attaching = False
         self.kept = 0
+        self.no_local: NoLocal | None = None
+        self.paused = False
         self._gone: Refusal | None = None  # its queue was deleted while it had no credit
         # Command ids of flushes that are not done.
         self.flushes: list[int] = []
@@ -97,6 +105,8 @@ class ServerSubscription:
         limits = client.settings.limits
         message = delivery.message
         room = not client.draining and client.room.has(len(message.payload))
+        if room and session.replay is not None:
+            room = session.has_room(len(message.payload))
         if not room or session.in_doubt() >= limits.commands_in_doubt_max:
             self.blocked = True
             return DeliverStatus.BLOCKED
@@ -193,7 +203,7 @@ class ServerSubscription:
         refusal = Refusal(condition, description)
         if self.attaching:
             self._on_attached(refusal)
-        elif condition == Condition.RESOURCE_DELETED and self.credit.left() == 0:
+        elif self.paused or (condition == Condition.RESOURCE_DELETED and self.credit.left() == 0):
             self._gone = refusal
             self._end_flushes()
         else:
@@ -204,7 +214,30 @@ class ServerSubscription:
         self._parking.answer_waiting(refusal)
         self._client.touch()
 
-    # What the session calls, for the client.
+    # What the session calls.
+
+    def pause(self) -> None:
+        """The session has no connection: no credit counts, and a flush has sent what it could."""
+        self.paused = True
+        if self.flushes:
+            self.stop()
+        else:
+            self._bridged().stop()
+
+    def go_on(self) -> None:
+        """It has one again."""
+        self.paused = False
+        self.grant()
+
+    def move(self, client: Client) -> None:
+        """The session has another connection, or none: what is kept is on its account."""
+        self._client.account.give(self.kept)
+        client.account.note(self.kept)
+        self._client = client
+        if self.no_local is not None:
+            self.no_local.also(client.peer.connection_id)
+
+    # What it calls for the client.
 
     def flow(self, octets: bool, value: int | None) -> None:
         """message.flow, in one unit."""

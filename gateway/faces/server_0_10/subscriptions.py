@@ -14,6 +14,7 @@ from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.filters import NoLocal, binding_selector, together
 from gateway.bridge.seams import Filter, Owner, SubscribeOptions
+from gateway.faces.client import Client
 from gateway.faces.features import Feature
 from gateway.faces.placed import JMS_SELECTOR, SELECTOR, is_remote_queue
 from gateway.faces.server_0_10.answers import Answers
@@ -103,6 +104,28 @@ class Subscriptions:
                 return refusal
         return None
 
+    def pause(self) -> None:
+        """The session has no connection: they have no credit."""
+        WORK.units += SUBSCRIPTION * len(self._living)
+        for subscription in self._living.values():
+            subscription.pause()
+
+    def go_on(self) -> None:
+        """It has one again: what credit they had counts."""
+        WORK.units += SUBSCRIPTION * len(self._living)
+        for subscription in list(self._living.values()):
+            subscription.go_on()
+
+    def move(self, client: Client) -> None:
+        """The session has another connection, or none."""
+        leaving = [subscription for subscription, _ in self._leaving]
+        all_of_them = [*self._living.values(), *leaving]
+        for subscription in all_of_them:
+            subscription.move(client)
+        self._client.links -= len(all_of_them)
+        client.links += len(all_of_them)
+        self._client = client
+
     def resume(self) -> None:
         """There is room again."""
         WORK.units += SUBSCRIPTION * len(self._living)
@@ -149,7 +172,9 @@ class Subscriptions:
         client = self._client
         arguments = command.arguments or []
         remote = is_remote_queue(client.host, command.queue or "")
-        filter = None if remote else filter_of(arguments, client.peer.connection_id)
+        own = is_without_own(arguments) and not remote
+        no_local = NoLocal(client.peer.connection_id) if own else None
+        filter = None if remote else filter_of(arguments, no_local)
         if isinstance(filter, Refusal):
             return filter
         asked = selector_of(arguments) if remote else ""
@@ -178,6 +203,7 @@ class Subscriptions:
                 acquire=acquire,
                 exclusive=command.exclusive,
                 settled=not explicit,
+                name=command.destination or "",
                 filter=filter,
                 selector=asked,
             ),
@@ -186,6 +212,7 @@ class Subscriptions:
             client.account.give(kept)
             return bridged
         outlet.kept = kept
+        outlet.no_local = no_local
         outlet.bridged = bridged
         outlet.attaching = self.attaching = bridged.attaching
         self._living[destination] = outlet
@@ -268,13 +295,13 @@ def is_without_own(arguments: FieldTable) -> bool:
     return any([key == NO_LOCAL and bool(tagged.value) for key, tagged in arguments])
 
 
-def filter_of(arguments: FieldTable, connection_id: int) -> Filter | Refusal | None:
+def filter_of(arguments: FieldTable, no_local: NoLocal | None) -> Filter | Refusal | None:
     """What a subscription to a local queue wants to see; `None`: everything."""
     given = {key: neutral_0_10(tagged) for key, tagged in arguments if key in SELECTOR_ARGUMENTS}
     selector = binding_selector(given)
     if isinstance(selector, Refusal):
         return selector
-    return together(selector, NoLocal(connection_id) if is_without_own(arguments) else None)
+    return together(selector, no_local)
 
 
 def selector_of(arguments: FieldTable) -> str:

@@ -16,6 +16,7 @@ from gateway.amqp_0_10.types import Command
 from gateway.bridge.branches.branch import Branch
 from gateway.bridge.seams import PublishStatus
 from gateway.bridge.transaction import Transaction
+from gateway.faces.client import Client
 from gateway.faces.features import Feature
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.errors import failure_of
@@ -63,6 +64,10 @@ class Transactions:
         self._permits = self._client.access.permits
         # Ids of deliveries that the commit is to accept.
         self._accepted = RangeSet()
+
+    def move(self, client: Client) -> None:
+        """The session has another connection, or none; who has it is asked again at the commit."""
+        self._client = client
 
     @property
     def current(self) -> Transaction | None:

@@ -79,6 +79,16 @@ class Transfers:
         self._flow_set = False
         self._stopped = False
 
+    def move(self, client: Client) -> None:
+        """The session has another connection, or none: what is held back is in that one's doubt."""
+        for octets in self._pending.values():
+            self._client.doubt.let_go(octets)
+            client.doubt.hold(octets)
+        self._client = client
+        self._access = client.access
+        self._publish_access = client.publish_access
+        self._told.connection = client.peer.connection_id
+
     def held_back(self) -> int:
         """How many transfers the bridge holds back: in, but not to be confirmed yet."""
         return len(self._pending)

@@ -17,15 +17,17 @@ from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings, SubscribeOptions, Subscriber
-from gateway.faces.dynamic import policy_of
+from gateway.faces.arguments.of_nodes import wish_of
 from gateway.faces.features import EXCHANGES, Feature
 from gateway.faces.outcomes import default_of, error_of, outcome_of
 from gateway.faces.placed import JMS_SELECTOR, is_remote_exchange, is_remote_queue, selector_of
-from gateway.faces.server_1_0 import permissions
+from gateway.faces.server_1_0 import on_demand, permissions
 from gateway.faces.server_1_0.approach import Approach, answer_producer
 from gateway.faces.server_1_0.consumer import Asked, Consumer
 from gateway.faces.server_1_0.links import Links
 from gateway.faces.server_1_0.node_access import hidden_refusal
+from gateway.faces.server_1_0.suspended import Lasting, granted_s, key_of
+from gateway.faces.server_1_0.terminus import made_by, told
 from gateway.faces.source_filters import Wanted, binding_key, read_filters
 from gateway.message import MODIFIED_FAILED, Condition, Kind, Refusal
 from gateway.permissions.actions import Action
@@ -74,6 +76,11 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
             refusal = hidden_refusal(links.client, Action.PUBLISH, address, node)
         if refusal is not None:
             return refusal
+        if on_demand.wants(target, node):
+            created = on_demand.make(links, target, address)
+            if isinstance(created, Refusal):
+                return created
+            node = created
         if node is None:
             return permissions.not_found(links, Action.PUBLISH, address, capability)
     refusal = permissions.producer_refusal(links, node) or _closed_to_senders(links, node)
@@ -113,16 +120,21 @@ def _make(
         return Refusal(Condition.INVALID_ARGUMENT, "a dynamic terminus with an address")
     capability = capability_of(asked)
     topic = capability == Capability.TOPIC
+    wish = wish_of(properties, topic=topic)
+    if isinstance(wish, Refusal):
+        return wish
     name = links.dynamics.name(links.client.container, attach.name)
     refusal = permissions.name_refusal(links, name, None, capability)
     if refusal is None:
-        refusal = permissions.dynamic_refusal(links, name, topic=topic)
+        refusal = permissions.creation_refusal(links, name, wish)
     if refusal is not None:
         return refusal
-    made = links.dynamics.make(name, policy_of(properties), links.owner, topic=topic)
+    made = links.dynamics.make(name, wish, links.owner)
     links.client.making.created()
     if isinstance(made, Refusal):
         return made
+    if wish.ignored:
+        links.client.uses.ignore(wish.ignored)
     if topic:
         return Node(exchange=made.name, key=None, row=0)
     return Node(queue=made.name, key=None, row=0)
@@ -149,7 +161,7 @@ def attach_consumer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         if isinstance(named, Refusal):
             return named
         node = named
-    consumer = _consumer(links, link, attach, source, node.queue or node.exchange, made)
+    consumer = _consumer(links, link, attach, source, node, made)
     refusal: Refusal | None  # mypyc infers none
     if node.queue:
         refusal = _consume(links, consumer, node.queue, source)
@@ -167,6 +179,8 @@ def _named(links: Links, source: Source, capability: Capability) -> Node | Refus
     action = Action.BROWSE if copies else Action.CONSUME
     if refusal is None and node is not None:
         refusal = hidden_refusal(links.client, action, address, node)
+    if refusal is None and on_demand.wants(source, node):
+        return on_demand.make(links, source, address)
     if refusal is None and node is None:
         refusal = permissions.not_found(links, action, address, capability)
     if refusal is not None:
@@ -184,7 +198,7 @@ def _unmade(links: Links, made: str, refusal: Refusal) -> Refusal:
 
 
 def _consumer(
-    links: Links, link: Link, attach: Attach, source: Source, node_name: str, made: str
+    links: Links, link: Link, attach: Attach, source: Source, node: Node | None, made: str
 ) -> Consumer:
     default = outcome_of(default_of(source.default_outcome))
     return Consumer(
@@ -193,8 +207,9 @@ def _consumer(
         links.dynamics,
         links,
         link,
-        node_name=node_name,
+        node_name="" if node is None else node.queue or node.exchange,
         dynamic=made,
+        properties=made_by(source) if made else told(links.client.host, node, source),
         settled=attach.snd_settle_mode == _spec.SND_SETTLED,
         acquire=source.distribution_mode != _spec.DISTRIBUTION_COPY,
         default_outcome=MODIFIED_FAILED if default is None else default,
@@ -229,9 +244,21 @@ def _consume(links: Links, consumer: Consumer, queue: str, source: Source) -> Re
     if bridged.attaching:
         consumer.subscription = bridged
         consumer.asked = Asked(source, wanted)
-    else:
-        consumer.answer(bridged, source, wanted)
+        return None
+    _outlive(links, consumer, queue, source, remote=remote)
+    consumer.answer(bridged, source, wanted)
     return None
+
+
+def _outlive(links: Links, consumer: Consumer, queue: str, source: Source, *, remote: bool) -> None:
+    """What is unsettled may outlive a link that consumes a queue which is here."""
+    client, name = links.client, consumer.link.name
+    suspended = client.settings.kept.links.get(key_of(client, name))
+    lasting: Lasting | None = None
+    if granted_s(client, source) and consumer.acquire and not (remote or consumer.settled):
+        lasting = Lasting(client, name, queue, source)
+    if lasting is not None or suspended is not None:
+        consumer.outlive(lasting, suspended)
 
 
 def _is_durable(source: Source) -> bool:
@@ -404,7 +431,7 @@ def _recover(links: Links, link: Link, attach: Attach) -> Refusal | None:
         durable=_spec.DURABLE_CONFIGURATION,
         expiry_policy=_spec.EXPIRY_NEVER,
     )
-    consumer = _consumer(links, link, attach, source, "", "")
+    consumer = _consumer(links, link, attach, source, None, "")
     bridged = links.client.host.subscribing.subscribe(
         queue.name,
         consumer,

@@ -12,7 +12,9 @@ from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import Source
+from gateway.amqp_1_0._spec import Unsettled as AttachedWith
 from gateway.amqp_1_0.link import Link
+from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.digests import digest_part
 from gateway.audit.schema import Flag as AuditFlag
@@ -23,12 +25,14 @@ from gateway.faces import losses
 from gateway.faces.checking import check, wants_look
 from gateway.faces.client import Client
 from gateway.faces.dynamic import DynamicNodes
+from gateway.faces.leaving import Absent
 from gateway.faces.outcomes import OUTCOMES, default_of, error_of
-from gateway.faces.server_1_0.terminus import granted, made_by, snd_settle_mode
+from gateway.faces.server_1_0.suspended import Lasting, Suspended, most
+from gateway.faces.server_1_0.terminus import granted, snd_settle_mode
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.server_1_0.unsettled import Unsettled
 from gateway.faces.source_filters import Wanted
-from gateway.message import Condition, Delivery, Outcome, Refusal
+from gateway.message import MODIFIED_FAILED, Condition, Delivery, Outcome, Refusal
 from gateway.translate.facts import AMQP_1_0, body_digest_1_0
 from gateway.translate.message import to_1_0
 from gateway.translate.outcomes import Merging
@@ -64,14 +68,16 @@ class ConsumerHolder(Protocol):
 
 @final
 class Consumer:
-    """Implements `Outlet`, `LookUpWaiter`, `Waiting`.
+    """Implements `Outlet`, `LookUpWaiter`, `Waiting`, `CommitWaiter`.
 
     Attributes:
         subscription: the bridge's side; set right after construction.
         asked: set while an upstream is asked; then the link is not attached yet.
         unsettled: what the client has been sent.
         dynamic: the name of the node that was made for it, or "".
+        properties: what the client is told of its node, of what it has asked.
         found: it is the source of a link that there was before: a durable subscription.
+        lasting: what is unsettled of its source outlives the link.
     """
 
     def __init__(
@@ -84,6 +90,7 @@ class Consumer:
         *,
         node_name: str,
         dynamic: str,
+        properties: Fields | None,
         settled: bool,
         acquire: bool,
         default_outcome: Outcome,
@@ -102,8 +109,11 @@ class Consumer:
         self.asked: Asked | None = None
         self.unsettled = Unsettled(client, dynamics, node_name, default_outcome)
         self.dynamic = dynamic
+        self.properties = properties
         self.durable_queue = ""
         self.found = False
+        self.lasting: Lasting | None = None
+        self._local: AttachedWith = {}  # what is unsettled of the links before, for the attach
         self.blocked = False
         self._started = False
         self._ended = False
@@ -131,39 +141,78 @@ class Consumer:
         made = self.dynamic
         durable = bool(self.durable_queue)
         copy = _spec.DISTRIBUTION_COPY
+        lasting = self.lasting
+        policy = _spec.EXPIRY_LINK_DETACH if lasting is None else lasting.policy
         link.send_attach(
             source=Source(
                 address=made or source.address,
                 durable=_spec.DURABLE_CONFIGURATION if durable else None,
-                expiry_policy=_spec.EXPIRY_NEVER if durable else _spec.EXPIRY_LINK_DETACH,
+                expiry_policy=_spec.EXPIRY_NEVER if durable else policy,
+                timeout=None if lasting is None else lasting.timeout_s,
                 dynamic=True if made else None,
-                dynamic_node_properties=made_by(source.dynamic_node_properties) if made else None,
+                dynamic_node_properties=self.properties,
                 distribution_mode=(
                     copy if source.distribution_mode == copy else _spec.DISTRIBUTION_MOVE
                 ),
                 filter=wanted.in_place or None,
                 default_outcome=default_of(source.default_outcome),
                 outcomes=OUTCOMES,
-                capabilities=granted(source.capabilities or []),
+                capabilities=granted(source.capabilities or [], self.properties),
             ),
             target=attach.target,
             snd_settle_mode=snd_settle_mode(attach),
             rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
-            # What was unsettled went back to the queue when the link before this one ended.
-            unsettled={} if self.found else None,
+            # Of a durable subscription all went back to its queue when the link before this ended.
+            unsettled={} if self.found else self._local or None,
         )
+
+    def outlive(self, lasting: Lasting | None, suspended: Absent | None) -> None:
+        """What is unsettled outlives the link, if it is to; what outlived one before is resumed.
+
+        `suspended`: of the link before, if there was one.
+        """
+        client = self._client
+        attach = self.link.attach
+        self.lasting = lasting
+        if attach is None or not isinstance(suspended, Suspended):
+            return
+        if lasting is None or lasting.queue != suspended.queue:
+            suspended.end(Reason.LINK_DETACHED)  # it is another source
+            return
+        remote = attach.unsettled or {}
+        self._local = lasting.resume(
+            client, suspended, remote, incomplete=attach.incomplete_unsettled is True
+        )
+        if lasting.pending:
+            client.bridge.wait(self)
 
     # What the bridge calls.
 
+    def on_committed(self, turn: int) -> None:
+        """What was settled as the link was attached again is safe."""
+        if not self._ended and self.subscription is not None:
+            self.on_flow()
+
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         """Send one message."""
-        client = self._client
         link = self.link
+        lasting = self.lasting
         blocked = self._resume_only or link.credit <= 0 or not link.attached
-        message = delivery.message
-        if blocked or not self._has_room(len(message.payload)):
+        if lasting is not None and not blocked:
+            blocked = len(lasting.pending) > 0 or len(self.unsettled.deliveries) >= self._most()
+        if blocked or not self._has_room(len(delivery.message.payload)):
             self.blocked = True
             return DeliverStatus.BLOCKED
+        delivery_id = link.session.sending.next_delivery_id
+        if lasting is None:
+            return self._send(delivery, delivery_id.to_bytes(4, "big"), resume=False)
+        return self._send(delivery, lasting.tag(delivery_id), resume=False)
+
+    def _send(self, delivery: Delivery, tag: bytes, *, resume: bool) -> DeliverStatus:
+        """Send a message; there is credit and room."""
+        client = self._client
+        link = self.link
+        message = delivery.message
         context = client.context()
         context.jms = self._jms
         translated = to_1_0(message, context, delivery.annotations)
@@ -179,7 +228,7 @@ class Consumer:
         body = translated.body
         body_at = translated.body_at
         if translated.data_head:
-            head += translated.data_head
+            head = head + translated.data_head  # compiled, += would look for what they are
         octets = len(head) + len(body) - body_at
         if self._size_max and octets > self._size_max:
             losses.take_back(context.counts, translated.losses)
@@ -199,16 +248,47 @@ class Consumer:
         if not self.settled:
             self.unsettled.deliveries[delivery_id] = delivery
         link.send_delivery(
-            delivery_id.to_bytes(4, "big"),
+            tag,
             head,
             body,
             settled=self.settled,
             message_format=message.message_format,
             rest_at=body_at,
+            resume=resume,
         )
         client.room.left -= octets
         client.touch()
         return DeliverStatus.TAKEN
+
+    def _most(self) -> int:
+        """How many deliveries may be unsettled, for all of them to be told in one attach."""
+        return most(self.link.session.carrier.peer_max_frame_size)
+
+    def _resume_pending(self, lasting: Lasting) -> None:
+        """Resume what is to be, by credit and room; what is settled must be safe."""
+        link = self.link
+        turns = self._client.bridge.turns
+        pending = lasting.pending
+        while pending and link.credit > 0 and link.attached:
+            resumed = pending[0]
+            delivery = resumed.delivery
+            if delivery is None:
+                if resumed.turn > turns.safe:
+                    return
+                link.send_delivery(
+                    resumed.tag, b"", b"", settled=True, state=resumed.state, resume=True
+                )
+            elif not self._has_room(len(delivery.message.payload)):
+                self.blocked = True
+                return
+            else:
+                delivery_id = link.session.sending.next_delivery_id
+                if self._send(delivery, resumed.tag, resume=True) == DeliverStatus.TAKEN:
+                    lasting.tags[delivery_id] = resumed.tag
+                else:
+                    self._settlement.settle(delivery, MODIFIED_FAILED)
+            del pending[0]
+            self._client.touch()
 
     def _has_room(self, size: int) -> bool:
         """Whether a delivery of a message of that size may be sent now."""
@@ -275,6 +355,9 @@ class Consumer:
         if subscription is None or (asked is not None and asked.local):
             return
         link = self.link
+        lasting = self.lasting
+        if lasting is not None and lasting.pending:
+            self._resume_pending(lasting)
         if link.credit or link.drain:
             subscription.grant(link.credit)
         else:
@@ -305,6 +388,11 @@ class Consumer:
         if merging is not None:
             outcome = unsettled.merged(bridged, merging)
         self._settlement.settle(bridged, outcome)
+        lasting = self.lasting
+        if lasting is not None:
+            lasting.tags.pop(delivery.delivery_id, None)
+            if lasting.before:
+                lasting.tell_of_before(self._client)
         return not settled
 
     def _is_retired(self, delivery: Outgoing, settled: bool, outcome: Outcome | None) -> bool:
@@ -323,12 +411,18 @@ class Consumer:
         """There is room again for what `deliver` refused."""
         if self.blocked and self.subscription is not None:
             self.blocked = False
+            lasting = self.lasting
+            if lasting is not None and lasting.pending:
+                self._resume_pending(lasting)
             self.subscription.resume()
 
-    def end(self, reason: Reason) -> None:
-        """The link is gone: what is unsettled gets the default-outcome."""
+    def end(self, reason: Reason, *, suspends: bool = False) -> Suspended | None:
+        """The link is gone: what is unsettled gets the default-outcome.
+
+        `suspends`: unless the client may attach it again; then it waits for that.
+        """
         if self._ended:
-            return
+            return None
         self._ended = True
         subscription = self.subscription
         if subscription is not None:
@@ -337,10 +431,23 @@ class Consumer:
         for retired in list(unsettled.retired.values()):
             self._transactions.keep(retired)
         WORK.units += LINK + DELIVERY * len(unsettled.deliveries)
-        for delivery in unsettled.deliveries.values():
-            self._settlement.settle(delivery, unsettled.default_outcome, reason)
+        left = list(unsettled.deliveries.values())
+        suspended: Suspended | None = None
+        lasting = self.lasting
+        if lasting is not None:
+            kept = lasting.unsettled(unsettled.deliveries)
+            left = list(kept.values())
+            if suspends and kept and subscription is not None:
+                suspended = Suspended(self._client, lasting, unsettled.default_outcome)
+                suspended.begin(kept, subscription)
         unsettled.deliveries = {}
         self.asked = None
-        if subscription is not None and self._started:
-            self._client.record_link_end(subscription.number, reason)
+        if suspended is None:
+            for delivery in left:
+                self._settlement.settle(delivery, unsettled.default_outcome, reason)
+            if subscription is not None and self._started:
+                self._client.record_link_end(subscription.number, reason)
+            if lasting is not None:
+                lasting.tell_of_before(self._client)
         self.subscription = None  # which holds this
+        return suspended

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.amqp_1_0._spec import Attach
 from gateway.amqp_1_0.link import Link
@@ -13,8 +13,12 @@ from gateway.faces.server_1_0.consumer import Consumer
 from gateway.faces.server_1_0.control_link import ControlLink
 from gateway.faces.server_1_0.ended import Ended
 from gateway.faces.server_1_0.producer import Producer
+from gateway.faces.server_1_0.suspended import Suspended
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.wire.work import ATTACHED, SUBSCRIPTION, WORK
+
+# After these a client may come back for what is unsettled.
+SUSPENDING: Final = (Reason.NONE, Reason.SESSION_ENDED, Reason.CONNECTION_LOST)
 
 
 @final
@@ -31,6 +35,7 @@ class Links:
         "_approaches",
         "_detaching",
         "_ended",
+        "_suspended",
         "client",
         "consumers",
         "controls",
@@ -52,6 +57,7 @@ class Links:
         self.controls: dict[int, ControlLink] = {}
         self._approaches: dict[Link, None] = {}
         self._ended = ended
+        self._suspended: list[Suspended] = []  # whose time begins with the session's end
         self._detaching: dict[Link, None] = {}  # over for us, while the client has yet to answer
 
     def add_approach(self, link: Link) -> None:
@@ -91,12 +97,19 @@ class Links:
         self.dynamics.on_attached(consumer.unsettled.node_name)
         self.client.on_link(opened=True)
 
-    def forget_consumer(self, consumer: Consumer, reason: Reason) -> None:
-        """Its link is gone."""
+    def forget_consumer(
+        self, consumer: Consumer, reason: Reason, *, suspends: bool = False
+    ) -> None:
+        """Its link is gone; `suspends`: the client may attach it again."""
         handle = consumer.link.handle_in
         if self.consumers.get(handle) is consumer:
             del self.consumers[handle]
-            consumer.end(reason)
+            suspended = consumer.end(reason, suspends=suspends)
+            if suspended is not None and suspended.counts_from_detach:
+                suspended.start(self.client.bridge.now_ms)
+            elif suspended is not None:
+                self._suspended = [each for each in self._suspended if not each.over]
+                self._suspended.append(suspended)
             self.dynamics.on_detached(consumer.unsettled.node_name, creator=bool(consumer.dynamic))
             self._forget(consumer.link)
 
@@ -156,8 +169,12 @@ class Links:
         """The session is over."""
         for control in list(self.controls.values()):
             self.forget_control(control)
+        suspends = reason in SUSPENDING
         for consumer in list(self.consumers.values()):
-            self.forget_consumer(consumer, reason)
+            self.forget_consumer(consumer, reason, suspends=suspends)
+        for suspended in self._suspended:
+            suspended.start(self.client.bridge.now_ms)
+        self._suspended = []
         for producer in list(self.producers.values()):
             self.forget_producer(producer)
         for link in list(self._approaches):

@@ -12,6 +12,8 @@ from typing import Final
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.seams import QueueSettings
 from gateway.faces import asking
+from gateway.faces.arguments.of_nodes import NodeWish
+from gateway.faces.arguments.of_queues import texts
 from gateway.faces.server_1_0.consumer import Consumer
 from gateway.faces.server_1_0.links import Links
 from gateway.faces.server_1_0.node_access import access_refusal, hidden_refusal
@@ -88,21 +90,35 @@ def consumer_refusal(links: Links, queue: str, *, acquire: bool) -> Refusal | No
     return refusal or access_refusal(links.client, Node(queue=queue, key=None, row=0))
 
 
-def dynamic_refusal(links: Links, name: str, *, topic: bool) -> Refusal | None:
+def creation_refusal(links: Links, name: str, wish: NodeWish) -> Refusal | None:
     """Why no node may be made for a client."""
-    if not topic:
+    settings = wish.settings
+    alternate = settings.alternate_exchange
+    if not wish.named:
         # It goes with the link, whatever it is declared as.
-        return _create_refusal(links, name, QueueSettings(auto_delete=True))
+        settings = QueueSettings(
+            auto_delete=True, exclusive=settings.exclusive, alternate_exchange=alternate
+        )
+    if not wish.topic:
+        return _create_refusal(links, name, settings, texts(wish.arguments))
     asked = asking.to_declare_exchange(
-        Action.CREATE, name, "fanout", "", durable=False, auto_delete=True
+        Action.CREATE,
+        name,
+        wish.type,
+        alternate,
+        durable=settings.durable,
+        auto_delete=settings.auto_delete,
     )
     return links.client.making.refusal(asked)
 
 
-def _create_refusal(links: Links, name: str, settings: QueueSettings) -> Refusal | None:
+def _create_refusal(
+    links: Links, name: str, settings: QueueSettings, arguments: dict[str, str]
+) -> Refusal | None:
     client = links.client
     exists = client.host.topology.find_queue(name) is not None
-    asked = asking.to_create_queue(name, settings, {}, client.bridge.queue_size_default, exists)
+    size = client.bridge.queue_size_default
+    asked = asking.to_create_queue(name, settings, arguments, size, exists)
     return client.making.refusal(asked)
 
 
@@ -125,7 +141,7 @@ def subscription_refusal(
         asked = asking.about_queue(Action.CONSUME, queue, settings, None)
         asked.own = YES
         refusal = access.refusal(asked)
-    return refusal or _create_refusal(links, queue, settings)
+    return refusal or _create_refusal(links, queue, settings, {})
 
 
 def review(links: Links, consumer: Consumer) -> Refusal | None:

@@ -30,7 +30,7 @@ from gateway.faces.outcomes import STATE_ACCEPTED, error_of
 from gateway.faces.server_1_0.answers import Answers
 from gateway.faces.server_1_0.arrivals import Arrivals
 from gateway.faces.server_1_0.batch import Batch
-from gateway.faces.server_1_0.terminus import granted, made_by, snd_settle_mode
+from gateway.faces.server_1_0.terminus import granted, made_by, snd_settle_mode, told
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
 from gateway.translate.addresses import Capability, Node, capability_in
@@ -115,15 +115,18 @@ class Producer:
         target = attach.target
         assert isinstance(target, Target)
         made = self.dynamic
+        properties = made_by(target) if made else told(self._client.host, self.node, target)
         self.link.send_attach(
             source=attach.source,
             target=Target(
                 address=made or target.address,
                 expiry_policy=_spec.EXPIRY_LINK_DETACH,  # whatever is asked for: it ends with that
                 dynamic=True if made else None,
-                dynamic_node_properties=made_by(target.dynamic_node_properties) if made else None,
+                dynamic_node_properties=properties,
                 capabilities=granted(
-                    target.capabilities or [], queue=self.node is None or not self.node.exchange
+                    target.capabilities or [],
+                    properties,
+                    queue=self.node is None or not self.node.exchange,
                 ),
             ),
             snd_settle_mode=snd_settle_mode(attach),

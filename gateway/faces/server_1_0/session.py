@@ -93,7 +93,8 @@ class ServerSession:
                 return  # it ends when its outcomes have been told
         elif isinstance(held, Consumer):
             asked = held.asked is not None
-            self.links.forget_consumer(held, Reason.LINK_DETACHED)
+            suspends = not closed and event.detach.error is None
+            self.links.forget_consumer(held, Reason.LINK_DETACHED, suspends=suspends)
             if asked:
                 _answer_without_source(link)
             if held.durable_queue and closed:

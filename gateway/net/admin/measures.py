@@ -14,6 +14,7 @@ from gateway.bridge.quotas import Quota
 from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
+from gateway.faces.leaving import KeptSessions
 from gateway.message import Condition, Encoding
 from gateway.metrics import HistogramSample, Reader, Sample
 from gateway.net.admin.census import Census, named_queues
@@ -80,6 +81,7 @@ class Sources:
     bridge: Bridge
     faces: FaceCounts
     accounts: Accounts
+    sessions: KeptSessions
     translated: TranslationCounts
     replies: Mapping[str, ReplyTable]
     store: StoreCounts
@@ -168,7 +170,7 @@ def _entrance(sources: Sources) -> dict[str, Reader]:
 
 def _clients(sources: Sources) -> dict[str, Reader]:
     """Clients, what they have attached, and what they were refused."""
-    faces, net = sources.faces, sources.net
+    faces, net, sessions = sources.faces, sources.net, sources.sessions
     return {
         "gateway_connections": lambda: _gap(faces.connections_opened, faces.connections_closed),
         "gateway_connections_opened_total": lambda: _protocols(faces.connections_opened),
@@ -180,6 +182,11 @@ def _clients(sources: Sources) -> dict[str, Reader]:
         "gateway_user_ids_unchecked_total": lambda: _one(faces.user_ids_unchecked),
         "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
         "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
+        "gateway_absent_sessions": lambda: _one(len(sessions.absent)),
+        "gateway_absent_session_bytes": lambda: _one(sessions.octets()),
+        "gateway_sessions_detached_total": lambda: _one(sessions.detached),
+        "gateway_sessions_resumed_total": lambda: _one(sessions.resumed),
+        "gateway_sessions_expired_total": lambda: _one(sessions.expired),
         "gateway_links": lambda: _gap(faces.links_opened, faces.links_closed),
         "gateway_links_opened_total": lambda: _protocols(faces.links_opened),
         "gateway_network_bytes_total": lambda: _labelled(
@@ -245,6 +252,7 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
         "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.payload),
         "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
         "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
+        "gateway_queue_alerts_total": lambda: _labelled(bridge.copies.alarms.crossed),
         "gateway_unsettled_messages": lambda: _one(census.unsettled),
         "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
         "gateway_withheld_publishes": lambda: _one(bridge.copies.tickets.withheld),

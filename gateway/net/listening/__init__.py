@@ -10,6 +10,7 @@ passwords, password_threads  verifying them, aside of the reactor
 doubted                      who shows a certificate that is not believed
 throttle, fair_queue         who has to wait for that, and how long
 withdrawing                  who could not come in again, after a reload
+kerberos                     who comes by GSSAPI
 users, legacy                the users file; what it keeps for mechanisms from before SCRAM
 decisions                    what the log tells of access rules
 journal, turned_away, pace   the log's lines of connections; how many there may be

@@ -15,6 +15,7 @@ from twisted.python.failure import Failure
 
 from gateway.faces.face import AuthenticationWaiter, Peer
 from gateway.net.alarm import Later
+from gateway.net.listening.kerberos import Kerberos
 from gateway.net.listening.legacy import SECRETS
 from gateway.net.listening.offers import server_side, user_mechanisms
 from gateway.net.listening.pace import Pace
@@ -23,6 +24,7 @@ from gateway.net.listening.passwords import Passwords, prepared_or_none
 from gateway.net.listening.throttle import REPEATED_MS, Throttle
 from gateway.net.listening.users import User
 from gateway.net.logs import NamedLogger
+from gateway.wire.gssapi_server import GSSAPI
 from gateway.wire.sasl import (
     ANONYMOUS,
     EXTERNAL,
@@ -40,6 +42,7 @@ NAME_COMPARED: Final = 255  # characters of a name by which its failures are cou
 NAMES_TOLD: Final = 1000  # users who were named for a password in clear text
 COUNTED: Final = (
     EXTERNAL,
+    GSSAPI,
     SCRAM_SHA_512 + PLUS,
     SCRAM_SHA_256 + PLUS,
     SCRAM_SHA_512,
@@ -88,6 +91,7 @@ class Authentication:
         require_tls_for: mechanisms that are offered inside TLS only.
         legacy: those from before SCRAM that are offered; `digest_hosts`: what clients of DIGEST-MD5
             may call us, empty: anything.
+        kerberos: who may log in by it; `None`: nobody.
         certificates: those of clients are asked for, and are users.
         nobodys_names: those that clients without a login have, and nobody else.
         accepted, refused: logins, by mechanism, those refused before anybody was asked included,
@@ -109,6 +113,7 @@ class Authentication:
         require_tls_for: tuple[str, ...] = (),
         legacy: tuple[str, ...] = (),
         digest_hosts: frozenset[str] = frozenset(),
+        kerberos: Kerberos | None = None,
         anonymous_name: str = "anonymous",
         certificates: bool = False,
         nobodys_names: frozenset[str] = frozenset(),
@@ -124,6 +129,7 @@ class Authentication:
         self.require_tls_for = require_tls_for
         self.legacy = legacy
         self.digest_hosts = digest_hosts
+        self.kerberos = kerberos
         self.throttle = Throttle()
         self.accepted: dict[str, int] = dict.fromkeys(COUNTED, 0)
         self.refused: dict[str, int] = dict.fromkeys((*COUNTED, "other"), 0)
@@ -136,15 +142,18 @@ class Authentication:
         self._told_in_clear: set[str] = set()
 
     def has(self, name: str) -> bool:
-        """`faces.face.Logins`: the names in certificates that may come, nobody knows."""
+        """`faces.face.Logins`: which names in certificates and tickets may come, nobody knows."""
         passwords = self.passwords
         if name in self.nobodys_names:
             return False
-        return self.certificates or (passwords is not None and passwords.has(name))
+        if self.certificates or self.kerberos is not None:
+            return True
+        return passwords is not None and passwords.has(name)
 
     def users(self) -> Authentication | None:
         """Itself where there are users, who have to log in; `None`: everybody is anybody."""
-        return self if self.certificates or self.passwords is not None else None
+        known = self.certificates or self.kerberos is not None or self.passwords is not None
+        return self if known else None
 
     def users_file(self) -> tuple[str, str]:
         """SHA-256 and path of the users file, as it was read last; "" where there is none."""
@@ -233,6 +242,8 @@ class PeerAuthenticator:
         offered = []
         if peer.certificate_name:
             offered.append(EXTERNAL)
+        if shared.kerberos is not None:
+            offered.append(GSSAPI)
         if shared.passwords is not None:
             offered += user_mechanisms(shared.passwords, peer, shared.legacy)
         if shared.anonymous_allowed:
@@ -251,7 +262,9 @@ class PeerAuthenticator:
             self._on_broken_off(mechanism, name, error)
 
         shared = self.shared
-        return server_side(mechanism, self.peer, shared.passwords, shared.digest_hosts, told)
+        return server_side(
+            mechanism, self.peer, shared.passwords, shared.kerberos, shared.digest_hosts, told
+        )
 
     def authenticate(self, credentials: Credentials, waiter: AuthenticationWaiter) -> None:
         """Start checking; the waiter is told in a later turn."""
@@ -259,6 +272,9 @@ class PeerAuthenticator:
         self.peer.held(True)
         mechanism = credentials.mechanism
         passwords, threads = self.shared.passwords, self.shared.threads
+        if credentials.task is not None and threads is not None:
+            self._run(threads, mechanism, credentials.task)
+            return
         # Nobody may act for somebody else.
         own = credentials.authorization in ("", credentials.username)
         ours = passwords is not None and threads is not None and own
@@ -288,7 +304,7 @@ class PeerAuthenticator:
             return "" if shared.anonymous_allowed else "a login is needed by now"
         if self._identity in shared.nobodys_names:
             return f"{self._identity!r} is what clients without a login are called"
-        if mechanism == EXTERNAL:
+        if mechanism in (EXTERNAL, GSSAPI):
             return ""
         now = None if shared.passwords is None else shared.passwords.user(self._identity)
         if now is None:
@@ -312,7 +328,21 @@ class PeerAuthenticator:
         if credentials.mechanism == EXTERNAL and self.peer.certificate_name:
             own = credentials.username in ("", self.peer.certificate_name)
             return self.peer.certificate_name if own else None
+        kerberos = self.shared.kerberos
+        if credentials.mechanism == GSSAPI and kerberos is not None:
+            return kerberos.principals.user(credentials.username, credentials.authorization)
         return None
+
+    def _run(self, threads: Threads, mechanism: str, task: Callable[[], None]) -> None:
+        """GSSAPI: a token is taken in a thread; the mechanism knows what came of it."""
+        answer = threads.run(lambda: task() if self._waiter else None, self.peer.address, "")
+
+        def done(_none: object) -> None:
+            waiter, self._waiter = self._waiter, None
+            if waiter is not None:
+                self._tell(waiter, mechanism)
+
+        answer.addCallbacks(done, lambda failure: self._failed(mechanism, failure))
 
     # Passwords. A peer that left while it waited for its time or for a thread costs nothing.
 

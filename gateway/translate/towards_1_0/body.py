@@ -9,7 +9,6 @@ from mypy_extensions import mypyc_attr
 from gateway.amqp_0_10._spec_structs import MessageProperties
 from gateway.amqp_1_0 import sections, types
 from gateway.amqp_1_0._spec import AMQP_SEQUENCE, AMQP_VALUE, DATA, Properties
-from gateway.audit.digests import COPIED_MAX
 from gateway.errors import DecodeError, LimitError
 from gateway.message import Flag
 from gateway.translate import content
@@ -28,7 +27,7 @@ class Body10:
 
     Attributes:
         octets: the encoded sections.
-        plain: they are one data section of what came: it is not made yet where that is large.
+        plain: they are one data section of what came, which is not made yet.
         shape: see `content`.
         jms_type: what `x-opt-jms-msg-type` says of it, or `NO_JMS_TYPE`.
         restored: it is the body of a 1.0 message again, by its escrow.
@@ -95,10 +94,7 @@ def _plain(
         value = content.text_in(content_type, mp.content_encoding, octets)
     if value is None:
         made = Body10(b"", content.shape_of(DATA, None), jms_type)
-        if len(octets) > COPIED_MAX:
-            made.plain = True
-        else:
-            made.octets = sections.data_head(len(octets)) + octets
+        made.plain = True
         made.changed = False
         return made
     if not conversion.exact:

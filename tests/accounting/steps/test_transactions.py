@@ -5,8 +5,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from support.audit_frames import found
 
-from gateway.accounting.steps.transactions import END_MAX, transaction_breaks
-from gateway.audit.schema import Flag, Kind, Outcome
+from gateway.accounting.steps.transactions import END_MAX, branches_lost, transaction_breaks
+from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 OF = {"transaction": 3, "message": 5, "node": "q", "position": 1}
 ENTERED = OF | {"kind": Kind.ENTERED}
@@ -14,6 +14,7 @@ ON_ITS_WAY = ENTERED | {"flags": Flag.TRANSIT}
 RECEIVED = OF | {"kind": Kind.RECEIVED, "position": 0}
 DROPPED = OF | {"kind": Kind.ROLLED_BACK}
 ACCEPTED = OF | {"kind": Kind.SETTLED, "outcome": Outcome.ACCEPTED, "flags": Flag.REMOVED}
+STARTED = {"kind": Kind.INCARNATION_STARTED, "incarnation": 2}
 GIVEN_UP = ACCEPTED | {"outcome": Outcome.ROLLED_BACK}
 
 
@@ -44,10 +45,12 @@ COMMITTED, ROLLED_BACK = ended(Outcome.COMMITTED), ended(Outcome.ROLLED_BACK)
         (ENTERED, COMMITTED, DROPPED | {"transaction": 4}, ROLLED_BACK | {"transaction": 4}),
         (ENTERED, COMMITTED, DROPPED | {"incarnation": 2}, ROLLED_BACK | {"incarnation": 2}),
         (ENTERED | {"flags": Flag.REROUTED}, ROLLED_BACK),
+        (ACCEPTED, COMMITTED | {"reason": Reason.OPERATOR}, COMMITTED),
     ],
     ids=[
         *("committed", "rolled back", "committed there", "rolled back there", "in doubt"),
         *("under way", "held", "another", "of another run", "what was given back"),
+        "decided by an operator",
     ],
 )
 def test_what_agrees_with_its_end_is_whole(frames, lines):
@@ -77,6 +80,58 @@ def test_what_was_done_or_undone_without_an_end_is_stuck_where_it_cannot_be_unde
         assert row["detail"] == (
             "transaction 3 never ended, and 3 of its steps are done or rolled back"
         )
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_branch_that_is_prepared_or_comes_back_has_not_ended(frames, stopped):
+    lines = (ended(Outcome.PREPARED), ended(Outcome.RECOVERED), ACCEPTED)
+    assert len(found(breaks(frames, *lines, stopped=True))) == 1
+
+
+def branch(outcome: Outcome, run: int, transaction: int, node: str | None = "branch x") -> dict:
+    told = {"kind": Kind.TRANSACTION, "outcome": outcome, "incarnation": run}
+    return told | {"transaction": transaction, "node": node}
+
+
+PREPARED = branch(Outcome.PREPARED, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "lost"),
+    [
+        ((PREPARED,), []),
+        ((PREPARED, STARTED), []),
+        ((PREPARED, RECEIVED | {"incarnation": 2}), [(2, 1)]),
+        ((PREPARED, branch(Outcome.COMMITTED, 1, 3, None), RECEIVED | {"incarnation": 2}), []),
+        (
+            (PREPARED, branch(Outcome.COMMITTED, 1, 4, None), RECEIVED | {"incarnation": 2}),
+            [(3, 1)],
+        ),
+        ((PREPARED, branch(Outcome.RECOVERED, 2, 1), RECEIVED | {"incarnation": 2}), []),
+        ((PREPARED, branch(Outcome.RECOVERED, 2, 1), RECEIVED | {"incarnation": 3}), [(3, 2)]),
+        ((PREPARED, STARTED, branch(Outcome.RECOVERED, 3, 1)), []),
+        (
+            (PREPARED, branch(Outcome.RECOVERED, 2, 1, "branch y"), RECEIVED | {"incarnation": 2}),
+            [(2, 1)],
+        ),
+        (
+            (
+                PREPARED,
+                branch(Outcome.RECOVERED, 2, 1),
+                branch(Outcome.ROLLED_BACK, 2, 1, None),
+                RECEIVED | {"incarnation": 3},
+            ),
+            [],
+        ),
+    ],
+)
+def test_a_branch_that_does_not_come_back_is_lost(frames, lines, lost):
+    records = frames.records(*lines)
+    past = F.when(F.col("kind") != int(Kind.INCARNATION_STARTED), F.col("sequence"))
+    runs = records.groupBy("incarnation").agg(F.min(past).alias("opened_sequence"))
+    told = branches_lost(records, runs).collect()
+    assert [(row["sequence"], row["since"]) for row in told] == lost
+    assert {(row["class"], row["node"]) for row in told} <= {("LOST", "branch x")}
 
 
 def test_what_is_rolled_back_of_a_committed_one_is_lost(frames):

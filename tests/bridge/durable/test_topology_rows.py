@@ -3,7 +3,14 @@
 import pytest
 
 from gateway.bridge.durable.topology_rows import ExchangeRow, QueueRow, exchange_row, queue_row
-from gateway.bridge.queues.discipline import PLAIN, Discipline, FlowLimits, Life, Policy
+from gateway.bridge.queues.discipline import (
+    PLAIN,
+    AlertLimits,
+    Discipline,
+    FlowLimits,
+    Life,
+    Policy,
+)
 from gateway.bridge.seams import QueueSettings
 from gateway.errors import DecodeError
 
@@ -26,6 +33,7 @@ LATER = (
     Discipline(filter="a = 'ä'"),
     Discipline(filter="a = 1", flow=FlowLimits(stop_count=8, resume_count=7)),
     Discipline(number_header="n"),
+    Discipline(alerts=AlertLimits(count=5, size=1 << 70, count_down=2, gap_ms=60_000)),
     Discipline(number_header="n", filter="a = 1", policy=Policy.RING),
 )
 

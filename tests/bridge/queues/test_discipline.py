@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.bridge_world import Consumer, World
 
-from gateway.bridge.queues.discipline import Discipline, Policy
+from gateway.bridge.queues.discipline import NO_ALERTS, AlertLimits, Discipline, Policy
 from gateway.bridge.seams import PublishStatus
 from gateway.message import ACCEPTED, RELEASED, Delivery, Kind
 from gateway.wire.tagged import Tagged
@@ -90,6 +90,8 @@ DISCIPLINES = st.builds(
     policy=st.sampled_from([Policy.REJECT, Policy.RING, Policy.RING_STRICT]),
     levels=st.sampled_from([0, 2, 3, 10]),
     last_value_key=st.just(""),
+    number_header=st.sampled_from(["", "n"]),
+    alerts=st.sampled_from([NO_ALERTS, AlertLimits(count=2, count_down=1)]),
 ) | st.builds(
     Discipline,
     policy=st.sampled_from([Policy.REJECT, Policy.RING]),

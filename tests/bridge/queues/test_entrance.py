@@ -2,6 +2,7 @@
 
 from support.bridge_world import Session, World, bind, condition, numbered
 
+from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.discipline import Discipline
 from gateway.bridge.seams import PublishStatus, QueueSettings
 from gateway.message import Condition, Kind
@@ -97,3 +98,23 @@ def test_what_who_subscribes_alone_publishes_does_not_enter_unless_somebody_has_
     publishes(world, connection=MINE)
     assert world.depth() == 4
     world.check()
+
+
+def test_what_a_filter_takes_counts_among_what_queues_take() -> None:
+    world = World()
+    kept = world.host.bindings.kept
+    empty = kept.held
+    world.queue()
+    plain = kept.held - empty
+    world.host.declaring.delete_queue("q")
+    assert kept.held == empty
+    long = Discipline(filter=" OR ".join(["n = 1"] * 300))
+    world.queue(discipline=long)
+    assert kept.held > empty + plain + 50_000
+    world.turn()
+    world.host.declaring.delete_queue("q")
+    assert kept.held == empty
+    limited = World(limits=BridgeLimits(topology_octets_max=3 * plain + empty))
+    settings = QueueSettings(discipline=long)
+    refused = limited.host.declaring.declare_queue("q", settings, limited.owner())
+    assert condition(refused) == Condition.RESOURCE_LIMIT_EXCEEDED

@@ -236,23 +236,73 @@ def test_keys_may_be_long_and_are_not_kept_as_long():
     assert all(len(key) < 100 for key in queue.groups.groups)
 
 
+def test_who_cancels_and_subscribes_again_by_the_name_has_its_groups_still():
+    world = grouped()
+    send(world, b"A1", b"A2", b"B1")
+    owner, other = world.owner(), world.owner()
+    first, subscription = world.subscribe(owner=owner, name="d", credit=1)
+    world.turn()
+    subscription.cancel()
+    strangers = [
+        world.subscribe(owner=other, name="d", credit=1),
+        world.subscribe(owner=owner, name="e", credit=1),
+    ]
+    world.turn()
+    assert [each.bodies() for each, _ in strangers] == [[b"B1"], []]
+    again, _ = world.subscribe(owner=owner, name="d")
+    world.turn()
+    assert again.bodies() == [b"A2"]
+    send(world, b"A3")
+    settle(world, first.take()[0], RELEASED)
+    assert again.bodies() == [b"A2", b"A3", b"A1"]
+    assert strangers[1][0].bodies() == []
+    for delivery in again.take():
+        settle(world, delivery)
+    send(world, b"A4")
+    assert strangers[1][0].bodies() == [b"A4"]  # it was free, and whose turn it was had it
+    world.check()
+
+
+def test_of_who_has_cancelled_nothing_is_kept_once_it_has_no_groups():
+    world = grouped()
+    owner = world.owner()
+    for _ in range(3):
+        send(world, b"A1", b"B1")
+        consumer, subscription = world.subscribe(owner=owner, name="d")
+        world.turn()
+        subscription.cancel()
+        for delivery in consumer.take():
+            settle(world, delivery)
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None and queue.groups is not None
+    groups = queue.groups
+    assert (groups._left, groups._names, groups._keys, groups.groups) == ({}, {}, {}, {})
+    world.check()
+
+
 class Model:
     """Who has which group, by what was sent and settled alone."""
 
     def __init__(self) -> None:
         self.out: dict[int, list[Delivery]] = {}
+        self.heirs: dict[int, int] = {}  # by whom each was cancelled and subscribed again
+
+    def now(self, who: int) -> int:
+        while who in self.heirs:
+            who = self.heirs[who]
+        return who
 
     def takes(self, who: int, delivery: Delivery) -> None:
         group = delivery.message.payload[:1]
         for other, deliveries in self.out.items():
-            if other != who:
+            if self.now(other) != self.now(who):
                 assert all(each.message.payload[:1] != group for each in deliveries)
         self.out.setdefault(who, []).append(delivery)
 
     def owner_of(self, group: bytes) -> int | None:
         for who, deliveries in self.out.items():
             if any(each.message.payload[:1] == group for each in deliveries):
-                return who
+                return self.now(who)
         return None
 
 
@@ -261,7 +311,7 @@ STEPS = st.lists(
     | st.tuples(st.just("subscribe"), st.integers(0, 3))
     | st.tuples(st.just("grant"), st.integers(0, 5))
     | st.tuples(st.sampled_from(["accept", "release", "reject", "elsewhere"]), st.integers(0, 9))
-    | st.tuples(st.just("cancel"), st.integers(0, 5)),
+    | st.tuples(st.sampled_from(["cancel", "again"]), st.integers(0, 5)),
     max_size=40,
 )
 OUTCOMES = {
@@ -291,11 +341,16 @@ def test_a_group_is_never_shared_and_nothing_waits_that_somebody_may_have(
             one = message(world, said + b"%d" % number)
             world.host.publishing.publish(one, None, 0)
         elif step == "subscribe":
-            users.append(world.subscribe(credit=int(str(said))))
-        elif users and step in ("grant", "cancel"):
+            users.append(world.subscribe(credit=int(str(said)), name="d"))
+        elif users and step in ("grant", "cancel", "again"):
             _, subscription = users[int(str(said)) % len(users)]
             if step == "cancel":
                 subscription.cancel()
+            elif step == "again":
+                subscription.cancel()
+                if subscription.number not in model.heirs:
+                    users.append(world.subscribe(owner=subscription.owner, credit=1, name="d"))
+                    model.heirs[subscription.number] = users[-1][1].number
             elif not subscription.cancelled:
                 subscription.grant(1)
         elif step in OUTCOMES:

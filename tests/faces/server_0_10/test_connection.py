@@ -31,12 +31,9 @@ from gateway.wire.work import (
 )
 
 
-@rule("0-10", "session.request-timeout", "maximum-granted-timeout")
-def test_a_session_is_attached_and_may_ask_for_a_timeout_which_it_does_not_get() -> None:
+def test_a_session_is_attached_and_detached() -> None:
     client = Gateway().client()
     assert client.attach(b"name") == ["attached"]
-    client.session.request_timeout(60)
-    assert client.hears() == ["timeout 0"]
     client.session.detach()
     assert client.hears() == ["ended 0"]
     assert client.gateway.settings.attached == {}

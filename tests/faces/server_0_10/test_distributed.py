@@ -365,6 +365,8 @@ SELECTED = [
     ([start(), spec.DtxSetTimeout(xid=xid(), timeout=3600)], "done"),
     ([start(), spec.DtxSetTimeout(xid=xid(), timeout=3601)], 542),
     ([spec.DtxSelect(), start()], OK),
+    ([spec.DtxStart()], 542),
+    ([spec.DtxPrepare()], 542),
     ([spec.TxSelect(), start()], 409),
     pytest.param([start(), spec.TxSelect()], 409, marks=rule("0-10", "tx.select", "no-dtx")),
     ([spec.TxSelect()], "done"),
@@ -522,6 +524,27 @@ def test_the_time_of_a_branch_may_be_over_while_a_session_is_in_it(suspended: bo
     check(gateway)
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_was_accepted_before_the_branch_was_doomed_comes_again_when_the_work_ends(
+    fails: bool,
+) -> None:
+    gateway = gateway_with(b"0")
+    client = selected(gateway)
+    client.subscribes(credit=1)
+    client.hears()
+    asks(client, start(), accept((0, 0)))
+    if fails:
+        other = selected(gateway)
+        asks(other, start(join=True), end(fail=True))
+    else:
+        gateway.world.pass_time(60_000)
+    assert asks(client, end()) == (OK if fails else TIMED_OUT)
+    consumer, _ = gateway.world.subscribe()
+    gateway.world.turn()
+    assert consumer.bodies() == [b"0"]
+    check(gateway)
+
+
 def test_a_branch_is_forgotten_long_after_its_time() -> None:
     gateway = gateway_with()
     works(selected(gateway), b"1")
@@ -640,4 +663,23 @@ def test_what_is_rolled_back_before_it_is_prepared_is_not_there_after_a_crash() 
     gateway.world.crash()
     assert gateway.world.depth() == 0
     assert recovers(Gateway(world=gateway.world)) == []
+    check(gateway)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_what_was_accepted_comes_as_redelivered_where_the_gateway_stops_before_the_end(
+    crash: bool,
+) -> None:
+    gateway = gateway_with(durable=True)
+    world = gateway.world
+    world.send(b"1", durable=True)
+    client = selected(gateway)
+    client.subscribes()
+    client.hears()
+    asks(client, start(), accept((0, 0)), end())
+    client.loses_transport()
+    world.crash() if crash else world.restart()
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert [each.delivery_count > 0 for each in consumer.deliveries] == [True]
     check(gateway)

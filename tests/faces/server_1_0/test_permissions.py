@@ -8,7 +8,7 @@ from support.own_rules import own_rules
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.audit.schema import Kind, Reason
 from gateway.bridge.seams import QueueSettings
-from gateway.faces.dynamic import policy_properties
+from gateway.faces.arguments.of_nodes import policy_properties
 from gateway.faces.upstream_1_0.receiving.sources import binding_filter
 from gateway.message import Condition
 from gateway.permissions.actions import Action
@@ -232,6 +232,16 @@ def test_a_qpidds_rules_are_asked_for_access_to_a_dynamic_node_first():
     client = qpidd(*lines[:3], "acl deny all all").client()
     wanted = _spec.Source(dynamic=True, capabilities=["temporary-queue"])
     assert client.attach(_spec.RECEIVER, source=wanted).attached
+
+
+def test_a_qpidds_rules_see_what_a_dynamic_queue_is_to_be():
+    rules = ["acl allow all create queue queuemaxcountupperlimit=5"]
+    for count, attached in ((5, True), (6, False)):
+        properties = {"qpid.max_count": Tagged(types.UINT, count)}
+        source = _spec.Source(dynamic=True, dynamic_node_properties=properties)
+        others = ("acl allow all consume all", "acl allow all access all", "acl deny all all")
+        client = qpidd(*rules, *others).client()
+        assert client.attach(_spec.RECEIVER, source=source).attached == attached
 
 
 POLICIES = (

@@ -10,7 +10,7 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import INT32, STR16
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
-from gateway.wire.work import VERB
+from gateway.wire.work import BINDING, SHARE, VERB
 
 
 def test_bound_tells_which_part_does_not_match() -> None:
@@ -190,3 +190,26 @@ def test_bindings_are_looked_at_for_exchange_bound_up_to_a_limit() -> None:
     table = list(arguments.items())
     bound = spec.ExchangeBound(exchange="amq.direct", binding_key="7", arguments=table)
     assert talker.does(bound)[0] == (506, 0)
+
+
+EXCLUSIVE = [("qpid.exclusive-binding", Tagged(INT32, 1))]
+
+
+@rule("0-10", "exchange.bind", "duplicates")
+def test_a_binding_that_excludes_very_many_is_complete_when_they_are_gone() -> None:
+    gateway = Gateway()
+    host = gateway.world.host
+    many = 3 * SHARE // BINDING
+    for number in range(many):
+        gateway.world.queue(f"q{number}")
+        assert host.bindings.bind(f"q{number}", "amq.direct", "k", {}, b"") is None
+    gateway.world.queue()
+    gateway.world.turn()
+    talker = gateway.session()
+    bound = bind(to="amq.direct", key="k", arguments=EXCLUSIVE)
+    said = talker.says(bound, sync=True)
+    assert talker.hears() == [f"completed {said}-{said}"]
+    direct = host.topology.find_exchange("amq.direct")
+    assert direct is not None and direct.bound == 1
+    assert talker.does(bound) == [f"completed {said + 1}-{said + 1}"]  # nothing is left to exclude
+    gateway.world.check()

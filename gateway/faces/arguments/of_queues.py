@@ -1,17 +1,20 @@
 """The arguments by which a queue is declared: both 0-10 brokers', as deployed clients spell them.
 
-What is done of each is `FATES`, from which `docs/arguments.md` is generated. What is not done is
-kept with the queue, answered to queries, and counted for whoever declares it.
+What is done of each is `argument_fates`, from which `docs/arguments.md` is generated. What is not
+done is kept with the queue, answered to queries, and counted for whoever declares it.
 """
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum
+from enum import IntEnum
 from typing import Final, final
 
+from gateway.amqp_0_10.encoding import write_map
+from gateway.amqp_0_10.types import FieldTable
 from gateway.bridge.queues.discipline import (
     LEVELS_MAX,
     NO_GROUP,
+    AlertLimits,
     Discipline,
     FlowLimits,
     Life,
@@ -21,6 +24,7 @@ from gateway.bridge.seams import LIVES as LIFE_NAMES
 from gateway.bridge.seams import QueueSettings
 from gateway.message import Condition, Refusal
 from gateway.selectors.selector import read_selector
+from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged
 
 
@@ -47,6 +51,11 @@ class Argument(IntEnum):
     LIFE = 22
     FILTER = 23
     NUMBER_HEADER = 24
+    ALERT_COUNT = 25
+    ALERT_SIZE = 26
+    ALERT_COUNT_DOWN = 27
+    ALERT_SIZE_DOWN = 28
+    ALERT_GAP = 29  # seconds
     # What has no effect, and must be well said all the same.
     NUMBER = 17
     GROUP_TIMESTAMP = 19
@@ -78,12 +87,18 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.shared_msg_group": Argument.SHARED_GROUPS,
     "qpid.default-message-group": Argument.NO_GROUP,
     "qpid.group_timestamp": Argument.GROUP_TIMESTAMP,
-    "qpid.alert_count": Argument.NUMBER,
-    "qpid.alert_size": Argument.NUMBER,
+    "qpid.alert_count": Argument.ALERT_COUNT,
+    "qpid.alert_count_up": Argument.ALERT_COUNT,
+    "qpid.alert_count_down": Argument.ALERT_COUNT_DOWN,
+    "qpid.alert_size": Argument.ALERT_SIZE,
+    "qpid.alert_size_up": Argument.ALERT_SIZE,
+    "qpid.alert_size_down": Argument.ALERT_SIZE_DOWN,
+    "qpid.alert_repeat_gap": Argument.ALERT_GAP,
+    "x-qpid-minimum-alert-repeat-gap": Argument.ALERT_GAP,
     "qpid.file_count": Argument.NUMBER,
     "qpid.file_size": Argument.NUMBER,
-    "x-qpid-maximum-message-count": Argument.NUMBER,
-    "x-qpid-maximum-message-size": Argument.NUMBER,
+    "x-qpid-maximum-message-count": Argument.ALERT_COUNT,
+    "x-qpid-maximum-message-size": Argument.ALERT_SIZE,
     "qpid.queue_msg_sequence": Argument.NUMBER_HEADER,
     "qpid.paging": Argument.PAGING,
     "qpid.max_pages_loaded": Argument.PAGES,
@@ -91,6 +106,7 @@ NAMES: Final[dict[str, Argument]] = {
 }
 FAIRSHARE_OF: Final = ("qpid.fairshare", "x-qpid-fairshare")  # and, behind -, a level
 LAST_VALUE_KEY: Final = "qpid.LVQ_key"
+PREFIX: Final = "qpid."
 POLICIES: Final[dict[str, Policy]] = {
     "reject": Policy.REJECT,
     "ring": Policy.RING,
@@ -116,120 +132,13 @@ TEXTS: Final = (
 )
 KEYS: Final = (Argument.LAST_VALUE_KEY, Argument.GROUP_KEY)
 RINGS: Final = (Policy.RING, Policy.RING_STRICT)
+ALERT_GAP_S: Final = 60
 STOP_PERCENT: Final = 80  # as a qpidd has it where nothing is configured: of a limit, rounded
 RESUME_PERCENT: Final = 70
 # Which of them a remote queue has: its own broker sees to the rest.
 EVERYWHERE: Final = (
     *(Argument.MAX_COUNT, Argument.MAX_SIZE, Argument.AUTO_DELETE_TIMEOUT, Argument.NO_LOCAL),
 )
-
-
-class Fate(Enum):
-    """What becomes of an argument."""
-
-    DONE = "done"
-    COUNTED = "kept and counted, without effect"
-
-
-FATES: Final[dict[str, tuple[Fate, str]]] = {
-    "qpid.max_count": (Fate.DONE, "messages that the queue may hold; 0 is no limit"),
-    "qpid.max_size": (Fate.DONE, "octets that it may hold, of bodies and headers as they came"),
-    "qpid.policy_type": (
-        Fate.DONE,
-        "at those limits: `reject`, `ring`, `ring_strict`, `self-destruct`; `flow_to_disk` and "
-        "others are as `reject`, and counted. What a ring lets go is sent on to the alternate "
-        "exchange, through 32 rings at most, and to none a second time",
-    ),
-    "qpid.auto_delete_timeout": (Fate.DONE, "seconds; implies auto-delete"),
-    "qpid.lifetime-policy": (
-        Fate.DONE,
-        "`delete-if-unused`, `delete-if-unused-and-empty` and `delete-on-close`, which is with the "
-        "last subscription, whoever has the queue exclusively: each implies auto-delete; `manual` "
-        "switches that off, and its timeout. Others, as `delete-if-empty`, are counted: a qpidd "
-        "does not know them either",
-    ),
-    "no-local": (
-        Fate.DONE,
-        "what the connection publishes does not enter that has the queue exclusively, or else has "
-        "an exclusive subscription to it; of a queue at an upstream refused, 540",
-    ),
-    "qpid.filter": (
-        Fate.DONE,
-        "the selector of what enters; the rest is dropped, its publisher hears of nothing. What is "
-        "no selector is refused, 542",
-    ),
-    "qpid.priorities, x-qpid-priorities": (
-        Fate.DONE,
-        "levels; 0 and 1 are a plain queue, above 10 are 10",
-    ),
-    "qpid.fairshare, qpid.fairshare-N, x-qpid-fairshare, x-qpid-fairshare-N": (
-        Fate.DONE,
-        "so many of a level in a row, then a lower one has its turn; with priorities only, else "
-        "refused, 542",
-    ),
-    "qpid.last_value_queue_key": (
-        Fate.DONE,
-        "the header by whose value a message takes the place of an older one; with priorities "
-        "refused, 542",
-    ),
-    "qpid.last_value_queue, qpid.last_value_queue_no_browse": (
-        Fate.DONE,
-        f"the same; the header is `{LAST_VALUE_KEY}`",
-    ),
-    "qpid.browse-only": (Fate.DONE, "whoever subscribes browses"),
-    "qpid.flow_stop_count, qpid.flow_stop_size, qpid.flow_resume_count, qpid.flow_resume_size": (
-        Fate.DONE,
-        "above stop, messages are not confirmed before the queue is below resume or they have left "
-        "it; 80 % and 70 % of the limits of the same declare where not said, 0 is never; not of "
-        "rings; above their limit, or resume above stop: refused, 542",
-    ),
-    "qpid.group_header_key, qpid.shared_msg_group": (
-        Fate.DONE,
-        "the header by whose value messages are in groups; all of a group go to one subscription "
-        "until nothing of it is acquired; without shared groups, with priorities and with last "
-        "values refused, 542",
-    ),
-    "qpid.default-message-group": (Fate.DONE, "the group of messages that name none"),
-    "qpid.group_timestamp": (Fate.COUNTED, "nobody asks for it but QMF"),
-    "qpid.queue_msg_sequence": (
-        Fate.DONE,
-        "the header by which whoever gets a message is told its number: from 1, in the order of "
-        "arrival, and anew after a restart of the gateway; not with last values. What leaves for "
-        "an alternate exchange is as it came",
-    ),
-    "qpid.alert_count, qpid.alert_size, qpid.alert_repeat_gap": (
-        Fate.COUNTED,
-        "the metrics say how full queues are",
-    ),
-    "x-qpid-maximum-message-count, x-qpid-maximum-message-size, x-qpid-maximum-message-age": (
-        Fate.COUNTED,
-        "the same",
-    ),
-    "x-qpid-minimum-alert-repeat-gap, x-qpid-maximum-queue-depth": (Fate.COUNTED, "the same"),
-    "x-qpid-capacity, x-qpid-flow-resume-capacity": (
-        Fate.COUNTED,
-        "by flow_stop_size and flow_resume_size publishers wait",
-    ),
-    "qpid.lifetime_policy, qpid.exclusivity_policy": (
-        Fate.COUNTED,
-        "`auto_delete` and `exclusive` of the command say it",
-    ),
-    "x-qpid-maximum-delivery-count, x-qpid-dlq-enabled": (
-        Fate.COUNTED,
-        "rejected messages go to the alternate exchange of the command",
-    ),
-    "qpid.queue_sort_key": (Fate.COUNTED, "the order is that of arrival"),
-    "qpid.default_filters": (Fate.COUNTED, "a subscription may have a selector"),
-    "qpid.trace.id, qpid.trace.exclude": (Fate.COUNTED, "federation is not offered"),
-    "qpid.paging, qpid.max_pages_loaded, qpid.page_factor": (
-        Fate.COUNTED,
-        "all messages are in memory, durable ones on disk, too",
-    ),
-    "qpid.file_count, qpid.file_size": (Fate.COUNTED, "the store has one size for all"),
-    "qpid.message_durability, qpid.ensure_nondestructive_consumers": (Fate.COUNTED, ""),
-    "x-single-active-consumer": (Fate.COUNTED, "an exclusive subscription is alone"),
-    "x-qpid-description, qpid.replicate": (Fate.COUNTED, ""),
-}
 
 
 @final
@@ -271,6 +180,7 @@ class Asked:
         self._limit(settings)
         discipline = Discipline()
         settings.discipline = discipline
+        self._alert(discipline)
         return (
             self._order(discipline)
             or self._group(discipline)
@@ -311,7 +221,9 @@ class Asked:
                 self.ignored.append(f"{name}={text}")
         else:
             value = number(tagged)
-            if value < 0 or value > (SIZE_MAX if name.endswith("size") else COUNT_MAX):
+            if argument == Argument.ALERT_GAP and is_number(tagged):
+                value = min(max(value, 0), COUNT_MAX)  # as a qpidd: whatever it is
+            if value < 0 or value > (SIZE_MAX if "size" in name else COUNT_MAX):
                 return invalid(f"{name} is no number of 0 or more, or too large a one")
             self._said[argument] = value
         return None
@@ -339,8 +251,8 @@ class Asked:
         self._fair[int(level)] = min(bound, COUNT_MAX)
         return True
 
-    def _number(self, argument: Argument) -> int:
-        value = self._said.get(argument, 0)
+    def _number(self, argument: Argument, other: int = 0) -> int:
+        value = self._said.get(argument, other)
         assert isinstance(value, int)
         return value
 
@@ -439,6 +351,19 @@ class Asked:
         )
         return None
 
+    def _alert(self, discipline: Discipline) -> None:
+        """When people hear of it; the next time is another when it is half of that, or less."""
+        count = self._number(Argument.ALERT_COUNT)
+        size = self._number(Argument.ALERT_SIZE)
+        if count or size:
+            discipline.alerts = AlertLimits(
+                count=count,
+                size=size,
+                count_down=self._number(Argument.ALERT_COUNT_DOWN, count // 2),
+                size_down=self._number(Argument.ALERT_SIZE_DOWN, size // 2),
+                gap_ms=self._number(Argument.ALERT_GAP, ALERT_GAP_S) * 1000,
+            )
+
     def _flow_by(self, most: int, stop_by: Argument, resume_by: Argument) -> tuple[int, int]:
         """Stop and resume by messages, or octets; nobody resumes what does not stop."""
         stop = (most * STOP_PERCENT + 50) // 100
@@ -452,6 +377,26 @@ class Asked:
 
 def _name(argument: tuple[str, Tagged]) -> str:
     return argument[0]
+
+
+def encoded(arguments: FieldTable) -> bytes:
+    """Arguments as they are kept, for queries and over a restart; empty for none."""
+    if not arguments:
+        return b""
+    writer = Writer()
+    write_map(writer, arguments)
+    return writer.getvalue()
+
+
+def texts(arguments: FieldTable) -> dict[str, str]:
+    """Those arguments that qpidd has rules about, as it writes them."""
+    found: dict[str, str] = {}
+    for key, tagged in arguments:
+        if key.startswith(PREFIX):
+            value = tagged.value
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            found[key[len(PREFIX) :]] = text
+    return found
 
 
 def invalid(why: str) -> Refusal:
@@ -473,6 +418,11 @@ def text_of(tagged: Tagged) -> str | None:
     if isinstance(value, bytes):
         return value.decode("latin-1")
     return value if isinstance(value, str) else None
+
+
+def is_number(tagged: Tagged) -> bool:
+    """Whether it is an integer, also one below 0."""
+    return isinstance(tagged.value, int) and not isinstance(tagged.value, bool)
 
 
 def number(tagged: Tagged) -> int:

@@ -4,7 +4,7 @@ from support.talk_0_10 import Gateway
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import INT64, STR16, VOID
-from gateway.faces.server_0_10.exchange_arguments import AskedOfExchange
+from gateway.faces.arguments.of_exchanges import AskedOfExchange
 from gateway.wire.tagged import Tagged
 
 NUMBERS = ("qpid.msg_sequence", Tagged(VOID, None))

@@ -3,15 +3,9 @@
 import pytest
 
 from gateway.amqp_0_10._spec_constants import BOOLEAN, INT64, STR16, VOID
-from gateway.bridge.queues.discipline import NO_FLOW, PLAIN, Discipline, Life, Policy
+from gateway.bridge.queues.discipline import NO_FLOW, PLAIN, AlertLimits, Discipline, Life, Policy
 from gateway.bridge.seams import QueueSettings
-from gateway.faces.server_0_10.queue_arguments import (
-    FATES,
-    NAMES,
-    WITHOUT_EFFECT,
-    Asked,
-    Fate,
-)
+from gateway.faces.arguments.of_queues import Asked
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
 
@@ -173,9 +167,9 @@ def test_texts_and_switches_are_such():
 
 
 def test_what_has_no_effect_must_be_well_said():
-    assert why(**{"qpid.alert_count": "x"}).startswith("qpid.alert_count is no number")
-    assert read(**{"qpid.alert_count": 5, "qpid.paging": 1})[2] == [
-        *("qpid.alert_count", "qpid.paging"),
+    assert why(**{"qpid.file_count": "x"}).startswith("qpid.file_count is no number")
+    assert read(**{"qpid.file_count": 5, "qpid.paging": 1})[2] == [
+        *("qpid.file_count", "qpid.paging"),
     ]
 
 
@@ -233,13 +227,6 @@ def test_a_remote_queue_has_its_limits_and_is_otherwise_its_brokers():
     assert ignored == ["qpid.fairshare-1", "qpid.policy_type"]
 
 
-def test_the_table_for_people_says_done_of_what_is_read_and_of_nothing_else():
-    done = [names.split(", ") for names, (fate, _) in FATES.items() if fate is Fate.DONE]
-    assert {name for names in done for name in names if not name.endswith("-N")} == {
-        name for name, argument in NAMES.items() if argument not in WITHOUT_EFFECT
-    }
-
-
 def test_a_number_is_told_by_a_header_of_that_name_but_not_of_last_values():
     asked = {"qpid.queue_msg_sequence": "seq"}
     assert discipline(**asked) == Discipline(number_header="seq")
@@ -248,3 +235,18 @@ def test_a_number_is_told_by_a_header_of_that_name_but_not_of_last_values():
     )
     assert why(**{"qpid.queue_msg_sequence": 5}) == "qpid.queue_msg_sequence is no text"
     assert why(**{"qpid.queue_msg_sequence": "ä" * 128}).endswith("it is too long")
+
+
+def test_who_is_to_be_alerted_is_so_again_at_half_of_it_unless_it_is_said():
+    assert discipline(**{"qpid.alert_count": 9}) == Discipline(
+        alerts=AlertLimits(count=9, count_down=4, gap_ms=60_000)
+    )
+    said = {"x-qpid-maximum-message-size": "1000", "qpid.alert_size_down": 10}
+    assert discipline(**said, **{"qpid.alert_repeat_gap": 5}) == Discipline(
+        alerts=AlertLimits(size=1000, size_down=10, gap_ms=5000)
+    )
+    assert discipline(**{"qpid.alert_count": 0, "qpid.alert_repeat_gap": -1}) == PLAIN
+    assert discipline(**{"qpid.alert_size_up": 1 << 40}) != PLAIN
+    for name in ("qpid.alert_count_up", "qpid.alert_count_down", "qpid.alert_size"):
+        assert why(**{name: -1}).startswith(f"{name} is no number")
+    assert why(**{"qpid.alert_repeat_gap": "x"}).startswith("qpid.alert_repeat_gap is no number")
