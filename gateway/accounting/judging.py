@@ -176,9 +176,10 @@ class _Reasons:
         failed = {name: each.failed for name, each in seen.balance.items()}
         ends = kept(causes.of_outlets(failed[OUTLET.name], self._known))
         self.never_ended = kept(causes.never_ended(failed[OUTLET.name], self._known, self._owed))
-        self._routes = kept(causes.of_routes(failed[ROUTE.name], doubtful))
+        self._routes = kept(causes.of_routes(failed[ROUTE.name], doubtful, seen.records))
         routes = self._routes.where(FAILS)
-        short = confirmed.with_told(did.short, seen.records)
+        short = messages.on_their_routes(did.short, seen.records)
+        short = confirmed.with_told(short, seen.records)
         self._lost = [messages.route_breaks(routes, short), confirmed.lost(short, routes)]
         beyond = supposed.entered_beyond(open_copies, doubtful.where(messages.TWICE), did.steps)
         beyond = kept(beyond)
@@ -191,7 +192,7 @@ class _Reasons:
         self.missed = kept(copies.candidates(self._queues.where(FAILS), open_copies))
         lost = copies.lost(copies.without(open_copies, self.beyond), self.missed)
         self._held = kept(causes.of_lost(lost))
-        self._outlets = kept(causes.of_outlets(ends, self._held))
+        self._outlets = kept(causes.without_lost(causes.of_outlets(ends, self._held), lost))
 
     def mistakes(self) -> DataFrame:
         """Records that name another copy than the one that took the step."""

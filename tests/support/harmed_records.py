@@ -171,6 +171,34 @@ def routed_missing(log: WholeLog, queue: str, first: int) -> Harmed:
 
 
 @story
+def entered_missing_of_a_dead_letter(log: WholeLog, queue: str, first: int) -> Harmed:
+    """It leaves by another route than the one by which it came."""
+    dead = f"{queue}, dead"
+    _three(log, queue, first)
+    log.declare(dead)
+    log.say()
+    log.dead_letter(queue, first + 1, dead)
+    missing = ("ENTERED", {"message": first + 1, "node": queue}, None)
+    return Harmed(((ORPHAN, first + 1),), (missing,))
+
+
+@story
+def sent_missing_before_a_checkpoint(log: WholeLog, queue: str, first: int) -> Harmed:
+    _three(log, queue, first)
+    log.send(queue, first + 1, first + 2)
+    log.say()
+    log.settle(queue, first + 1)
+    return Harmed(((ORPHAN, first + 1),), (("SENT", {"message": first + 1}, None),))
+
+
+@story
+def sent_settled_missing(log: WholeLog, queue: str, first: int) -> Harmed:
+    _three(log, queue, first)
+    log.send_settled(queue, first + 1, first + 2)
+    return Harmed(((LOST, first + 1),), (("SENT", {"message": first + 1}, None),))
+
+
+@story
 def fewer_copies_received(log: WholeLog, queue: str, first: int) -> Harmed:
     _three(log, queue, first, f"{queue}, too")
     log.take(queue, first + 1, first + 2)

@@ -135,6 +135,13 @@ class WholeLog(HandLog):
         self.send(queue, message, link)
         self.settle(queue, message)
 
+    def send_settled(self, queue: str, message: int, link: int) -> None:
+        """An outlet has it, for good."""
+        self.step("SENT", queue, message, link=link, flags="SETTLED")
+        self.sent[link] += 1
+        self.leads[link] = queue
+        del self.held[queue][message]
+
     def leave(self, kind: str, queue: str, message: int, reason: str) -> None:
         """It leaves otherwise."""
         self.step(kind, queue, message, reason=reason)

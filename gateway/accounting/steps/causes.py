@@ -27,9 +27,13 @@ from gateway.accounting.steps.identities import (
     Identity,
 )
 from gateway.accounting.steps.ledger import flag, kind_is, outcome_is, reason_is
-from gateway.accounting.steps.messages import UNSAID as UNSAID_MESSAGE
+from gateway.accounting.steps.messages import by_route
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
+# Since when what a route has too few or too many of may show: what a transaction held was made some
+# time before it ended its route, and what goes on when it left.
+_BEGUN: Final = """case when missing > 0 then first_routed when held then 0
+    else least(first_routed, first_end, if(onward > followed, last_onward, null)) end"""
 _ARRIVED: Final = f"{NEVER_ENTERED} or {UNSAID}"
 
 
@@ -115,8 +119,13 @@ def _depth() -> Column:
 
 
 def _begun() -> Column:
-    """Of what is sent while it is out, the end may be missing, which was before that."""
-    return F.when(kind_is(Kind.SENT) & F.col("out"), F.col("since")).otherwise(F.col("sequence"))
+    """Of what is sent while it is out, the end may be missing, which was before that.
+
+    And of what ends while it is not out, that it was sent.
+    """
+    unended = kind_is(Kind.SENT) & F.col("out")
+    unsent = kind_is(Kind.SETTLED, Kind.REQUEUED) & F.expr("there and not out")
+    return F.when(unended | unsent, F.col("since")).otherwise(F.col("sequence"))
 
 
 def _held() -> Column:
@@ -158,6 +167,7 @@ def of_queues(failed: DataFrame, known: DataFrame) -> DataFrame:
         share=F.bit_xor("mix"),
         held=F.sum("held"),
         came=F.sum("came"),
+        also="depth = 0 and stuck > 0",
     )
     joined = off.withColumns({name: _where_it_fails(name) for name in ("depth", "share", "came")})
     return joined.withColumns(
@@ -211,20 +221,43 @@ def of_lost(lost: DataFrame) -> DataFrame:
     )
 
 
-def of_routes(failed: DataFrame, doubtful: DataFrame) -> DataFrame:
-    """Where routes fail, by what copies do not explain; `doubtful` by `messages.with_steps`."""
-    odd = doubtful.select(
-        *("incarnation", "route", "message", F.col("first_routed").alias("begun")),
-        *(F.expr("shown - again").alias("off"), F.lit(0).alias("came")),
+def without_lost(failed: DataFrame, lost: DataFrame) -> DataFrame:
+    """Where outlets fail, without copies that are lost by name: one may have sent them.
+
+    So many more may have been sent from their queue than records say.
+    """
+    left = lost.where("holder is null").groupBy("incarnation", F.col("node").alias("of_node"))
+    joined = failed.join(
+        F.broadcast(left.agg(F.count("*").alias("left"))), ["incarnation", "of_node"], "left"
+    ).na.fill(0, ["left"])
+    others = Window.partitionBy("incarnation", "of_node").orderBy("sequence", "link")
+    others = others.rowsBetween(Window.unboundedPreceding, -1)
+    before = F.coalesce(F.sum("unseen").over(others), F.lit(0))
+    theirs = F.greatest(F.col("left") - before, F.lit(0))
+    unseen = F.greatest(F.col("unseen") - theirs, F.lit(0))
+    return joined.withColumn("unseen", unseen).select(*failed.columns)
+
+
+def of_routes(failed: DataFrame, doubtful: DataFrame, records: DataFrame) -> DataFrame:
+    """Where routes fail, by what copies do not explain; `doubtful` by `messages.with_steps`.
+
+    Of each route of a message: what came without a record has ended it, if something has not, and
+    what ended beyond what it made is told of by name.
+    """
+    names = ("message", "shown", "again", "onward", "followed", "last_onward")
+    odd = F.broadcast(doubtful.where("shown > 0 or again > 0 or beyond > 0").select(*names))
+    known = by_route(records.join(odd, "message", "left_semi")).join(odd, "message")
+    known = known.withColumns(
+        {
+            "off": F.expr("if(missing > 0, least(missing, shown), missing)"),
+            "came": F.expr("greatest(-missing - again, 0)"),
+            "begun": F.expr(_BEGUN),
+            "sequence": F.lit(END_OF_LOG),
+        }
     )
-    beyond = doubtful.where("beyond > 0").select(
-        *("message", F.inline(F.array(_made())), (-F.col("beyond")).alias("off")),
-        F.col("beyond").alias("came"),
-    )
-    known = odd.unionByName(beyond).withColumn("sequence", F.lit(END_OF_LOG))
-    sums = {name: F.sum(name) for name in ("off", "came")}
-    off = _summed(failed, known.where("off <> 0"), ROUTE, **sums)
-    off = off.withColumns({name: _where_it_fails(name) for name in sums})
+    off = _summed(
+        failed, known.where("off <> 0"), ROUTE, off=F.sum("off"), came=F.sum("came")
+    ).withColumns({name: _where_it_fails(name) for name in ("off", "came")})
     return off.withColumns(
         {
             "computed": F.expr("computed - off"),
@@ -234,44 +267,34 @@ def of_routes(failed: DataFrame, doubtful: DataFrame) -> DataFrame:
     ).select(*failed.columns)
 
 
-def _made() -> Column:
-    """By which route copies were made beyond those that records say, and since when that may show.
-
-    What a transaction held was made some time before it entered.
-    """
-    end = "named_struct('incarnation', {0}.incarnation, 'route', {0}.route, 'begun', {1})"
-    return F.expr(
-        f"""case when {UNSAID_MESSAGE}
-        then {end.format("first_end", "if(first_end.transaction = 0, first_end.sequence, 0L)")}
-        when onward > followed then {end.format("last_end", "last_onward")}
-        else named_struct('incarnation', incarnation, 'route', route, 'begun', first_routed) end"""
-    )
-
-
-def _summed(failed: DataFrame, known: DataFrame, identity: Identity, **sums: Column) -> DataFrame:
+def _summed(
+    failed: DataFrame, known: DataFrame, identity: Identity, *, also: str = "false", **sums: Column
+) -> DataFrame:
     """What fails with the sums of what is known between it and the statement before.
 
-    What puts the sums off from one of several records on does so where it first fails.
+    What puts the sums off from one of several records on does so where it first fails, or `also`.
     """
     keys = ("incarnation", identity.key)
-    within = _within(failed, known, identity)
+    within = _within(failed, known, identity, also)
     summed = within.groupBy(*keys, F.col("until").alias("sequence")).agg(
         *(what.alias(name) for name, what in sums.items())
     )
     return failed.join(F.broadcast(summed), [*keys, "sequence"], "left").na.fill(0, [*sums])
 
 
-def _within(failed: DataFrame, known: DataFrame, identity: Identity) -> DataFrame:
+def _within(
+    failed: DataFrame, known: DataFrame, identity: Identity, also: str = "false"
+) -> DataFrame:
     """What is known, with the one statement `until` which it puts off, and by how much that is."""
     keys = ("incarnation", identity.key)
     spans = failed.select(
         *(*keys, F.col("sequence").alias("until"), F.col("since").alias("after")),
-        *("excess", _fails().alias("fails")),
+        *("excess", "stuck", _fails().alias("fails")),
     )
     each = Window.partitionBy(*{*keys, *COPY_KEYS} & {*known.columns}, "begun", "sequence")
     return (
         known.join(F.broadcast(spans), [*keys])
-        .where("sequence > after and begun < until and (begun = sequence or fails)")
+        .where(f"sequence > after and begun < until and (begun = sequence or fails or {also})")
         .withColumn("first", F.min("until").over(each))
         .where("until = first")
     )

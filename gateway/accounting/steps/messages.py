@@ -42,7 +42,6 @@ def message_states(records: DataFrame) -> DataFrame:
         F.min(F.when(routed, F.col("sequence"))).alias("first_routed"),
         F.max(ended_at).alias("last_ended"),
         F.min_by(end, ended_at).alias("first_end"),
-        F.max_by(end, ended_at).alias("last_end"),
         F.min_by("body_digest", F.when(bodied, F.col("sequence"))).alias("original"),
         F.min(body).alias("least"),
         F.max(body).alias("greatest"),
@@ -58,6 +57,41 @@ def message_states(records: DataFrame) -> DataFrame:
 
 def _route() -> Column:
     return F.coalesce("exchange", "node")
+
+
+def by_route(records: DataFrame) -> DataFrame:
+    """Of each route of these messages, how many ends are `missing`; below zero: are too many.
+
+    `held`: a transaction did.
+    """
+    routed, ended = routes_copies(), ends_route()
+    sequence = F.col("sequence")
+    counted = records.where(routed | ended).groupBy(
+        "incarnation", _route().alias("route"), "message"
+    )
+    made = F.when(routed, F.col("copies").cast("long")).otherwise(0)
+    return counted.agg(
+        F.sum(made - F.when(ended, 1).otherwise(0)).alias("missing"),
+        F.min(F.when(routed, sequence)).alias("first_routed"),
+        F.max(F.when(routed, sequence)).alias("routed_at"),
+        F.min(F.when(ended, sequence)).alias("first_end"),
+        F.bool_or(ended & F.expr("transaction <> 0")).alias("held"),
+    ).where("missing <> 0")
+
+
+def on_their_routes(short: DataFrame, records: DataFrame) -> DataFrame:
+    """Messages of which copies have not arrived, each with the route by which they have not."""
+    of_these = by_route(records.join(F.broadcast(short.select("message")), "message"))
+    names = ("incarnation", "route", "first_routed", "routed_at")
+    lacking = of_these.where("missing > 0").groupBy("message")
+    found = lacking.agg(F.max_by(F.struct(*names), "missing").alias("by"))
+    return (
+        short.drop(*names, "sequence")
+        .join(found, "message")
+        .select("*", "by.*")
+        .withColumnRenamed("routed_at", "sequence")
+        .drop("by")
+    )
 
 
 def with_steps(states: DataFrame, odd: DataFrame) -> DataFrame:

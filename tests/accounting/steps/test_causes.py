@@ -121,7 +121,7 @@ def told(frames, stories: dict[str, tuple[dict, ...]]) -> dict[str, list[tuple]]
     found = copies.queue_breaks(failures, copies.candidates(failures, still))
     gone = outlets.gone(balance[OUTLET.name].totals, summed)
     found = found.union(outlet_breaks(ends.where(FAILS), gone))
-    routes = causes.of_routes(balance[ROUTE.name].failed, doubtful).cache()
+    routes = causes.of_routes(balance[ROUTE.name].failed, doubtful, records).cache()
     short = confirmed.with_told(doubtful.where(confirmed.SHORT), records)
     found = found.union(messages.route_breaks(routes.where(FAILS), short))
     return cases.told(found.union(counter_breaks(queues, ends, routes)))
