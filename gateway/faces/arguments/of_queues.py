@@ -231,8 +231,10 @@ class Asked:
     def _take_filter(self, tagged: Tagged) -> Refusal | None:
         value = tagged.value
         text = "" if value is None else text_of(tagged)
-        if text is None and isinstance(value, int):
-            text = str(value)  # of a switch the word, which is a selector
+        if isinstance(value, bool):  # the word is a selector; compiled, `str` makes an int of it
+            text = "True" if value else "False"
+        elif isinstance(value, int):
+            text = str(value)
         if text is None:
             return invalid("qpid.filter is no text")
         selector = read_selector(text) if text else None
