@@ -49,6 +49,7 @@ from gateway.store.sqlite import FILE_NAME, INCARNATION_SHIFT
 from gateway.store.writes import TurnWriter
 
 LINE_MAX: Final = 4 * BODY_MAX
+BEGIN: Final = 64 * 1024  # octets of a line that are read before it is known to be one
 ROW_OCTETS: Final = 1024 * 1024
 QUEUES: Final = (int(RowKind.QUEUE), int(RowKind.TRANSIT))
 SHARE_OF_EXPORT: Final = 2  # of the octets of an export as many are written: the WAL, then the file
@@ -328,8 +329,12 @@ class _Lines:
             raise GatewayError(f"it cannot be read: {error.strerror}") from error
 
     def _next(self) -> Told:
-        octets = self._line(LINE_MAX + 1)
         self.number += 1
+        octets = self._line(BEGIN)
+        if octets[:1] == b"\0":  # a device has such without end
+            raise GatewayError(f"line {self.number} is no JSON")
+        if not octets.endswith(b"\n"):
+            octets += self._line(LINE_MAX + 1 - len(octets))
         if not octets.endswith(b"\n"):
             raise GatewayError(
                 f"the export breaks off in line {self.number}: nothing was imported"

@@ -231,6 +231,7 @@ def with_more_behind(octets: bytes) -> bytes:
         (lambda _octets: b"{}\n", "no export"),
         (lambda octets: octets.replace(b'"format": 1', b'"format": 2', 1), "format 2; this"),
         (lambda _octets: b"[" * 100_000 + b"\n", "line 1 is no JSON"),
+        (lambda _octets: bytes(100_000), "line 1 is no JSON"),  # as of a device, which has no end
     ],
 )
 def test_what_is_no_whole_export_brings_nothing(
