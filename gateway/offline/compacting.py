@@ -65,7 +65,7 @@ def compact(directory: Path) -> Compacted:
         GatewayError: it stays as it was: a gateway has it, it is damaged, there is no room.
     """
     path, new = directory / FILE_NAME, directory / NEW
-    if directory.is_dir() and not path.exists():  # nor is a lock made there
+    if os.path.isdir(directory) and not os.path.exists(path):  # nor is a lock made there
         raise StoreError(f"there is no {path}")
     with alone(directory):
         before = octets_of(directory)
