@@ -297,10 +297,6 @@ class Life:
         assert told.exit_code == 0, told.output
         state = "xa-heurcom" if branch.decision == "commit" else "xa-heurrb"
         self.knowledge.by_hand[branch.name] = state
-        # An operator is answered before it is on disk; what is confirmed behind it is not.
-        text = f"{branch.name} by hand"
-        assert self.lines.wait_for(self.manager.send(SOURCE, durable(text))) == "accepted"
-        self.knowledge.there[SOURCE, text] += 1
 
     def _hears_of(self, name: str, state: str) -> None:
         """The manager asks for another end than the operator's, is told, and forgets."""
