@@ -239,8 +239,10 @@ class Control(Resource):
         if command == "let-go":
             segment, unbalanced = _number(asked, "segment"), _flag(asked, "unbalanced")
             return self._let_go(segment, by, unbalanced=unbalanced)
-        if command in ("close", "assign", "decide"):
+        if command == "close":
             return succeed(self._do_at_once(command, asked, by))
+        if command in ("assign", "decide"):
+            return WhenSafe(self._bridge, self._do_at_once(command, asked, by)).answer
         settings = self._reloading.settings
         at = _rule(settings, _text(asked, "node"))
         change: dict[str, object] = {"paused": command == "pause"}
@@ -268,6 +270,20 @@ class Control(Resource):
         host, queue = _text(asked, "virtual_host", ""), _text(asked, "queue")
         self._bridge.act_for_operator(self._now_ms(), by.how, by.address)
         return assign(self._bridge, host, queue, subscriber, self._door.authentication.users())
+
+
+@final
+class WhenSafe:
+    """Has the answer once what was done is on disk. Implements `CommitWaiter`."""
+
+    def __init__(self, bridge: Bridge, told: str) -> None:
+        self.answer: Deferred[str] = Deferred()
+        self._told = told
+        bridge.wait(self)
+
+    def on_committed(self, turn: int) -> None:
+        """See `CommitWaiter`."""
+        self.answer.callback(self._told)
 
 
 def _operator(request: Request) -> Operator:

@@ -14,6 +14,8 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.logger import LogLevel, capturedLogs, formatEvent
 from twisted.web.test.requesthelper import DummyRequest
 
+from gateway.amqp_0_10 import _spec as spec
+from gateway.clients.letter import Letter, Typed
 from gateway.errors import GatewayError, HalfDoneError
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.channel import BODY_MAX
@@ -51,11 +53,15 @@ class Stand:
             answers=Answers(Pieces(self.gateway.reactor), Account()),
         )
 
-    def ask(self, command: str, body: bytes) -> tuple[int, Any]:
+    def request(self, command: str, body: bytes) -> Any:
         request: Any = DummyRequest([b"ctl", command.encode()])
         request.path = b"/ctl/" + command.encode()
         request.requestHeaders.addRawHeader(b"authorization", b"Bearer secret")
         request.content = io.BytesIO(body)
+        return request
+
+    def ask(self, command: str, body: bytes) -> tuple[int, Any]:
+        request = self.request(command, body)
         answer = self.control.render_POST(request)
         if not isinstance(answer, bytes):
             self.gateway.wait_until(lambda: bool(request.finished))
@@ -233,3 +239,25 @@ def test_what_is_done_in_part_is_not_told_as_nothing_changed(
         code, told = stand.ask("let-go", b'{"segment": 17}')
     assert (code, told) == (409, {"problems": [{"key": "", "problem": str(error)}]})
     assert [formatEvent(each) for each in logs] == [line]
+
+
+def test_what_an_operator_decides_is_told_when_it_is_on_disk(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    gateway = stand.gateway
+    client = gateway.connect_0_10()
+    xid = spec.Xid(format=1, global_id=b"x", branch_id=b"b")
+    gateway.result(client.declare_queue("q", durable=True))
+    gateway.result(client.command(spec.DtxSelect()))
+    gateway.result(client.query(spec.DtxStart(xid=xid)))
+    gateway.result(client.send("q", Letter(body=Typed("string", "x"), durable=True)))
+    gateway.result(client.query(spec.DtxEnd(xid=xid)))
+    gateway.result(client.query(spec.DtxPrepare(xid=xid)))
+    request = stand.request("decide", b'{"branch": "1.78.62", "decision": "commit"}')
+    stand.control.render_POST(request)
+    gateway.carry()
+    assert not request.finished
+    gateway.wait_until(lambda: bool(request.finished))
+    assert json.loads(b"".join(request.written)) == {
+        "done": "branch 1.78.62 is committed; its manager is told so"
+    }
+    gateway.stop()
