@@ -359,6 +359,9 @@ class Ledger:
     def held(self, queue: Queue, entry: Entry, made: Delivery) -> None:
         """A branch has that delivery."""
         message = entry.message
+        flags = REDELIVERED if entry.delivery_count > 0 else 0
+        if made.body_changed:  # the digest is of what its session was sent
+            flags |= TRANSLATED
         self.audit.sent(
             self.now_ms,
             message.id,
@@ -369,7 +372,7 @@ class Ledger:
             body_digest=made.body_digest,
             size=len(message.payload),
             delivery_count=entry.delivery_count,
-            flags=REDELIVERED if entry.delivery_count > 0 else 0,
+            flags=flags,
             lane=queue.lane_of(entry),
         )
 

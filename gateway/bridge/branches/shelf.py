@@ -129,10 +129,11 @@ class Shelf:
             if entry is not None:
                 copies.ledger.moved(queue, entry, Reason.BRANCH)
                 self._leave(entry)
+            # Behind each its own, which says where that goes.
+            copies.ledger.routed(held.message, held.exchange, 1, Reason.BRANCH)
         held.places.clear()
         held.rerouted = True
         held.exchange.pending += len(held.queues)
-        copies.ledger.routed(held.message, held.exchange, len(held.queues), Reason.BRANCH)
 
     def drop(self, held: Held) -> None:
         """The branch is rolled back: its copies go nowhere."""

@@ -21,10 +21,14 @@ from support.branches_0_10 import (
 from support.bridge_world import World
 from support.talk_0_10 import Client, Gateway
 from support.transactions_0_10 import gateway_with
+from support.whole_gateway import WholeGateway
 
 from gateway.accounting.reconcile import reconcile
 from gateway.amqp_0_10 import _spec as spec
 from gateway.audit.segment import SegmentWriter
+from gateway.clients.client import Delivered, Subscription
+from gateway.clients.client_0_10 import Client010
+from gateway.clients.letter import Letter, Typed
 
 
 def begins(gateway: Gateway, name: str) -> Client:
@@ -110,3 +114,53 @@ def test_branches_over_restarts_reconcile(tmp_path: Path, spark, crash: bool) ->
     assert result.classes == {}, result.breaks
     nodes = {row["node"] for row in result.queues}
     assert {"q", "branch 1.6c656674.62"} <= nodes
+
+
+def works_in(gateway: WholeGateway, client: Client010, got: list[Delivered], name: bytes) -> None:
+    """A branch accepts a message of 1.0, and publishes to two queues; it is prepared."""
+    xid = spec.Xid(format=1, global_id=name, branch_id=b"b")
+    gateway.result(client.query(spec.DtxStart(xid=xid)))
+    got.pop(0).settle("accepted")
+    gateway.result(client.send("amq.fanout/", Letter(body=Typed("string", "out"), durable=True)))
+    gateway.result(client.query(spec.DtxEnd(xid=xid)))
+    gateway.result(client.query(spec.DtxPrepare(xid=xid)))
+
+
+def ends(gateway: WholeGateway, client: Client010, *commands: spec.DtxCommit) -> None:
+    for command in commands:
+        gateway.result(client.query(command))
+
+
+def committing(name: bytes) -> spec.DtxCommit:
+    return spec.DtxCommit(xid=spec.Xid(format=1, global_id=name, branch_id=b"b"))
+
+
+def test_what_branches_take_from_1_0_and_send_to_several_queues_reconciles(
+    tmp_path: Path, spark
+) -> None:
+    data = tmp_path / "data"
+    gateway = WholeGateway(data).start()
+    client = gateway.connect_0_10()
+    for queue in ("q", "one", "two"):
+        gateway.result(client.declare_queue(queue, durable=True))
+    for queue in ("one", "two"):
+        gateway.result(client.bind(queue, "amq.fanout", ""))
+    other = gateway.connect_1_0()
+    for _ in range(3):
+        gateway.result(other.send("q", Letter(body=Typed("string", "in"), durable=True)))
+    got: list[Delivered] = []
+    gateway.result(client.receive(Subscription("q"), got.append))
+    assert len(got) == 3
+    gateway.result(client.command(spec.DtxSelect()))
+    works_in(gateway, client, got, b"now")
+    works_in(gateway, client, got, b"later")
+    ends(gateway, client, committing(b"now"))
+    gateway.stop()
+    gateway = WholeGateway(data)
+    gateway.reactor.advance(60)  # its clock does not go back
+    gateway.start()
+    ends(gateway, gateway.connect_0_10(), committing(b"later"))
+    gateway.stop()
+    (tmp_path / "out").mkdir()
+    result = reconcile(spark, data / "audit", tmp_path / "out")
+    assert set(result.classes) <= {"CLOCK_SKEW"}, result.breaks  # time stands still here
