@@ -115,7 +115,8 @@ class LimitSettings(Section):
     links: Count = 1024
     """Links (1.0) or subscriptions (0-10) of one session."""
     unsettled: Count = 10_000
-    """Deliveries of one session that the client has not settled yet."""
+    """Deliveries of one session that the client has not settled yet, or in a transaction that has
+    not ended."""
     commands_in_doubt: Count = 65_536
     """0-10 commands of one session not completed after a turn; at half of it reading pauses."""
     octets_in_doubt: Annotated[int, *size("64KiB", "2GiB")] = 16 * 1024 * 1024

@@ -14,8 +14,13 @@ from gateway.permissions.permits import Permits
 from gateway.wire.work import LOOK, VERB, WORK
 
 
-def commit_refusal(client: Client, before: Permits, transaction: Transaction) -> Refusal | None:
-    """Why it must not be committed; `before`: by what it was decided when it was begun."""
+def commit_refusal(
+    client: Client, before: Permits | None, transaction: Transaction
+) -> Refusal | None:
+    """Why it must not be committed; `before`: by what it was decided when it was begun.
+
+    `None`: by other rules than are in force.
+    """
     if client.access.permits is before:
         return None
     WORK.units += LOOK * (len(transaction.held) + len(transaction.sent))

@@ -112,12 +112,14 @@ class Branch:
         expires_ms: when that is over, or when it is forgotten.
         prepared_ms: when it was prepared; 0: it was not.
         sessions: who works in it, by number; `True`: has suspended that.
+        rules: by which it was last decided that it may publish what it holds; a face's affair.
     """
 
     __slots__ = (
         "expires_ms",
         "machine",
         "prepared_ms",
+        "rules",
         "sessions",
         "shelf",
         "timeout_s",
@@ -136,6 +138,7 @@ class Branch:
         self.expires_ms = 0
         self.prepared_ms = 0
         self.sessions: dict[int, bool] = {}
+        self.rules: object = None
 
     @property
     def state(self) -> State:

@@ -175,6 +175,11 @@ class Branches:
         """A session ends that works in it, or has suspended it: the branch is rollback-only."""
         self.end(branch, session, [], fail=True)
 
+    def doom(self, branch: Branch) -> None:
+        """Nobody works in it, and it may not be committed: it is rolled back."""
+        branch.machine.receive(Input.FAIL)
+        self._undo(branch)
+
     def set_timeout(self, branch: Branch, timeout_s: int) -> None:
         """From now on it has so long until it is prepared; 0: as long as any."""
         branch.timeout_s = timeout_s or TIMEOUT_S
@@ -370,14 +375,10 @@ class Branches:
             self._copies.deadlines.arm(branch.shelf.queue, branch.expires_ms)
 
     def _forget_one(self, user: str | None) -> None:
-        """The oldest, of that user's, whose time is over, and that nobody works in."""
+        """The oldest, of that user's, that can only be rolled back, and that nobody works in."""
         WORK.units += LOOK * len(self.by_xid)
         for branch in self.by_xid.values():
-            if (
-                branch.state == State.EXPIRED
-                and not branch.sessions
-                and user in (None, branch.user)
-            ):
+            if branch.failed and not branch.sessions and user in (None, branch.user):
                 self._end(branch)
                 return
 

@@ -182,6 +182,7 @@ class Distributed:
             withdrawn = commit_refusal(self._client, self._permits, branch.transaction)
         if withdrawn is not None:
             return withdrawn
+        branch.rules = self._client.access.permits.rules
         accepted = self._transactions.leave()
         if command.suspend and branch.state != State.EXPIRED:
             branch.sessions[self._number] = True
@@ -257,11 +258,26 @@ class Distributed:
         return _result(verdict)
 
     def _ask(self, branch: Branch, command: Outlining, command_id: int) -> Verdict:
+        if not isinstance(command, spec.DtxRollback) and self._is_withdrawn(branch):
+            self._branches.doom(branch)
         if isinstance(command, spec.DtxPrepare):
             return self._branches.prepare(branch, self, command_id)
         if isinstance(command, spec.DtxCommit):
             return self._branches.commit(branch, self, command_id)
         return self._branches.rollback(branch, self, command_id)
+
+    def _is_withdrawn(self, branch: Branch) -> bool:
+        """Whether other rules are in force than when its work was done, and forbid it.
+
+        Whoever has it prepared is asked, who may be another user than has published.
+        """
+        rules = self._client.access.permits.rules
+        if branch.state != State.OPEN or branch.rules is rules:
+            return False
+        if commit_refusal(self._client, None, branch.transaction) is not None:
+            return True
+        branch.rules = rules
+        return False
 
 
 def _xid(given: spec.Xid) -> Xid:

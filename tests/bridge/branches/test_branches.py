@@ -64,6 +64,21 @@ def test_one_user_may_have_half_of_the_branches_and_what_is_over_makes_room() ->
     assert sorted(xid.global_id for xid in branches.by_xid) == [b"3", b"j0", b"j1", b"t"]
 
 
+def test_what_can_only_be_rolled_back_makes_room_before_its_time_is_over() -> None:
+    world = World(limits=BridgeLimits(branches_max=4))
+    branches = world.host.branches
+    made = [branches.start(Xid(1, b"%d" % number, b""), SESSION, 1, "ann") for number in range(2)]
+    for branch in made:
+        assert isinstance(branch, Branch)
+        branches.set_timeout(branch, 3600)
+        assert isinstance(branches.start(Xid(1, b"more", b""), SESSION, 1, "ann"), Refusal)
+    for branch in made:
+        assert isinstance(branch, Branch)
+        branches.leave(branch, SESSION)
+    assert isinstance(branches.start(Xid(1, b"more", b""), SESSION, 1, "ann"), Branch)
+    assert sorted(xid.global_id for xid in branches.by_xid) == [b"1", b"more"]
+
+
 def test_xids_are_of_their_host() -> None:
     world = World(hosts=["/", "b"])
     for host in world.bridge.hosts.values():

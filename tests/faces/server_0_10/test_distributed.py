@@ -608,6 +608,31 @@ def test_what_may_not_be_published_any_more_when_its_work_ends_is_not() -> None:
     assert gateway.world.depth() == 0
 
 
+@pytest.mark.parametrize("command", [prepare(), commit(one_phase=True)])
+@pytest.mark.parametrize("user", ["ann", "tm"])
+def test_nor_is_what_may_not_be_when_it_is_prepared_or_committed(
+    command: Command, user: str
+) -> None:
+    gateway = ruled("allow: decide, users: tm")
+    works(selected(gateway, "ann"), b"2", name="y")
+    manager = selected(gateway, user)
+    command.xid = xid("y")
+    gateway.settings.access.in_force.rules = own_rules("allow: decide, users: tm")
+    manager.face.client.access.renew()
+    assert asks(manager, command) == ROLLED_BACK
+    assert asks(manager, commit()) == OK  # that was prepared before
+    assert gateway.world.depth() == 1
+
+
+def test_what_may_be_published_by_other_rules_is_prepared() -> None:
+    gateway = ruled()
+    works(selected(gateway, "ann"), b"2", name="y")
+    manager = selected(gateway, "ann")
+    gateway.settings.access.in_force.rules = own_rules("allow: publish")
+    manager.face.client.access.renew()
+    assert asks(manager, prepare("y")) == OK
+
+
 # The disk.
 
 
