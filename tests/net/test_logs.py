@@ -228,6 +228,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.net.upstream.Dialer",
         "gateway.net.withdrawing",
         "gateway.service.Service",
+        "gateway.service.alerts.AlertLines",
         "gateway.service.drift.DriftLines",
         "gateway.service.expiry.ExpiryLines",
         "gateway.service.heads.HeadLines",
