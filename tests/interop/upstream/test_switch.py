@@ -23,7 +23,7 @@ from gateway.cli.ctl import Admin
 from gateway.errors import GatewayError
 
 PATIENCE_S = 60
-TIMEOUT_S = 30  # a client ends when nothing comes for so long
+TIMEOUT_S = 240  # a client ends when nothing comes for so long: it is ended before
 LOAD = 6000
 MORE = 200
 
