@@ -106,7 +106,7 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     gone = kept(outlets.gone(seen.balance[OUTLET.name].totals, seen.summed), by_next=True)
     told = kept(confirmed.told_wrongly(seen.records, seen.summed, seen.parts), by_next=True)
     did, why = _Steps(seen), None
-    failing = _anything_fails(seen, gone, told, did.unsaid)
+    failing, branches = _asked(seen, gone, told, did.unsaid)
     found: list[DataFrame] = []
     if failing:
         why = _Reasons(seen, did, gone)
@@ -122,6 +122,8 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
         found += why.breaks()
     else:
         found.append(confirmed.lost(confirmed.with_told(did.short, seen.records), None))
+    if seen.several and branches:
+        found.append(transactions.branches_lost(seen.records, seen.runs))
     return [*found, *_copy_breaks(seen, bounds, did, why), *_message_breaks(seen, did.doubtful)]
 
 
@@ -143,7 +145,6 @@ def _copy_breaks(
     ]
     if seen.several:  # else nothing was to be there after a restart
         found.append(copies.lost_at_restart(copies.without(did.open_copies, beyond), missed))
-        found.append(transactions.branches_lost(seen.records, seen.runs))
     if bounds.late_ms:
         found.append(ages.late(timed, bounds))
     return found
@@ -224,14 +225,24 @@ def _without_supposed(
     return supposed.without(left, supposed.unrecorded(left.where(FAILS), short))
 
 
-def _anything_fails(seen: Evidence, *others: DataFrame) -> bool:
-    """Asked of all identities in one job, which works out where they fail (`Balance.failed`).
+def _asked(seen: Evidence, *others: DataFrame) -> tuple[bool, bool]:
+    """Whether anything fails, and whether the log has prepared branches.
+
+    Asked of all identities in one job, which works out where they fail (`Balance.failed`). Of
+    segments that were let go the sums do not say whether there were branches.
 
     `others`: what is wrong where one of them has a row; they are worked out by it, too.
     """
     frames = [*(each.failed for each in seen.balance.values()), *others]
     failed = reduce(DataFrame.union, (frame.select("incarnation") for frame in frames))
-    return bool(gathered(failed).count())
+    branches = seen.summed.where(transactions.of_branches()).select("incarnation")
+    both = failed.withColumn("fails", F.lit(True)).union(branches.withColumn("fails", F.lit(False)))
+    [asked] = (
+        gathered(both)
+        .agg(F.count_if("fails").alias("failed"), F.count_if(~F.col("fails")).alias("branches"))
+        .collect()
+    )
+    return asked["failed"] > 0, asked["branches"] > 0 or seen.complete is not None
 
 
 def _message_breaks(seen: Evidence, doubtful: DataFrame) -> list[DataFrame]:

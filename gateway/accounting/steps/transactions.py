@@ -81,6 +81,11 @@ def _ends_it() -> Column:
     return kind_is(Kind.TRANSACTION) & ends & ~reason_is(Reason.OPERATOR)
 
 
+def of_branches() -> Column:
+    """The record says that a branch was prepared, or came back so."""
+    return kind_is(Kind.TRANSACTION) & outcome_is(Outcome.PREPARED, Outcome.RECOVERED)
+
+
 def branches_lost(records: DataFrame, runs: DataFrame) -> DataFrame:
     """Prepared branches of distributed transactions that a later run does not have.
 
@@ -88,7 +93,7 @@ def branches_lost(records: DataFrame, runs: DataFrame) -> DataFrame:
     one that has got past its recovery; by its name, since its number is another one there.
     """
     told = records.where(kind_is(Kind.TRANSACTION))
-    named = told.where(outcome_is(Outcome.PREPARED, Outcome.RECOVERED) & F.expr("node is not null"))
+    named = told.where(of_branches() & F.expr("node is not null"))
     known = named.groupBy("incarnation", "node").agg(
         F.max("sequence").alias("since"), F.max_by("transaction", "sequence").alias("transaction")
     )
