@@ -23,9 +23,10 @@ from support.talk_0_10 import Client, Gateway
 from support.transactions_0_10 import gateway_with
 from support.whole_gateway import WholeGateway
 
-from gateway.accounting.reconcile import reconcile
+from gateway.accounting.reconcile import Result, reconcile
 from gateway.amqp_0_10 import _spec as spec
 from gateway.audit.segment import SegmentWriter
+from gateway.bridge.durable.topology_rows import RowKind
 from gateway.clients.client import Delivered, Subscription
 from gateway.clients.client_0_10 import Client010
 from gateway.clients.letter import Letter, Typed
@@ -90,6 +91,35 @@ def drained(gateway: Gateway) -> None:
     client.does(accept((0, len(got) - 1)))
 
 
+def reconciled(spark, world: World, directory: Path) -> Result:
+    """What the job says of all that the world has logged."""
+    writer = SegmentWriter(directory / "audit")
+    writer.append(bytes(world.blocks.octets))
+    writer.close()
+    (directory / "out").mkdir()
+    return reconcile(spark, directory / "audit", directory / "out")
+
+
+def test_a_branch_that_the_store_has_lost_is_lost(tmp_path: Path, spark) -> None:
+    gateway = gateway_with(durable=True)
+    world = gateway.world
+    world.send(b"1", durable=True)
+    client = selected(gateway)
+    client.subscribes(credit=1)
+    client.hears()
+    asks(client, start("x"), accept((0, 0)))
+    assert asks(client, end("x")) == OK
+    assert asks(client, prepare("x")) == OK
+    rows = world.store._content.topology
+    for kind, key in [each for each in rows if each[0] in (RowKind.BRANCH, RowKind.BRANCH_PAGE)]:
+        del rows[kind, key]
+    world.restart()
+    drained(Gateway(world=world))
+    world.restart()
+    result = reconciled(spark, world, tmp_path)
+    assert [(row["class"], row["node"]) for row in result.breaks] == [("LOST", "branch 1.78.62")]
+
+
 @pytest.mark.parametrize("crash", [True, False])
 def test_branches_over_restarts_reconcile(tmp_path: Path, spark, crash: bool) -> None:
     gateway = gateway_with(durable=True)
@@ -106,11 +136,7 @@ def test_branches_over_restarts_reconcile(tmp_path: Path, spark, crash: bool) ->
     works(selected(gateway), b"last", durable=True)
     drained(gateway)
     world.restart()
-    writer = SegmentWriter(tmp_path / "audit")
-    writer.append(bytes(world.blocks.octets))
-    writer.close()
-    (tmp_path / "out").mkdir()
-    result = reconcile(spark, tmp_path / "audit", tmp_path / "out")
+    result = reconciled(spark, world, tmp_path)
     assert result.classes == {}, result.breaks
     nodes = {row["node"] for row in result.queues}
     assert {"q", "branch 1.6c656674.62"} <= nodes
