@@ -16,15 +16,13 @@ after the restart the queues are browsed. What the clients know:
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 from zlib import crc32
 
-from faults.runs import Runs, Told
+from faults.runs import play_kills
 from support.gateway_process import GatewayProcess
 from support.lines import Lines
 
@@ -199,23 +197,5 @@ def campaign(directory: Path, kills: int, seed: int) -> str:
     )
 
 
-def main() -> int:
-    """Run it as a program; 1 if anything did not hold."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--results", type=Path, default=None)
-    options = parser.parse_args()
-    runs = Runs(options.seed, options.results)
-    directory = Path(tempfile.mkdtemp(prefix="kills-"))
-
-    def run(number: int, scratch: Path) -> Told:
-        chance = random.Random(f"{options.seed} {number}")
-        return {"came_to": campaign(scratch, KILLS_A_RUN, chance.randrange(1 << 30))}
-
-    bad = runs.play(-(-options.kills // KILLS_A_RUN), directory, run)
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(play_kills(__doc__, "kills", KILLS_A_RUN, campaign))

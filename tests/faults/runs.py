@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import random
 import shutil
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
@@ -12,6 +15,7 @@ from typing import Any
 
 Told = dict[str, Any]  # Any: JSON
 Run = Callable[[int, Path], Told]
+Campaign = Callable[[Path, int, int], str]  # its directory, how many kills, its seed
 
 
 class Runs:
@@ -67,3 +71,20 @@ class Runs:
             return set()
         lines = [json.loads(line) for line in self.results.read_text().splitlines()]
         return {line["run"] for line in lines if line["seed"] == self.seed}
+
+
+def play_kills(about: str, name: str, at_once: int, campaign: Campaign) -> int:
+    """A program that plays a campaign of `at_once` kills again and again; its exit code."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--results", type=Path, default=None)
+    options = parser.parse_args()
+
+    def run(number: int, scratch: Path) -> Told:
+        chance = random.Random(f"{options.seed} {number}")
+        return {"came_to": campaign(scratch, at_once, chance.randrange(1 << 30))}
+
+    directory = Path(tempfile.mkdtemp(prefix=f"{name}-"))
+    runs = Runs(options.seed, options.results)
+    return 1 if runs.play(-(-options.kills // at_once), directory, run) else 0

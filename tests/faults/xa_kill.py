@@ -16,10 +16,8 @@ names and what is in the queues says of each branch that it is done, undone or i
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from faults.kill import text_of
-from faults.runs import Runs, Told
+from faults.runs import play_kills
 from support.gateway_process import GatewayProcess
 from support.lines import Lines
 from support.qpidd_lines import in_doubt, result_in_words, xid
@@ -372,23 +370,5 @@ def campaign(directory: Path, kills: int, seed: int) -> str:
     return f"{kills} kills: branches found {ends}"
 
 
-def main() -> int:
-    """Run it as a program; 1 if anything did not hold."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--results", type=Path, default=None)
-    options = parser.parse_args()
-    runs = Runs(options.seed, options.results)
-    directory = Path(tempfile.mkdtemp(prefix="xa-kills-"))
-
-    def run(number: int, scratch: Path) -> Told:
-        chance = random.Random(f"{options.seed} {number}")
-        return {"came_to": campaign(scratch, KILLS_A_RUN, chance.randrange(1 << 30))}
-
-    bad = runs.play(-(-options.kills // KILLS_A_RUN), directory, run)
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(play_kills(__doc__, "xa-kills", KILLS_A_RUN, campaign))
