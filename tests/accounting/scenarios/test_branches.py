@@ -183,10 +183,10 @@ def test_what_branches_take_from_1_0_and_send_to_several_queues_reconciles(
     ends(gateway, client, committing(b"now"))
     gateway.stop()
     gateway = WholeGateway(data)
-    gateway.reactor.advance(60)  # its clock does not go back
+    gateway.reactor.advance(3600)  # the stop took its time: the clock does not go back
     gateway.start()
     ends(gateway, gateway.connect_0_10(), committing(b"later"))
     gateway.stop()
     (tmp_path / "out").mkdir()
     result = reconcile(spark, data / "audit", tmp_path / "out")
-    assert set(result.classes) <= {"CLOCK_SKEW"}, result.breaks  # time stands still here
+    assert result.classes == {}, result.breaks
