@@ -19,6 +19,7 @@ from gateway.wire.work import COMMAND, SHARE, WORK
 S = TypeVar("S")
 
 DELIVERY_OCTETS: Final = 512  # what an unsettled delivery takes, apart from its message
+Key = tuple[str, str, str, str, str]  # a link: virtual host, user, container, role and name
 
 
 class Whose(Protocol):
@@ -156,7 +157,7 @@ class KeptSessions:
 
     Attributes:
         absent: those without a connection, by the number of their owner.
-        links: of these, links of 1.0 that are suspended: by virtual host, user, container and name.
+        links: of these, links of 1.0 that are suspended.
         detached, resumed, expired: how often one lost its connection, went on with another, or did
             not in time.
     """
@@ -166,7 +167,7 @@ class KeptSessions:
     def __init__(self) -> None:
         self._names: dict[str, set[bytes]] = {}
         self.absent: dict[int, Absent] = {}
-        self.links: dict[tuple[str, str, str, str], Absent] = {}
+        self.links: dict[Key, Absent] = {}
         self.detached = 0
         self.resumed = 0
         self.expired = 0

@@ -27,7 +27,8 @@ from gateway.faces.client import Client
 from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.leaving import Absent
 from gateway.faces.outcomes import OUTCOMES, default_of, error_of
-from gateway.faces.server_1_0.suspended import Lasting, Suspended, most
+from gateway.faces.server_1_0.lasting_source import Lasting, LeftUnsettled, most
+from gateway.faces.server_1_0.suspended import Suspended
 from gateway.faces.server_1_0.terminus import granted, snd_settle_mode
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.server_1_0.unsettled import Unsettled
@@ -119,6 +120,8 @@ class Consumer:
         self._ended = False
         self._resume_only = link.resume_only
         attach = link.attach
+        # The client's map, which the attach has forgotten by then where an upstream is asked.
+        self._remote: AttachedWith | None = None if attach is None else attach.unsettled
         limit = None if attach is None else attach.max_message_size
         self._size_max = limit or NO_LIMIT
 
@@ -131,6 +134,8 @@ class Consumer:
         self.subscription = subscription
         self._started = True
         self.link.forget_attach()
+        self._remote = None
+        self._resume_only = self.link.resume_only  # what is unsettled may not have fitted
         flags = 0 if self.acquire else AuditFlag.COPY
         self._client.record_link(subscription.number, node=subscription.queue.node, flags=flags)
 
@@ -162,8 +167,8 @@ class Consumer:
             target=attach.target,
             snd_settle_mode=snd_settle_mode(attach),
             rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
-            # Of a durable subscription all went back to its queue when the link before this ended.
-            unsettled={} if self.found else self._local or None,
+            # Of what a durable subscription had else all went back when the link before ended.
+            unsettled=self._local or ({} if self.found else None),
         )
 
     def outlive(self, lasting: Lasting | None, suspended: Absent | None) -> None:
@@ -173,15 +178,18 @@ class Consumer:
         """
         client = self._client
         attach = self.link.attach
+        remote = self._remote or {}
+        self._remote = None
         self.lasting = lasting
         if attach is None or not isinstance(suspended, Suspended):
             return
-        if lasting is None or lasting.queue != suspended.queue:
+        left = suspended.left
+        if lasting is None or not isinstance(left, LeftUnsettled) or lasting.queue != left.queue:
             suspended.end(Reason.LINK_DETACHED)  # it is another source
             return
-        remote = attach.unsettled or {}
+        suspended.take()
         self._local = lasting.resume(
-            client, suspended, remote, incomplete=attach.incomplete_unsettled is True
+            client, left, remote, incomplete=attach.incomplete_unsettled is True
         )
         if lasting.pending:
             client.bridge.wait(self)
@@ -438,8 +446,8 @@ class Consumer:
             kept = lasting.unsettled(unsettled.deliveries)
             left = list(kept.values())
             if suspends and kept and subscription is not None:
-                suspended = Suspended(self._client, lasting, unsettled.default_outcome)
-                suspended.begin(kept, subscription)
+                lasting.before.append(subscription)
+                suspended = lasting.leave(self._client, kept, unsettled.default_outcome)
         unsettled.deliveries = {}
         self.asked = None
         if suspended is None:
