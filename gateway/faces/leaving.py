@@ -147,6 +147,13 @@ class Absent(Protocol):
         """It is over: what it holds goes back."""
 
 
+class Takeable(Protocol):
+    """A link that lasts, and is attached."""
+
+    def on_stolen(self) -> None:
+        """Its client attaches it elsewhere: it is suspended."""
+
+
 @final
 class KeptSessions:
     """The 0-10 sessions whose state outlives their connections, and those without one just now.
@@ -158,16 +165,18 @@ class KeptSessions:
     Attributes:
         absent: those without a connection, by the number of their owner.
         links: of these, links of 1.0 that are suspended.
+        attached: links of 1.0 that would be, if they were lost.
         detached, resumed, expired: how often one lost its connection, went on with another, or did
             not in time.
     """
 
-    __slots__ = ("_names", "absent", "detached", "expired", "links", "resumed")
+    __slots__ = ("_names", "absent", "attached", "detached", "expired", "links", "resumed")
 
     def __init__(self) -> None:
         self._names: dict[str, set[bytes]] = {}
         self.absent: dict[int, Absent] = {}
         self.links: dict[Key, Absent] = {}
+        self.attached: dict[Key, Takeable] = {}
         self.detached = 0
         self.resumed = 0
         self.expired = 0
@@ -179,6 +188,18 @@ class KeptSessions:
             names = set()
             self._names[user] = names
         return names
+
+    def attach(self, key: Key, link: Takeable) -> None:
+        """A link that lasts is attached; where it still was, it is no more."""
+        before = self.attached.pop(key, None)
+        if before is not None:
+            before.on_stolen()
+        self.attached[key] = link
+
+    def detach(self, key: Key, link: Takeable) -> None:
+        """It is gone."""
+        if self.attached.get(key) is link:
+            del self.attached[key]
 
     def octets(self) -> int:
         """What is kept of those without a connection."""

@@ -261,13 +261,10 @@ def _consume(links: Links, consumer: Consumer, queue: str, source: Source) -> Re
 
 def _outlive(links: Links, consumer: Consumer, queue: str, source: Source, *, may: bool) -> None:
     """What is unsettled may outlive a link that consumes a queue which is here, for itself."""
-    client, link = links.client, consumer.link
-    suspended = client.settings.kept.links.get(key_of(client, link.name, link.role))
     lasting: Lasting | None = None
-    if may and kept_s(client, source) and not consumer.settled:
-        lasting = Lasting(client, link, queue, source)
-    if lasting is not None or suspended is not None:
-        consumer.outlive(lasting, suspended)
+    if may and kept_s(links.client, source) and not consumer.settled:
+        lasting = Lasting(links.client, consumer.link, queue, source)
+    consumer.outlive(lasting)
 
 
 def _subscriber(links: Links, attach: Attach) -> Subscriber:

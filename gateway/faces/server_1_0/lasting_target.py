@@ -14,7 +14,7 @@ from gateway.amqp_1_0._spec import DeliveryState, Target, Unsettled
 from gateway.amqp_1_0.link import Link
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
-from gateway.faces.leaving import DELIVERY_OCTETS
+from gateway.faces.leaving import DELIVERY_OCTETS, Takeable
 from gateway.faces.outcomes import without_words
 from gateway.faces.server_1_0.suspended import Suspended, granted_s, key_of, policy_of
 from gateway.wire.work import DELIVERY, WORK
@@ -27,8 +27,8 @@ class Teller(Protocol):
         """This."""
 
 
-class Awaiting(Protocol):
-    """A link that is gone, of whose deliveries some have no outcome."""
+class Awaiting(Takeable, Protocol):
+    """A link; when it is gone some of its deliveries may have no outcome."""
 
     def leave(self) -> None:
         """Nobody will ask for them."""
@@ -163,7 +163,9 @@ class LastingTarget:
         local: the map for the client's attach; `None`: the link is not resumed.
     """
 
-    __slots__ = ("_client", "_ids", "_key", "_known", "local", "policy", "timeout_s")
+    __slots__ = (
+        "_awaiting", "_client", "_ids", "_key", "_known", "local", "policy", "timeout_s",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -172,10 +174,17 @@ class LastingTarget:
         target: Target,
         node: str,
         remote: Unsettled | None,
+        *,
+        awaiting: Awaiting,
     ) -> None:
-        """`remote`: the client's map; `None`: it does not resume the link."""
+        """`remote`: the client's map; `None`: it does not resume the link.
+
+        `awaiting`: the link, which hears when nobody will ask for what has no outcome.
+        """
         self._client = client
         self._key = key_of(client, link.name, link.role)
+        self._awaiting: Awaiting = awaiting
+        client.settings.kept.attach(self._key, awaiting)
         self._ids: dict[int, Arrived] = {}  # what came by this link and has no outcome
         self.timeout_s = granted_s(client, target)
         self.policy = policy_of(target)
@@ -228,14 +237,12 @@ class LastingTarget:
         if arrived is not None:
             self._known.on_outcome(arrived, state)
 
-    def leave(self, number: int, awaiting: Awaiting, *, suspends: bool) -> Suspended | None:
-        """The link of that number is gone; `suspends`: the client may attach it again.
-
-        `awaiting`: it, which hears when nobody will ask for what has no outcome.
-        """
+    def leave(self, number: int, *, suspends: bool) -> Suspended | None:
+        """The link of that number is gone; `suspends`: the client may attach it again."""
         known = self._known
         self._client.account.give(known.octets)
-        known.begin_awaiting(number, awaiting)
+        self._client.settings.kept.detach(self._key, self._awaiting)
+        known.begin_awaiting(number, self._awaiting)
         if not (suspends and known.octets):
             known.end(self._client, Reason.LINK_DETACHED)
             return None

@@ -11,7 +11,7 @@ from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import Attach, Error, Target, TransactionalState, Unsettled
-from gateway.amqp_1_0._spec_conditions import RESOURCE_LIMIT_EXCEEDED, UNKNOWN_ID
+from gateway.amqp_1_0._spec_conditions import RESOURCE_LIMIT_EXCEEDED, STOLEN, UNKNOWN_ID
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.audit.schema import Flag as AuditFlag
@@ -47,8 +47,8 @@ LENIENT_TYPES: Final = (TOPIC, FANOUT)
 class ProducerHolder(Protocol):
     """Who has the producers of a session."""
 
-    def forget_producer(self, producer: Producer) -> None:
-        """Its link is gone, or about to be: end it."""
+    def forget_producer(self, producer: Producer, *, suspends: bool = False) -> None:
+        """Its link is gone, or about to be: end it; `suspends`: it may be attached again."""
 
 
 @final
@@ -126,7 +126,7 @@ class Producer:
         lasting: LastingTarget | None = None
         if not made and granted_s(self._client, target):
             name = self.node_name()
-            lasting = LastingTarget(self._client, self.link, target, name, unsettled)
+            lasting = LastingTarget(self._client, self.link, target, name, unsettled, awaiting=self)
             self._answers.lasting = lasting
         properties = made_by(target) if made else told(self._client.host, self.node, target)
         self.link.send_attach(
@@ -461,6 +461,12 @@ class Producer:
         self._closed = closed
         self._leave()
 
+    def on_stolen(self) -> None:
+        """See `Takeable`."""
+        self.link.send_detach(closed=False, error=Error(condition=STOLEN))
+        self._holder.forget_producer(self, suspends=True)
+        self._client.touch()
+
     def on_cancelled(self, condition: Condition, description: str) -> None:
         """Its node was deleted: detach when the last outcome has been told."""
         refusal = Refusal(condition, description)
@@ -491,7 +497,7 @@ class Producer:
         lasting = self._answers.lasting
         suspended: Suspended | None = None
         if lasting is not None:
-            suspended = lasting.leave(self.number, self, suspends=suspends)
+            suspended = lasting.leave(self.number, suspends=suspends)
             self._answers.suspend()
         if suspended is None or not self.outstanding():
             self.leave()

@@ -432,3 +432,14 @@ def test_a_client_of_small_frames_is_sent_messages_of_such_a_link(hub):
     client.send(client.sender("q"), message(b"1"))
     lasting(client)
     assert [body for body, _, _ in received(client).values()] == [b"1"]
+
+
+def test_a_link_that_is_attached_elsewhere_is_taken_from_where_it_was(hub):
+    before, _, tags = with_messages(hub, b"1")
+    client, _ = again(hub, dict.fromkeys(tags))
+    assert received(client) == {tags[0]: (b"1", True, None)}
+    detach = before.take(events.DetachReceived).detach
+    assert detach.error.condition == "amqp:link:stolen"
+    assert detach.closed is not True
+    lose(before)
+    assert hub.settings.kept.attached, "the link is the other connection's"

@@ -380,3 +380,16 @@ def test_a_map_that_does_not_fit_a_frame_is_told_in_parts(hub):
         client.step()
     assert 4 < attaches < 20
     assert sorted(queued(hub)) == sorted(tags)
+
+
+def test_a_link_that_is_attached_elsewhere_is_taken_from_where_it_was(hub):
+    before = hub.client()
+    link, _ = lasting(before)
+    assert before.send(link, durable(b"1"), tag=b"1") == ACCEPTED
+    _, _, answer = again(hub, {b"1": None})
+    assert answer.unsettled == {b"1": ACCEPTED}
+    detach = before.take(events.DetachReceived).detach
+    assert detach.error.condition == "amqp:link:stolen"
+    assert detach.closed is not True
+    lose(before)
+    assert hub.settings.kept.attached, "the link is the other connection's"
