@@ -19,6 +19,7 @@ from gateway.wire.work import COMMAND, SHARE, WORK
 S = TypeVar("S")
 
 DELIVERY_OCTETS: Final = 512  # what an unsettled delivery takes, apart from its message
+NOT_YET: Final = 1 << 62
 Key = tuple[str, str, str, str, str]  # a link: virtual host, user, container, role and name
 
 
@@ -129,16 +130,57 @@ class Leaving(Generic[S]):
             whose.on_closed(reason)
 
 
+@final
+class AbsentStatus:
+    """What operators are told of a session without a connection, or a link that is suspended.
+
+    Attributes:
+        kind: "session"; of a link what the client does by it: "sender", "receiver".
+        name, node: its own, and of a link that of its queue or exchange.
+        host, user, container, connection, address: whose it is; the connection was its last.
+        unsettled: deliveries; of a sender those of which it may not have heard what became.
+        since_ms: when it lost its connection, or was detached.
+    """
+
+    __slots__ = (
+        "address",
+        "connection",
+        "container",
+        "host",
+        "kind",
+        "name",
+        "node",
+        "since_ms",
+        "unsettled",
+        "user",
+    )
+
+    def __init__(self, kind: str, name: str, node: str, unsettled: int, since_ms: int) -> None:
+        self.kind = kind
+        self.name = name
+        self.node = node
+        self.unsettled = unsettled
+        self.since_ms = since_ms
+        self.host = ""
+        self.user = ""
+        self.container = ""
+        self.connection = 0
+        self.address = ""
+
+
 class Absent(Protocol):
     """A session that has no connection."""
 
     @property
     def deadline_ms(self) -> int:
-        """When its time is over."""
+        """When its time is over; `NOT_YET`: that has not begun."""
 
     @property
     def octets(self) -> int:
         """What is kept of it."""
+
+    def status(self) -> AbsentStatus:
+        """What operators are told of it."""
 
     def leave(self) -> None:
         """It goes on with another connection, which has it already."""

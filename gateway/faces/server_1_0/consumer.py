@@ -187,7 +187,7 @@ class Consumer:
         if attach is None or not isinstance(suspended, Suspended):
             return
         left = suspended.left
-        if lasting is None or not isinstance(left, LeftUnsettled) or lasting.queue != left.queue:
+        if lasting is None or not isinstance(left, LeftUnsettled) or lasting.queue != left.node:
             suspended.end(Reason.LINK_DETACHED)  # it is another source
             return
         suspended.take()

@@ -179,25 +179,33 @@ class LeftUnsettled:
     """The unsettled deliveries of a link that is not attached, by their tags. Implements `Left`.
 
     Attributes:
-        queue: its name.
         before: the subscriptions that they are of.
     """
 
-    __slots__ = ("_deliveries", "_outcome", "before", "queue")
+    __slots__ = ("_deliveries", "_node", "_outcome", "before")
 
     def __init__(
         self, lasting: Lasting, deliveries: dict[bytes, Delivery], outcome: Outcome
     ) -> None:
         """`outcome`: of what the client does not come back for."""
-        self.queue = lasting.queue
+        self._node = lasting.queue
         self.before = lasting.before
         self._deliveries = deliveries
         self._outcome = outcome
 
     @property
+    def node(self) -> str:
+        """See `Left`."""
+        return self._node
+
+    @property
     def octets(self) -> int:
         """See `Left`."""
-        return DELIVERY_OCTETS * len(self._deliveries)
+        return DELIVERY_OCTETS * len(self)
+
+    def __len__(self) -> int:
+        """See `Left`."""
+        return len(self._deliveries)
 
     def take(self) -> dict[bytes, Delivery]:
         """They are the next link's."""

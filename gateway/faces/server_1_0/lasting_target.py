@@ -59,16 +59,13 @@ class Known:
     """What is known of the deliveries of one target, by their tags. Implements `Left`.
 
     It goes from link to link.
-
-    Attributes:
-        node: the name of the queue or exchange; "" for the anonymous terminus.
     """
 
-    __slots__ = ("_arrived", "_awaiting", "_came", "_credit", "_told", "node")
+    __slots__ = ("_arrived", "_awaiting", "_came", "_credit", "_node", "_told")
 
     def __init__(self, node: str, credit: int) -> None:
-        """`credit`: the most that the link is given."""
-        self.node = node
+        """`node`: "" for the anonymous terminus; `credit`: the most that the link is given."""
+        self._node = node
         self._credit = credit
         self._came = 0
         self._arrived: dict[bytes, Arrived] = {}
@@ -76,9 +73,18 @@ class Known:
         self._awaiting: dict[int, Awaiting] = {}
 
     @property
+    def node(self) -> str:
+        """See `Left`."""
+        return self._node
+
+    @property
     def octets(self) -> int:
         """See `Left`."""
-        return DELIVERY_OCTETS * len(self._arrived)
+        return DELIVERY_OCTETS * len(self)
+
+    def __len__(self) -> int:
+        """See `Left`."""
+        return len(self._arrived)
 
     def end(self, client: Client, reason: Reason) -> None:
         """See `Left`."""

@@ -14,15 +14,16 @@ from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import Source, Target
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
-from gateway.faces.leaving import Key
+from gateway.faces.leaving import NOT_YET, AbsentStatus, Key
 
-NOT_YET: Final = 1 << 62
+SENDER: Final = "sender"
+RECEIVER: Final = "receiver"
 
 
 def key_of(client: Client, name: str, role: bool) -> Key:
     """Whose link it is, and which; `role`: ours."""
-    which = "receiver" if role else "sender"
-    return (client.host.name, client.identity, client.container, which, name)
+    clients = SENDER if role else RECEIVER
+    return (client.host.name, client.identity, client.container, clients, name)
 
 
 def granted_s(client: Client, terminus: Source | Target) -> int:
@@ -43,6 +44,13 @@ class Left(Protocol):
     def octets(self) -> int:
         """What it takes."""
 
+    @property
+    def node(self) -> str:
+        """The name of its queue or exchange."""
+
+    def __len__(self) -> int:
+        """How many deliveries."""
+
     def end(self, client: Client, reason: Reason) -> None:
         """The client has not come back for it."""
 
@@ -61,6 +69,7 @@ class Suspended:
         "_detaches",
         "_key",
         "_number",
+        "_since_ms",
         "_timeout_s",
         "left",
     )
@@ -72,6 +81,7 @@ class Suspended:
         self._timeout_s = timeout_s
         self._detaches = policy == _spec.EXPIRY_LINK_DETACH
         self._deadline_ms = NOT_YET
+        self._since_ms = client.bridge.now_ms
         self._number = client.bridge.numbers.next_owner()
         self._client: Client = client.absent(self)
 
@@ -84,6 +94,12 @@ class Suspended:
     def octets(self) -> int:
         """See `Absent`."""
         return self._client.account.held
+
+    def status(self) -> AbsentStatus:
+        """See `Absent`."""
+        *_, kind, name = self._key
+        left = self.left
+        return self._client.absence(AbsentStatus(kind, name, left.node, len(left), self._since_ms))
 
     def begin(self) -> None:
         """Keep it; where that is too much for its user it is over at once."""
