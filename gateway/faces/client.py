@@ -27,6 +27,7 @@ from gateway.translate.context import Context
 from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
 from gateway.wire.sasl import ANONYMOUS
+from gateway.wire.work import ABSENT, WORK
 
 NO_COMMAND: Final = "no command, but the octets of one, or of an answer"
 
@@ -144,6 +145,7 @@ class Client:
 
         What is kept is on an account of its own, which is its user's as well. Nothing is sent.
         """
+        WORK.units += ABSENT
         peer = Peer(self.peer.connection_id, self.peer.address, port=self.peer.port)
         account = Account(self.settings.limits.kept_max)
         absent = Client(
