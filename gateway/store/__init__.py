@@ -15,4 +15,5 @@ unlogged                which audit records a kill would lose meanwhile
 damage                  what is not as it was written, and what of it is good
 recovery                from rows to the entries of queues
 occupancy, rewriting    which rows are still needed, and how the others go
+fetching, row_index     what rests in the log and is read again; one row of it, for that
 """

@@ -152,6 +152,15 @@ class Occupancy:
         queue = self.places.get(queue_id)
         return 0 if queue is None else queue.get(position, 0)
 
+    def living(self, queue_id: int, first: int, behind: int) -> list[tuple[int, int]]:
+        """The living entries of a part of a queue: by position, and the rows that they are in."""
+        queue = self.places.get(queue_id)
+        if queue is None:
+            return []
+        span = range(first, behind)
+        positions = span if len(span) < len(queue) else sorted([n for n in queue if n in span])
+        return [(position, queue[position]) for position in positions if position in queue]
+
     def on_message(self, message_id: int, octets: bytes, start: int, end: int) -> None:
         """Weigh it."""
         self.current.message_octets += end - start
