@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, final
 from gateway.errors import DecodeError, StoreError
 from gateway.store.database import Database
 from gateway.store.interface import Entry, Fetched, OnFetched
-from gateway.store.occupancy import Occupancy
+from gateway.store.occupancy import MOST, Occupancy
 from gateway.store.row_index import RowIndex
 
 PIECE_OCTETS: Final = 1024 * 1024
@@ -94,6 +94,9 @@ class Fetching:
                 self._requests[0] = request._replace(first=position)
                 return
             self._take(request, position, row)
+        if len(living) >= MOST:
+            self._requests[0] = request._replace(first=living[-1][0] + 1)
+            return
         last = Fetched(request.number, self._entries, last=True, error=self._problem())
         self._requests.popleft()
         self._entries, self._octets, self._bad = [], 0, {}
