@@ -45,6 +45,7 @@ from gateway.faces.face import (
 )
 from gateway.faces.leaving import Leaving
 from gateway.faces.server_0_10.away import Away
+from gateway.faces.server_0_10.contents.windows import SharedWindows
 from gateway.faces.server_0_10.negotiation import Negotiation
 from gateway.faces.server_0_10.session import ServerSession
 from gateway.faces.server_0_10.transfers import record_refused
@@ -85,6 +86,7 @@ class ServerConnection:
         self._answers_max: int64 = settings.limits.answers_max  # that wait to be written
         self._leaving: Leaving[ServerSession] = Leaving()
         self._cut_off = False  # the transport is over, and some of what came by it is not read
+        self._windows = SharedWindows()
 
     # What the pump calls.
 
@@ -187,11 +189,18 @@ class ServerConnection:
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called."""
-        return self.connection.next_deadline()
+        deadline_ms = self.connection.next_deadline()
+        paced_ms = self._windows.paced_ms
+        if paced_ms and (deadline_ms is None or paced_ms < deadline_ms):
+            return paced_ms
+        return deadline_ms
 
     def handle_deadline(self, now_ms: int) -> None:
         """Heartbeats, and peers that are late."""
         self.client.act(now_ms)
+        if 0 < self._windows.paced_ms <= now_ms:
+            self._windows.paced_ms = 0
+            self.resume()
         self.client.visit.timed = True
         self._take(self.connection.handle_deadline(now_ms), now_ms)
         self.client.visit.timed = False
@@ -216,6 +225,10 @@ class ServerConnection:
             self.client.room.left = 0
         if not blocked:
             self.resume()
+
+    def windows(self) -> SharedWindows:
+        """See `SessionHolder`."""
+        return self._windows
 
     def resume(self) -> None:
         """There is room again, for whatever was held back for want of it."""
