@@ -14,5 +14,6 @@ slowness                a disk that does not answer
 unlogged                which audit records a kill would lose meanwhile
 damage                  what is not as it was written, and what of it is good
 recovery                from rows to the entries of queues
+spill                   pages of queues that do not fit into memory, for the life of the process
 occupancy, rewriting    which rows are still needed, and how the others go
 """
