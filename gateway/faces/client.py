@@ -19,7 +19,7 @@ from gateway.faces.doubt import Doubt, Slowed
 from gateway.faces.face import Face, FaceSettings, Logins, Peer, PeerStatus, Turns
 from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.host_nodes import HostNodes
-from gateway.faces.leaving import GONE
+from gateway.faces.leaving import GONE, AbsentStatus
 from gateway.faces.room import Room
 from gateway.faces.visit import Visit
 from gateway.message import Condition, Encoding, Refusal
@@ -161,6 +161,7 @@ class Client:
         absent.nodes = self.nodes
         absent.identity = self.identity
         absent.authenticated = self.authenticated
+        absent.container = self.container
         absent.draining = True
         absent.visit.actor = self.visit.actor
         absent.visit.opened = True
@@ -283,6 +284,15 @@ class Client:
             sessions=self.sessions,
             links=self.links,
         )
+
+    def absence(self, status: AbsentStatus) -> AbsentStatus:
+        """The same of what it has left: whose that is."""
+        status.host = self.host.name
+        status.user = self.user()
+        status.container = self.container
+        status.connection = self.peer.connection_id
+        status.address = self.peer.endpoint()
+        return status
 
     # What the connection tells.
 

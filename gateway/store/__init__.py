@@ -14,6 +14,8 @@ slowness                a disk that does not answer
 unlogged                which audit records a kill would lose meanwhile
 damage                  what is not as it was written, and what of it is good
 recovery                from rows to the entries of queues
+occupancy, places       which rows are still needed; in which the living entries are
+rewriting               how the others go
+fetching, row_index     what rests in the log and is read again; one row of it, for that
 spill                   pages of queues that do not fit into memory, for the life of the process
-occupancy, rewriting    which rows are still needed, and how the others go
 """

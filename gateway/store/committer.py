@@ -26,6 +26,9 @@ batches (`occupancy`), at most `REWRITTEN_OCTETS` or so of stragglers ride along
 the log is overgrown, and the WAL is checkpointed each `WAL_OCTETS`. When idle for a second it all
 is brought up to date, and the segment synced.
 
+What rests in the log is read again (`fetching`) after that, a share of rows from one commit to the
+next, or all that is asked for while no turn waits.
+
 Failure: what the disk refuses - a group, an audit block, housekeeping - is tried again with growing
 pauses until it is written (`trouble`), and nothing else is written or reported meanwhile. SQLite
 writes a commit whose sync failed anew, and so does a checkpoint; of segments `audit.segment_file`
@@ -48,7 +51,15 @@ from gateway.audit.ends import NOTHING_KNOWN, LogEnds
 from gateway.errors import DecodeError, StoreError
 from gateway.store.copying import Copying
 from gateway.store.database import Database
-from gateway.store.interface import AuditSegments, CallInReactor, Committed, LogKeeper, StoreCounts
+from gateway.store.fetching import Fetching, Request
+from gateway.store.interface import (
+    AuditSegments,
+    CallInReactor,
+    Committed,
+    LogKeeper,
+    OnFetched,
+    StoreCounts,
+)
 from gateway.store.log_rows import pack_row, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import TopologyChanges
@@ -74,6 +85,7 @@ STOP_ATTEMPTS: Final = 4  # then a stop gives up
 Turn = tuple[int, bytes, bytes]
 _STOP: Final[Turn] = (-1, b"", b"")
 _COPY: Final[Turn] = (-2, b"", b"")  # a copy wants its next share
+_FETCH: Final[Turn] = (-3, b"", b"")  # a request, in its order among the turns
 
 
 @final
@@ -110,6 +122,7 @@ class Committer:
         seal_ms: int = SEAL_MS,
         call_in_reactor: CallInReactor,
         committed: Committed,
+        fetched: OnFetched,
         log: LogKeeper | None = None,
         late: Callable[[], None] | None = None,
     ) -> None:
@@ -139,6 +152,13 @@ class Committer:
         self._doomed: list[int] = []
         self._copies: SimpleQueue[Copying] = SimpleQueue()
         self._copying: Copying | None = None
+        self._requests: SimpleQueue[Request] = SimpleQueue()
+        self._fetching = Fetching(
+            database,
+            occupancy,
+            lambda piece: call_in_reactor(partial(fetched, piece)),
+            trouble.unreadable,
+        )
         self._look_ns = 0
         self._next_look_ns = 0
         self._next_look_inside_ns = 0
@@ -157,6 +177,11 @@ class Committer:
         copying = Copying(lambda: self.waiting.put(_COPY))
         self._copies.put(copying)
         return copying
+
+    def fetch(self, request: Request) -> None:
+        """From another thread: answer it, when all turns that wait now are committed."""
+        self._requests.put(request)
+        self.waiting.put(_FETCH)
 
     def run(self) -> None:
         """The thread; `error` says afterwards why the store could not be closed in order."""
@@ -184,9 +209,14 @@ class Committer:
             self._settle(self._group(turns, rewritten))
         else:
             self._insist(self._look)
-        self._insist(partial(self._tidy, idle=not turns))
+        fetches = self._fetching.asked
+        self._insist(partial(self._tidy, idle=not turns and not fetches))
         if more:
             self._copy_on()
+            if fetches:
+                self._fetching.answer(lambda: not self.waiting.empty())
+            elif not turns:
+                self._fetching.forget()
         return more
 
     def _copy_on(self) -> None:
@@ -241,7 +271,9 @@ class Committer:
         try:
             turn = self.waiting.get(timeout=self._patience())
             while turn is not _STOP:
-                if turn is not _COPY:
+                if turn is _FETCH:
+                    self._fetching.ask(self._requests.get())
+                elif turn is not _COPY:
                     turns.append(turn)
                     octets += len(turn[1]) + len(turn[2])
                 if octets >= most:
@@ -253,6 +285,8 @@ class Committer:
 
     def _patience(self) -> float:
         """Seconds to wait for a turn before doing something else."""
+        if self._fetching.asked:
+            return 0.0
         return 0.0 if self._overgrown() and self._occupancy.victim() else IDLE_S
 
     def _group(self, turns: list[Turn], rewritten: list[bytes]) -> Group:

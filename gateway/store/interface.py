@@ -120,6 +120,40 @@ class Recovered:
         self.nameless = {}
 
 
+@final
+@dataclass(init=False, slots=True)
+class Fetched:
+    """A piece of what `Store.fetch` was asked for.
+
+    Attributes:
+        request: the number that it was asked under.
+        entries: by position, behind those of earlier pieces.
+        last: nothing more comes for this request.
+        error: why entries are not among them that live: their rows cannot be read. Of the last
+            piece only.
+    """
+
+    request: int
+    entries: list[Entry]
+    last: bool
+    error: StoreError | None
+
+    def __init__(
+        self, request: int, entries: list[Entry], *, last: bool, error: StoreError | None = None
+    ) -> None:
+        self.request = request
+        self.entries = entries
+        self.last = last
+        self.error = error
+
+
+OnFetched = Callable[[Fetched], None]
+
+
+def nobody_asked(_piece: Fetched) -> None:
+    """What becomes of pieces before there is somebody who fetches."""
+
+
 # Before anything is written: raises StartupError where what was read must not be begun with.
 Judge = Callable[[list[TopologyRow], list[Entry]], None]
 
@@ -248,7 +282,13 @@ class AuditSegments(Protocol):
 
 
 class Store(Protocol):
-    """Where turns are made durable; all calls come from the reactor's thread."""
+    """Where turns are made durable; all calls come from the reactor's thread.
+
+    Attributes:
+        on_fetched: is given what was fetched, on the reactor's thread; whoever fetches sets it.
+    """
+
+    on_fetched: OnFetched
 
     @property
     def counts(self) -> StoreCounts:
@@ -262,6 +302,18 @@ class Store(Protocol):
 
     def submit(self, turn: int, writes: bytes, audit_block: bytes) -> None:
         """Take one turn, numbers ascending; never blocks. Nothing durable: `writes` is empty."""
+
+    def fetch(
+        self, request: int, queue_number: int, first_position: int, behind_position: int
+    ) -> None:
+        """Read again what lives in a part of a queue; never blocks.
+
+        `on_fetched` is called with the pieces, of requests in the order in which they were made.
+        They have what every turn left that was submitted before; of later ones, what they have
+        dequeued may still be there, and what they have enqueued may be there already. Copies of a
+        message have a `Message` each. While the disk refuses, nothing is fetched; nor after
+        `close`.
+        """
 
     def close(self, final_audit: bytes) -> None:
         """Commit what waits, then `final_audit`, mark the store as closed in order; blocks.

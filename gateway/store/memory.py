@@ -9,9 +9,12 @@ from gateway.store.interface import (
     AuditSegments,
     CallInReactor,
     Committed,
+    Fetched,
+    OnFetched,
     Recovered,
     StoreCounts,
     TopologyRow,
+    nobody_asked,
 )
 from gateway.store.recovery import Replay
 
@@ -31,6 +34,7 @@ class MemoryStore:
         segments: AuditSegments | None = None,
     ) -> None:
         self.counts = StoreCounts()
+        self.on_fetched: OnFetched = nobody_asked
         self._call_in_reactor = call_in_reactor
         self._committed = committed
         self._segments = segments
@@ -70,6 +74,14 @@ class MemoryStore:
         if audit_block and self._segments is not None:
             self._segments.append(audit_block)
         self._call_in_reactor(partial(self._committed, turn))
+
+    def fetch(
+        self, request: int, queue_number: int, first_position: int, behind_position: int
+    ) -> None:
+        """See `Store.fetch`; all of it is one piece."""
+        entries = self._content.living(queue_number, first_position, behind_position)
+        piece = Fetched(request, entries, last=True)
+        self._call_in_reactor(lambda: self.on_fetched(piece))
 
     def close(self, final_audit: bytes) -> None:
         """See `Store.close`."""

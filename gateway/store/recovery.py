@@ -40,6 +40,18 @@ class Replay:
                 found.append(entry)
         return found
 
+    def living(self, queue_id: int, first: int, behind: int) -> list[Entry]:
+        """The entries of a part of a queue as they are now, by position."""
+        found: list[Entry] = []
+        queue = self.queues.get(queue_id, {})
+        for position in sorted(queue):
+            if first <= position < behind:
+                kept = queue[position]
+                entry = Entry(queue_id, position, kept.delivery_count, kept.message)
+                entry.annotations = kept.annotations
+                found.append(entry)
+        return found
+
     def on_message(self, message_id: int, octets: bytes, start: int, end: int) -> None:
         """Keep it for the entries of its row."""
         self._messages[message_id] = read_message(octets, start, end)

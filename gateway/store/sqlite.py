@@ -25,6 +25,7 @@ from gateway.store.committer import SEAL_MS, Committer
 from gateway.store.copying import Copying
 from gateway.store.damage import Damage, in_short
 from gateway.store.database import Database
+from gateway.store.fetching import Request
 from gateway.store.interface import (
     AuditSegments,
     CallInReactor,
@@ -33,8 +34,10 @@ from gateway.store.interface import (
     Failed,
     Judge,
     LogKeeper,
+    OnFetched,
     Recovered,
     StoreCounts,
+    nobody_asked,
 )
 from gateway.store.lock import lock, unlock
 from gateway.store.log_rows import check, unpack_row
@@ -74,6 +77,7 @@ class SqliteStore:
     ) -> None:
         """Make it; `accept_damaged`: it is opened without what cannot be read of it."""
         self.counts = StoreCounts()
+        self.on_fetched: OnFetched = nobody_asked
         self._directory = directory
         self._segments = segments
         self._call_in_reactor = call_in_reactor
@@ -136,6 +140,12 @@ class SqliteStore:
         self.counts.turns_submitted += 1
         self.counts.octets_submitted += len(writes) + len(audit_block)
         self._committer.waiting.put((turn, writes, audit_block))
+
+    def fetch(
+        self, request: int, queue_number: int, first_position: int, behind_position: int
+    ) -> None:
+        """See `Store.fetch`; `fetching` says how."""
+        self._committer.fetch(Request(request, queue_number, first_position, behind_position))
 
     def look(self, now_ms: int) -> None:
         """Each second or so: does the disk answer?"""
@@ -231,6 +241,7 @@ class SqliteStore:
             seal_ms=self._seal_ms,
             call_in_reactor=self._call_in_reactor,
             committed=self._committed,
+            fetched=lambda piece: self.on_fetched(piece),
             log=self._log,
             late=beginning.write if late else None,
         )

@@ -195,6 +195,11 @@ def _java_classes(peer: str = "jms", jars: str = f"{installed.JARS}/*") -> Path:
     return classes
 
 
+def python27(peer: str) -> tuple[list[str], dict[str, str]]:
+    """The command of a program of that client's Python 2.7, and its environment."""
+    return _python27(peer), _PYTHON27_ENVIRONMENT
+
+
 def _python27(peer: str = "qpid_messaging.py") -> list[str]:
     inside = Path("/opt/peer", peer)
     outside = installed.PYTHON27 / inside.relative_to("/")

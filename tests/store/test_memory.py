@@ -2,6 +2,7 @@ from collections.abc import Callable
 
 from support.stores import Segments, one_message
 
+from gateway.store.interface import Fetched
 from gateway.store.memory import MemoryStore
 from gateway.store.writes import TurnWriter
 
@@ -44,3 +45,20 @@ def test_audit_blocks_go_straight_to_the_segments() -> None:
     store.close(b"z;")
     assert segments.blocks == [b"a", b"z"]
     assert segments.closed
+
+
+def test_what_lives_in_a_part_of_a_queue_is_fetched_in_one_piece() -> None:
+    pieces: list[Fetched] = []
+    calls: list[Callable[[], None]] = []
+    store = MemoryStore(calls.append, lambda _turn: None)
+    store.open()
+    store.on_fetched = pieces.append
+    for position in range(1, 5):
+        store.submit(position, one_message(position).take(), b"")
+    store.fetch(7, 1, 2, 4)
+    assert pieces == []
+    for call in calls:
+        call()
+    (piece,) = pieces
+    assert (piece.request, piece.last, piece.error) == (7, True, None)
+    assert [entry.position for entry in piece.entries] == [2, 3]

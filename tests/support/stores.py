@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gateway.errors import StoreError
 from gateway.message import Message
-from gateway.store.interface import Recovered
+from gateway.store.interface import Fetched, Recovered
 from gateway.store.sqlite import SqliteStore
 from gateway.store.writes import TurnWriter
 
@@ -120,6 +120,8 @@ class Running:
         )
         self.recovered: Recovered = self.store.open()
         self.turn = 0
+        self.pieces: list[Fetched] = []
+        self.store.on_fetched = self.pieces.append
 
     def submit(self, writer: TurnWriter | None = None, audit: bytes = b"") -> int:
         self.turn += 1
@@ -136,6 +138,17 @@ class Running:
     def commit(self, writer: TurnWriter | None = None, audit: bytes = b"") -> None:
         self.submit(writer, audit)
         self.wait()
+
+    def fetched(self, queue_id: int, first: int, behind: int) -> list[Fetched]:
+        """The pieces of an answer, the last one with them."""
+        request = len(self.pieces) + 1
+        self.store.fetch(request, queue_id, first, behind)
+        self.reactor.run_until(lambda: any(each.last for each in self.of(request)))
+        return self.of(request)
+
+    def of(self, request: int) -> list[Fetched]:
+        """What has come for that request."""
+        return [each for each in self.pieces if each.request == request]
 
     def close(self) -> None:
         self.store.close(b"")
