@@ -157,7 +157,8 @@ METRICS: Final = (
     _counter("gateway_transactions_total", "Transactions, by how they ended.", "outcome"),
     _gauge(
         "gateway_branches",
-        "Branches of distributed transactions: open, prepared, or decided by an operator.",
+        "Branches of distributed transactions: open, doomed, which have been rolled back and are"
+        " remembered, prepared, or decided by an operator.",
         "state",
     ),
     _gauge(

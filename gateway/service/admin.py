@@ -73,6 +73,7 @@ def site_of(service: Service, collector: Collector) -> Site:
         service.clock.now_ms,
         service.door,
         service.backup,
+        kept=service.faces.kept,
         let_go=service.letting_go.ask,
         pieces=pieces,
         answers=answers,

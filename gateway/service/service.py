@@ -190,7 +190,14 @@ class Service:
                 self.threads.derive_for,
                 read=self.files.read,
             )
-            recover(settings, self.bridge, self.recovered, self.upstreams, segments.flaw)
+            recover(
+                settings,
+                self.bridge,
+                self.store,
+                self.recovered,
+                self.upstreams,
+                segments.flaw,
+            )
             declare(settings, self.bridge)
             self._keep_replies()
             self.changes = Changes(self.bridge, self.clock.now_ms, self.turns.schedule)
@@ -484,7 +491,7 @@ class Service:
             form=form(),
             where=where,
             directory=str(self.settings.data_directory),
-            entries=len(self.recovered.entries),
+            entries=self.recovered.count,
         )
 
     def ready(self) -> str | None:
