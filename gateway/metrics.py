@@ -57,6 +57,11 @@ METRICS: Final = (
     _gauge("gateway_connections", "Connections that are open.", "protocol"),
     _counter("gateway_connections_opened_total", "Connections that were opened.", "protocol"),
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
+    _counter(
+        "gateway_connections_redirected_total",
+        "Connections that were sent to another gateway (`elsewhere`) instead of being opened.",
+        "protocol",
+    ),
     _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
     _gauge(
         "gateway_waiting_connections",

@@ -255,6 +255,7 @@ def _receive_completed(
     WORK.units += RANGE * len(commands)
     for first, last in commands:
         ranges += session.outgoing.complete(first, last)
+        session.outgoing.follow()
         if control.timely_reply:
             session.echo.add_range(first, last)
     if ranges:
