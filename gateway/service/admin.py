@@ -35,6 +35,7 @@ def measured(service: Service) -> Sources:
         translated=service.faces.translated,
         replies=service.faces.replies,
         store=service.store.counts,
+        spill=service.spill,
         disk=Disk(
             service.settings.data_directory,
             AUDIT_FOLDER,

@@ -70,7 +70,7 @@ def empty_bridge(
         plain_host=plain_host(recovered.topology, hosts[0]),
         now_ms=now_ms,
     )
-    store.held = lambda: bridge.pressure.messages
+    store.held = lambda: int(bridge.pressure.held)
 
     def last_sequence() -> int:
         if met() or bridge.asked:

@@ -99,9 +99,11 @@ from gateway.service.opening import (
     tell_of_log,
     tell_of_recovery,
 )
+from gateway.service.paging import PagingLines, begin_paging
 from gateway.service.rules import RulesInForce
 from gateway.service.starting import NotBegun, Starting
 from gateway.store.interface import Entry
+from gateway.store.spill import Spill
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
 from gateway.translate.view import View
@@ -142,6 +144,7 @@ class Service:
         self.ports = Ports(reactor)
         self._checkpoint_waits = False
         self._reload_waits = False
+        self.spill: Spill | None = None
         self.threads = PasswordThreads(reactor, self.clock.now_ms)
         self._access = load_rules(settings)
         self._tls, self._admin_context = client_tls(settings), admin_tls(settings)
@@ -206,6 +209,7 @@ class Service:
                 raise
         except BaseException:
             self.ports.shut(*self.ports.open)
+            self._close_spill()
             self._stop_threads()
             raise
         finally:
@@ -243,6 +247,10 @@ class Service:
             self.faces,
             self.threads.derive_for,
             read=self.files.read,
+        )
+        self._paging_lines = PagingLines(self.bridge.paging, self.clock)
+        self.spill = begin_paging(
+            settings, self.bridge, self.turns, self.reactor.callFromThread, self._paging_lines
         )
         self.bridge.place(self.upstreams.placements, [*self.upstreams.upstreams.values()])
 
@@ -490,6 +498,7 @@ class Service:
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         every(LAG_INTERVAL_S, self._heads.look)
         every(LETTING_GO_LOOK_S, self.letting_go.look)
+        every(LAG_INTERVAL_S, self._paging_lines.look)
         every(LAG_INTERVAL_S, AlertLines(self.bridge.copies.alarms).look)
         every(LAG_INTERVAL_S, DriftLines(self.clock.drift_ms).look)
         every(LAG_INTERVAL_S, ExpiryLines(lambda: self.certificate_expires_s, self.clock).look)
@@ -636,6 +645,7 @@ class Service:
         self.bridge.checkpoint(now_ms, last=True)
         audit.clock(now_ms, self.clock.drift_ms())
         audit.incarnation_stopped(now_ms)
+        self._close_spill()
         try:
             self.store.close(audit.take_block(now_ms))
             if started:  # else it never started, and says itself why
@@ -650,6 +660,10 @@ class Service:
             )
         self._stop_threads()
         self.on_stopped()
+
+    def _close_spill(self) -> None:
+        if self.spill is not None:
+            self.spill.close()
 
     def _stop_threads(self) -> None:
         for pool in (self.threads, self.file_threads, self.archive_threads):

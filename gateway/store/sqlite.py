@@ -25,7 +25,6 @@ from gateway.store.committer import SEAL_MS, Committer
 from gateway.store.copying import Copying
 from gateway.store.damage import Damage, in_short
 from gateway.store.database import Database
-from gateway.store.fetching import Request
 from gateway.store.interface import (
     AuditSegments,
     CallInReactor,
@@ -42,6 +41,7 @@ from gateway.store.interface import (
 from gateway.store.lock import lock, unlock
 from gateway.store.log_rows import check, unpack_row
 from gateway.store.occupancy import Occupancy
+from gateway.store.recall.fetching import Request
 from gateway.store.reserve import Reserve
 from gateway.store.slowness import Slowness
 from gateway.store.trouble import Trouble
