@@ -193,7 +193,12 @@ class Service:
             )
             self._paging_lines = PagingLines(self.bridge.paging, self.clock)
             self.spill = begin_paging(
-                settings, self.bridge, self.turns, reactor.callFromThread, self._paging_lines
+                settings,
+                self.bridge,
+                self.store,
+                self.turns,
+                reactor.callFromThread,
+                self._paging_lines,
             )
             recover(settings, self.bridge, self.recovered, self.upstreams, segments.flaw)
             declare(settings, self.bridge)
