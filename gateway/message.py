@@ -189,6 +189,8 @@ class Flag(IntEnum):
     TELL_UNROUTABLE = 32  # its publisher hears of no route: the exchange's alternate is not tried
     OUTCOMES = 64  # its publisher takes released and modified as they are (1.0)
     EMPTY_BODY = 128  # 0-10: its body segment has come, without an octet: it is not absent
+    FILE = 256  # content of a class that is never let go to make room for others
+    STREAM = 512  # content that makes room, by its priority, for others of its class
 
 
 @final

@@ -57,6 +57,11 @@ METRICS: Final = (
     _gauge("gateway_connections", "Connections that are open.", "protocol"),
     _counter("gateway_connections_opened_total", "Connections that were opened.", "protocol"),
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
+    _counter(
+        "gateway_connections_redirected_total",
+        "Connections that were sent to another gateway (`elsewhere`) instead of being opened.",
+        "protocol",
+    ),
     _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
     _gauge(
         "gateway_waiting_connections",
@@ -157,7 +162,8 @@ METRICS: Final = (
     _counter("gateway_transactions_total", "Transactions, by how they ended.", "outcome"),
     _gauge(
         "gateway_branches",
-        "Branches of distributed transactions: open, prepared, or decided by an operator.",
+        "Branches of distributed transactions: open, doomed, which have been rolled back and are"
+        " remembered, prepared, or decided by an operator.",
         "state",
     ),
     _gauge(

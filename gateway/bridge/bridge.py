@@ -354,16 +354,24 @@ class Bridge:
         """Whether nothing can be committed: of a full disk there may be the reserve."""
         return self.store_error is not None and not self.store_error.on_reserve
 
-    def recover(self, recovered: Recovered) -> None:
-        """Rebuild exchanges, queues, bindings, messages and notes; call once, first of all."""
-        recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers)
-        recovery.run(recovered)
+    def recover(self, recovered: Recovered) -> Recovery:
+        """Rebuild exchanges, queues and bindings; call once, first of all.
+
+        What is returned takes the messages, and then `end_recovery` does.
+        """
+        recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers, recovered)
+        recovery.begin(recovered)
+        return recovery
+
+    def end_recovery(self, recovery: Recovery) -> None:
+        """All messages are back."""
+        recovery.end()
         self.problems.extend(recovery.problems)
         self._absent = recovery.absent
         for host in self.hosts.values():
             host.nodes.start()
-        self.debts.recover(recovered.topology, self.problems)
-        recover_notes(recovered.topology, self._notebooks, self.problems)
+        self.debts.recover(recovery.topology, self.problems)
+        recover_notes(recovery.topology, self._notebooks, self.problems)
         self._new_checkpoint().write_queues()
 
     def drain(self) -> None:

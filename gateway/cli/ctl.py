@@ -288,7 +288,8 @@ def decide(admin: Asked, branch: str, decision: str, virtual_host: str) -> None:
     """End the prepared BRANCH of which its manager is lost: commit it, or roll it back.
 
     That is a heuristic decision: other resources of the transaction may be ended otherwise. A
-    manager that comes back is told of it, until it forgets the branch, or `forget` does.
+    manager that comes back is told of it, until it forgets the branch, or `forget` does. A doomed
+    or expired one has been rolled back: to roll it back is the end of it.
     """
     asked = {"branch": branch, "decision": decision, "virtual_host": virtual_host}
     click.echo(admin().ask("decide", asked)["done"])

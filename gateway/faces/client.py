@@ -26,7 +26,9 @@ from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.context import Context
 from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
+from gateway.wire.places import Place
 from gateway.wire.sasl import ANONYMOUS
+from gateway.wire.work import ABSENT, WORK
 
 NO_COMMAND: Final = "no command, but the octets of one, or of an answer"
 
@@ -144,6 +146,7 @@ class Client:
 
         What is kept is on an account of its own, which is its user's as well. Nothing is sent.
         """
+        WORK.units += ABSENT
         peer = Peer(self.peer.connection_id, self.peer.address, port=self.peer.port)
         account = Account(self.settings.limits.kept_max)
         absent = Client(
@@ -332,6 +335,12 @@ class Client:
         visit.product = self.uses.client
         visit.open(self.bridge.audit, self.bridge.now_ms, host.name)
         self.act(self.bridge.now_ms)
+
+    def on_redirected(self, place: Place) -> None:
+        """It has logged in, and is sent to another gateway."""
+        self.settings.counts.connections_redirected[self._protocol] += 1
+        self.visit.user = self.identity
+        self.visit.because(Reason.REDIRECTED, f"it is sent to {place}")
 
     def on_violation(self, problem: str) -> None:
         """It has broken the rules of its protocol, and is over for that.

@@ -200,7 +200,14 @@ class Service:
                 reactor.callFromThread,
                 self._paging_lines,
             )
-            recover(settings, self.bridge, self.recovered, self.upstreams, segments.flaw)
+            recover(
+                settings,
+                self.bridge,
+                self.store,
+                self.recovered,
+                self.upstreams,
+                segments.flaw,
+            )
             declare(settings, self.bridge)
             self._keep_replies()
             self.changes = Changes(self.bridge, self.clock.now_ms, self.turns.schedule)
@@ -495,7 +502,7 @@ class Service:
             form=form(),
             where=where,
             directory=str(self.settings.data_directory),
-            entries=len(self.recovered.entries),
+            entries=self.recovered.count,
         )
 
     def ready(self) -> str | None:

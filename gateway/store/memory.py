@@ -16,6 +16,7 @@ from gateway.store.interface import (
     TopologyRow,
     nobody_asked,
 )
+from gateway.store.places import NOWHERE
 from gateway.store.recovery import Replay
 
 
@@ -48,7 +49,7 @@ class MemoryStore:
         clean, self._clean = self._clean, False
         return Recovered(
             topology=self.topology(),
-            entries=self._content.entries(),
+            held={number: len(queue) for number, queue in self._content.queues.items()},
             highest_message_id=self._content.highest_message_id,
             incarnation=self._incarnation,
             clean=clean,
@@ -74,6 +75,14 @@ class MemoryStore:
         if audit_block and self._segments is not None:
             self._segments.append(audit_block)
         self._call_in_reactor(partial(self._committed, turn))
+
+    def recall(self, take: OnFetched, queues: list[int] | None = None) -> None:
+        """See `Store.recall`; all of it is one piece, by queue, which `take` is given at once."""
+        numbers = sorted(self._content.queues) if queues is None else queues
+        entries = [
+            entry for number in numbers for entry in self._content.living(number, 0, NOWHERE)
+        ]
+        take(Fetched(0, entries, last=True))
 
     def fetch(
         self, request: int, queue_number: int, first_position: int, behind_position: int

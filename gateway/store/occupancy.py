@@ -174,6 +174,8 @@ class Occupancy:
         before = queue.put(position, row.number)
         if before:
             self._supersede(before)
+            if self.counted:
+                self._uncount(queue_id, position)  # what it has now comes behind it
         row.entries += 1
         row.live += 1
 

@@ -15,6 +15,7 @@ from mypy_extensions import i64
 PAGE_BITS: Final = 8
 PAGE_MASK: Final = 255
 LENGTHS: Final = (4, 16, 64, 256)
+NOWHERE: Final = (1 << 62) - 1  # no position is above it
 
 
 @final
@@ -100,6 +101,46 @@ class Places:
                 if len(found) >= most:
                     break
         return found
+
+
+@final
+class Cursor:
+    """Goes through the living entries of a queue as it is now, by position.
+
+    Attributes:
+        position, row: of the next one; `NOWHERE` behind the last.
+    """
+
+    __slots__ = ("_at", "_numbers", "_places", "position", "row")
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._numbers = sorted(places._pages)
+        self._at = 0
+        self.position: i64 = -1
+        self.row: i64 = 0
+        self.advance()
+
+    def advance(self) -> None:
+        """To the next one that lives."""
+        index = (self.position + 1) & PAGE_MASK
+        if index == 0 and self.position >= 0:
+            self._at += 1
+        while self._at < len(self._numbers):
+            number = self._numbers[self._at]
+            page = self._places._pages.get(number)
+            if page is not None:
+                rows = page.rows
+                while index < len(rows):
+                    if rows[index] != 0:
+                        self.position = (number << PAGE_BITS) + index
+                        self.row = rows[index]
+                        return
+                    index += 1
+            self._at += 1
+            index = 0
+        self.position = NOWHERE
+        self.row = 0
 
 
 def _longer(rows: vec[i64], index: i64) -> vec[i64]:

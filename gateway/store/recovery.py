@@ -1,4 +1,4 @@
-"""Replays the rows of the log, in order, into the entries that they leave in the queues.
+"""Replays turns, in order, into the entries that they leave in the queues of a `MemoryStore`.
 
 `Held` keeps their places alone; `TopologyChanges` picks out of one row what belongs into the
 topology table.
@@ -15,7 +15,7 @@ from gateway.store.log_rows import read_message, walk
 
 @final
 class Replay:
-    """The content of the queues after the rows told so far (also what `MemoryStore` keeps)."""
+    """The content of the queues after the turns told so far."""
 
     def __init__(self) -> None:
         self.queues: dict[int, dict[int, Entry]] = {}

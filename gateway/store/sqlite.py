@@ -25,7 +25,6 @@ from gateway.store.committer import SEAL_MS, Committer
 from gateway.store.copying import Copying
 from gateway.store.damage import Damage, in_short
 from gateway.store.database import Database
-from gateway.store.fetching import Request
 from gateway.store.interface import (
     AuditSegments,
     CallInReactor,
@@ -42,7 +41,7 @@ from gateway.store.interface import (
 from gateway.store.lock import lock, unlock
 from gateway.store.log_rows import check, unpack_row
 from gateway.store.occupancy import Occupancy
-from gateway.store.recovery import Replay
+from gateway.store.recall.fetching import Request
 from gateway.store.reserve import Reserve
 from gateway.store.slowness import Slowness
 from gateway.store.trouble import Trouble
@@ -73,7 +72,7 @@ class SqliteStore:
         reserve_octets: int = 0,
         log: LogKeeper | None = None,
         accept_damaged: bool = False,
-        judge: Judge = lambda _topology, _entries: None,
+        judge: Judge = lambda _topology, _held: None,
     ) -> None:
         """Make it; `accept_damaged`: it is opened without what cannot be read of it."""
         self.counts = StoreCounts()
@@ -141,6 +140,10 @@ class SqliteStore:
         self.counts.octets_submitted += len(writes) + len(audit_block)
         self._committer.waiting.put((turn, writes, audit_block))
 
+    def recall(self, take: OnFetched, queues: list[int] | None = None) -> None:
+        """See `Store.recall`; `recalling` says how."""
+        self._committer.recall(take, queues)
+
     def fetch(
         self, request: int, queue_number: int, first_position: int, behind_position: int
     ) -> None:
@@ -188,6 +191,7 @@ class SqliteStore:
         path = self._directory / FILE_NAME
         life = 0
         self._logged = 0
+        self._highest_id = 0
         missing = not path.exists()
         if missing:  # and is not made where it must not be
             life = 0 if self._log is None else self._log.compare(KNOWS_NOTHING, store="missing")
@@ -213,15 +217,15 @@ class SqliteStore:
         database = self._database
         incarnation = max(database.meta("incarnation"), life) + 1
         self._found_clean = clean = database.meta("clean") != 0 or incarnation == 1
-        replay, occupancy, damage = Replay(), Occupancy(), Damage()
-        next_number, unlogged = self._replay(replay, occupancy, damage)
+        occupancy, damage = Occupancy(), Damage()
+        next_number, unlogged = self._replay(occupancy, damage)
         topology, damage.topology = database.topology()
         damage.missing = database.shrunk_tables()
         damage.aside, damage.untold = database.set_aside()
         if damage.found() and not self._accept_damaged:
             raise UnknownStoreError(_refusal(self._directory, damage.found()))
-        entries = replay.entries()
-        self._judge(topology, entries)
+        held = {number: int(places.count) for number, places in occupancy.places.items()}
+        self._judge(topology, held)
         self.counts.rows_damaged = len(damage.found()) + len(damage.aside)
         self._logged = max(self._logged, life)
         owed = self._copy_to_log(unlogged, damage, late)
@@ -249,8 +253,8 @@ class SqliteStore:
             self._committer.delete_dead()
         return Recovered(
             topology=topology,
-            entries=entries,
-            highest_message_id=max(replay.highest_message_id, incarnation << INCARNATION_SHIFT),
+            held=held,
+            highest_message_id=max(self._highest_id, incarnation << INCARNATION_SHIFT),
             incarnation=incarnation,
             previous=0 if self._log is None else self._logged or NO_LIFE,
             clean=clean and not damage.found(),
@@ -258,9 +262,7 @@ class SqliteStore:
             aside=damage.aside,
         )
 
-    def _replay(
-        self, replay: Replay, occupancy: Occupancy, damage: Damage
-    ) -> tuple[int, list[int]]:
+    def _replay(self, occupancy: Occupancy, damage: Damage) -> tuple[int, list[int]]:
         """Read the log; the next row's number, and the rows that the audit log may not have yet."""
         next_number = 1
         unlogged: list[int] = []
@@ -269,12 +271,11 @@ class SqliteStore:
             next_number = number + 1
             try:
                 writes, audit = unpack_row(row)
-                check(writes)
+                self._highest_id = max(self._highest_id, check(writes))
             except DecodeError:
                 damage.add_row(number, row)
                 unlogged.append(number)
                 continue
-            replay.apply(writes)
             occupancy.add(number, len(row), writes)
             if audit and (kept < 0 or last_sequence_in(audit) > kept):
                 unlogged.append(number)

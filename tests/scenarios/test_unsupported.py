@@ -47,18 +47,11 @@ def subscribe(name: str) -> spec.MessageSubscribe:
     ("command", "feature", "code"),
     [
         (spec.FileQos(prefetch_size=1, prefetch_count=1), Feature.FILE, 540),
-        (spec.StreamQos(prefetch_size=1, prefetch_count=1), Feature.STREAM, 540),
         pytest.param(
             spec.FilePublish(exchange="amq.direct"),
             Feature.FILE,
             540,
             marks=rule("0-10", "file.publish.exchange", "refusal"),
-        ),
-        pytest.param(
-            spec.StreamPublish(exchange="amq.direct"),
-            Feature.STREAM,
-            540,
-            marks=rule("0-10", "stream.publish.exchange", "refusal"),
         ),
         (spec.MessageResume(destination="d", resume_id="1"), Feature.RESUME, 540),
         (bind(arguments=argument("qpid.fed.op")), Feature.FEDERATION, 540),

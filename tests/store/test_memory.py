@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from support.stores import Segments, one_message
+from support.stores import Segments, one_message, recalled
 
 from gateway.store.interface import Fetched
 from gateway.store.memory import MemoryStore
@@ -10,7 +10,7 @@ from gateway.store.writes import TurnWriter
 def test_a_memory_store_hands_over_what_it_was_given_when_opened_again() -> None:
     committed: list[int] = []
     store = MemoryStore(lambda call: call(), committed.append)
-    assert store.open().entries == []
+    assert store.open().held == {}
     store.submit(1, one_message(1).take(), b"")
     writer = TurnWriter()
     writer.topology(1, "queue", b"settings")
@@ -19,7 +19,8 @@ def test_a_memory_store_hands_over_what_it_was_given_when_opened_again() -> None
     store.submit(2, writer.take(), b"")
     assert committed == [1, 2]
     after_crash = store.open()
-    assert [entry.position for entry in after_crash.entries] == [1]
+    assert after_crash.held == {1: 1}
+    assert [entry.position for entry in recalled(store)] == [1]
     assert [row.key for row in after_crash.topology] == ["queue"]
     assert not after_crash.clean
     store.close(b"")

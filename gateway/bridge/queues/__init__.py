@@ -9,6 +9,7 @@ subscription    an outlet's claim on a queue; credit: what it may be sent
 discipline      what a queue does beyond first in, first out
 entrance        what a queue lets in, of what is routed to it
 alarms          when people are to hear of how much is in a queue
+contents        files and streams, of which room is made otherwise
 flow            whose publishes wait until there is less in a queue
 bands           which copy is next, by level of priority; last_values: the newest of each key
 groups          which subscription may have it; keys: by what they are told apart

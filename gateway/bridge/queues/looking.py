@@ -26,7 +26,8 @@ def look(dispatcher: Dispatcher, queue: Queue, subscription: Subscription) -> En
     for level in bands.order():
         dispatcher.spend(LOOK)
         places = bands.levels[level].places
-        entry = _look_through(dispatcher, queue, places, subscription, subscription.walks[level])
+        walk = _walk_of(subscription, level)
+        entry = _look_through(dispatcher, queue, places, subscription, walk)
         if entry is not None:
             return entry
     return None
@@ -117,4 +118,12 @@ def go_on(queue: Queue, subscription: Subscription, entry: Entry) -> None:
 def _walk(queue: Queue, subscription: Subscription, entry: Entry) -> Walk:
     if queue.bands is None:
         return subscription.walks[0]
-    return subscription.walks[queue.bands.level_of(entry.message)]
+    return _walk_of(subscription, queue.bands.level_of(entry.message))
+
+
+def _walk_of(subscription: Subscription, level: int) -> Walk:
+    """That in one level; a queue may have got levels since the subscription began."""
+    walks = subscription.walks
+    while len(walks) <= level:
+        walks.append(Walk())
+    return walks[level]

@@ -13,8 +13,9 @@ from typing import Final, Protocol, final
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.alarms import Alarm
-from gateway.bridge.queues.bands import Band, Bands
-from gateway.bridge.queues.discipline import NO_ALERTS, NO_FLOW, Policy
+from gateway.bridge.queues.bands import Band, Bands, is_higher
+from gateway.bridge.queues.contents import CONTENT, Contents
+from gateway.bridge.queues.discipline import NO_ALERTS, NO_FLOW, FlowLimits, Policy
 from gateway.bridge.queues.entrance import Entrance
 from gateway.bridge.queues.expiring import Expiring
 from gateway.bridge.queues.flow import FlowControl
@@ -115,6 +116,7 @@ class Queue:
         entrance: what it lets in.
         emptied: who is told when it is empty; `None`: nobody need be.
         flow: whose publishes wait for room in it; `None`: nobody's do.
+        contents: files and streams in it, once there were any.
     """
 
     __slots__ = (
@@ -128,6 +130,7 @@ class Queue:
         "checksum",
         "choosy",
         "clearing",
+        "contents",
         "deleted",
         "destructs",
         "displaces",
@@ -217,6 +220,7 @@ class Queue:
             self.alarm = Alarm(host, name, discipline.alerts)
         self.destructs = discipline.policy == Policy.SELF_DESTRUCT
         self.displaces = self.rings or self.destructs or self.last_values is not None
+        self.contents: Contents | None = None
         self.flow: FlowControl | None = None
         if discipline.flow != NO_FLOW:
             self.flow = FlowControl(discipline.flow)
@@ -290,6 +294,35 @@ class Queue:
             return self.rings and self._is_full_ring(size, count)
         return self._lacks_room(size + self.promised_octets, count + self.promised)
 
+    def is_full_for(self, message: Message) -> bool:
+        """Whether its own limits forbid that message.
+
+        There is room for files, whose publishers wait, and for what of streams others make room.
+        """
+        size = len(message.payload)
+        if not self.full_for(size):
+            return False
+        if not message.flags & CONTENT or self.placement is not None or self.evicting:
+            return True
+        return self.max_size > 0 and size > self.max_size
+
+    def await_files(self) -> None:
+        """Files come: whoever publishes them waits while more is in it than may be."""
+        contents = self._contents()
+        if contents.flows or self.flow is not None or self.placement is not None:
+            return
+        contents.flows = True
+        count, size = self.max_count, self.max_size
+        if count or size:
+            limits = FlowLimits(
+                stop_count=count,
+                stop_size=size,
+                resume_count=count + 1 if count else 0,
+                resume_size=size + 1 if size else 0,
+            )
+            self.flow = FlowControl(limits)
+            self.flow.came(self.places.count, self.octets)
+
     def is_over(self) -> bool:
         """Whether more is in it than its own limits allow."""
         return self._lacks_room(0, 0)
@@ -334,10 +367,14 @@ class Queue:
         """A copy at its position, which is behind all others: new, or recovered."""
         position = entry.position
         message = entry.message
+        if message.flags & CONTENT:
+            self._take_content(message)
         self.next_position = position + 1
         self.places.append(entry)
         if self.bands is not None:
             self.bands.put(entry)
+        if self.contents is not None:
+            self.contents.put(entry, self.lane_of(entry) if self.bands is not None else 0)
         if self.groups is not None:
             self.groups.put(entry)
         if self.numbering is not None:
@@ -349,9 +386,42 @@ class Queue:
         if message.expires_ms != NEVER:
             self.expiring.came(position, message.expires_ms)
 
+    def _contents(self) -> Contents:
+        """What there is of content of classes, from now on."""
+        contents = self.contents
+        if contents is None:
+            contents = Contents(self.places, rings=self.rings)
+            self.contents = contents
+            level = 0
+            entry = self.places.next_at(0)
+            while entry is not None:
+                if self.bands is not None:
+                    level = self.bands.level_of(entry.message)
+                contents.put(entry, level)
+                entry = self.places.next_at(entry.position + 1)
+        return contents
+
+    def _take_content(self, message: Message) -> None:
+        """A file or a stream's message comes: of these there are two levels of priority at least.
+
+        Messages stay in their order: they are all of the lower one.
+        """
+        self._contents()
+        local = self.placement is None and not self.transit
+        if self.bands is None and self.groups is None and local and is_higher(message):
+            bands = Bands(2, (), by_class=True)
+            entry = self.places.next_at(0)
+            while entry is not None:
+                entry.returned = False
+                bands.put(entry)
+                entry = self.places.next_at(entry.position + 1)
+            self.bands = bands
+
     def remove(self, entry: Entry) -> None:
         """The copy leaves the queue, whoever held it."""
         self.places.remove(entry)
+        if self.contents is not None:
+            self.contents.remove(entry)
         if self.bands is not None:
             self.bands.remove(entry)
         if self.last_values is not None:
@@ -402,9 +472,14 @@ class Queue:
         """The copy that has to make room for others.
 
         Of those that nobody holds the oldest of the lowest; if that is the one that came last, and
-        somebody holds what goes before it, that.
+        somebody holds what goes before it, that. Never a file, and only streams where no ring is.
         """
         bands = self.bands
+        contents = self.contents
+        if not self.rings:
+            return None if contents is None else contents.stream_to_go()
+        if contents is not None and contents.files:
+            return contents.other_to_go()
         entry = self.band.peek() if bands is None else bands.lowest()
         if entry is None and self.places.missed != NO_PAGE:
             return None  # it is on disk
@@ -430,6 +505,8 @@ class Queue:
         self.unsettled -= 1
         band = self.band if self.bands is None else self.bands.band_of(entry)
         band.give_back(entry)
+        if self.contents is not None:
+            self.contents.free(entry, 0 if self.bands is None else self.lane_of(entry))
         if self.groups is not None:
             self.groups.give_back(entry)
         if entry.message.expires_ms != NEVER:

@@ -16,6 +16,7 @@ from mypy_extensions import i64 as int64
 
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.queues.contents import FILE
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import AVAILABLE, NO_PAGE, Entry
 from gateway.bridge.queues.queue import Queue
@@ -171,9 +172,10 @@ class Displacing:
             assert newest is not None
             WORK.units += COPY
             self._copies.be_last(queue, newest)
-        if queue.destructs and queue.is_over() and self._is_first(queue):
-            self._copies.turns.spread.put_off(Destruction(self, queue))
-        elif queue.rings:
+        if queue.destructs:
+            if queue.is_over() and not _is_file(queue) and self._is_first(queue):
+                self._copies.turns.spread.put_off(Destruction(self, queue))
+        elif queue.rings or queue.contents is not None:
             self._trim_some(queue, WORK.units + SHARE)
 
     def _trim_some(self, queue: Queue, end: int64) -> None:
@@ -276,3 +278,9 @@ class Displacing:
             return False
         self._letting.dead_letter(queue, entry, Reason.QUEUE_FULL).go_on(NO_END)
         return True
+
+
+def _is_file(queue: Queue) -> bool:
+    """Whether what came last is a file, which is not let go with its queue."""
+    newest = queue.places.get(queue.next_position - 1)
+    return newest is not None and newest.message.flags & FILE != 0

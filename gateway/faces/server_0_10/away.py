@@ -15,6 +15,7 @@ from gateway.amqp_0_10.session import Session
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
 from gateway.faces.leaving import DELIVERY_OCTETS, AbsentStatus
+from gateway.faces.server_0_10.contents.windows import SharedWindows
 from gateway.faces.server_0_10.session import ServerSession
 
 
@@ -22,7 +23,7 @@ from gateway.faces.server_0_10.session import ServerSession
 class Away:
     """Implements `Absent`, `SessionHolder`, `Reviewed`."""
 
-    __slots__ = ("_client", "_deadline_ms", "_kept", "_session", "_since_ms")
+    __slots__ = ("_client", "_deadline_ms", "_kept", "_session", "_since_ms", "_windows")
 
     def __init__(self, session: ServerSession, deadline_ms: int) -> None:
         # It holds this, too, when it has ended: then this holds it no longer.
@@ -31,6 +32,7 @@ class Away:
         self._since_ms = session.client.bridge.now_ms
         self._client: Client = session.client.absent(self)  # stands for who is not there
         self._kept = session.client.settings.kept
+        self._windows = SharedWindows()  # nothing is sent
 
     @property
     def deadline_ms(self) -> int:
@@ -55,6 +57,7 @@ class Away:
         assert session is not None
         session.away = self
         session.subscriptions.pause()
+        session.contents.pause()
         session.move(self._client, self)
         self._kept.absent[session.number] = self
         self._kept.detached += 1
@@ -96,6 +99,13 @@ class Away:
 
     def hand_over(self, session: Session) -> None:
         """See `SessionHolder`: it is with nobody."""
+
+    def windows(self) -> SharedWindows:
+        """See `SessionHolder`."""
+        return self._windows
+
+    def resume(self) -> None:
+        """See `SessionHolder`: nothing is sent."""
 
     def on_rules_changed(self, now_ms: int) -> None:
         """See `Reviewed`."""

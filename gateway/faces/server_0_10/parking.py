@@ -24,7 +24,13 @@ SETTLING: Final = frozenset(
         spec.MessageReject.CODE,
         spec.MessageRelease.CODE,
         spec.MessageAcquire.CODE,
+        spec.FileAck.CODE,
+        spec.FileReject.CODE,
     )
+)
+# What publishes, and so waits while too much is held back.
+PUBLISHING: Final = frozenset(
+    (spec.MessageTransfer.CODE, spec.FilePublish.CODE, spec.StreamPublish.CODE)
 )
 # What may go before a transfer that is parked: it takes nothing away that the transfer needs.
 BESIDE: Final = frozenset(
@@ -46,7 +52,7 @@ BESIDE: Final = frozenset(
 # What settling has nothing to do with, whichever comes first.
 APART: Final = frozenset(
     (
-        spec.MessageTransfer.CODE,
+        *PUBLISHING,
         spec.MessageSubscribe.CODE,
         spec.MessageSetFlowMode.CODE,
         spec.MessageFlow.CODE,
@@ -155,7 +161,7 @@ class Parking:
             return True
         if self._events:
             return self._others > 0 or code not in BESIDE
-        return slow and code == spec.MessageTransfer.CODE
+        return slow and code in PUBLISHING
 
     def park(self, event: CommandReceived) -> bool:
         """Keep a command for later; `False`: too much is kept already."""
@@ -171,8 +177,7 @@ class Parking:
         events = self._events
         if not events or self.waiting is not None:
             return None
-        transfer = events[0].command.CODE == spec.MessageTransfer.CODE
-        if transfer and slow:
+        if slow and events[0].command.CODE in PUBLISHING:
             return None
         event = events.popleft()
         self._account.give(_kept(event.octets))
@@ -181,7 +186,7 @@ class Parking:
         return event
 
     def _count(self, code: int, number: int) -> None:
-        if code != spec.MessageTransfer.CODE:
+        if code not in PUBLISHING:
             self._others += number
         if code not in APART:
             self._barriers += number

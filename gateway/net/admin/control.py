@@ -19,7 +19,8 @@ POST /ctl/assign    {"queue": ..., "user": ..., "container": ..., "link": ..., "
                     the subscription is that user's; user "": of clients without a login
 GET  /ctl/branches  branches of distributed transactions
 POST /ctl/decide    {"branch": ..., "decision": "commit", "virtual_host": ...}: a prepared branch is
-                    committed, or rolled back ("rollback"); one so ended is forgotten ("forget")
+                    committed, or rolled back ("rollback", also one that can only be so); one so
+                    ended is forgotten ("forget")
 
 A request shows `Authorization: Bearer TOKEN`; without `admin_token_file` all of it is 404. Answers
 are JSON: {"done": ...} or {"problems": [{"key": ..., "problem": ...}]}. A rule is named by its

@@ -178,6 +178,7 @@ def _clients(sources: Sources) -> dict[str, Reader]:
     return {
         "gateway_connections": lambda: _gap(faces.connections_opened, faces.connections_closed),
         "gateway_connections_opened_total": lambda: _protocols(faces.connections_opened),
+        "gateway_connections_redirected_total": lambda: _protocols(faces.connections_redirected),
         "gateway_access_refused_total": lambda: _labelled(
             {action.name.lower(): faces.access_refused[action] for action in Action}
         ),

@@ -11,8 +11,8 @@ from support.examples import examples
 from support.stores import Running, message, one_message, scratch
 
 from gateway.message import Message
-from gateway.store import fetching
 from gateway.store.interface import Fetched
+from gateway.store.recall import fetching, kept_rows
 from gateway.store.sqlite import FILE_NAME
 from gateway.store.writes import TurnWriter
 
@@ -90,7 +90,7 @@ def test_an_answer_comes_in_pieces_of_bounded_octets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetching, "PIECE_OCTETS", 1000)
-    monkeypatch.setattr(fetching, "SHARE_OCTETS", 1500)
+    monkeypatch.setattr(kept_rows, "SHARE_OCTETS", 1500)
     running = Running(tmp_path)
     for first in range(1, 31, 3):
         running.commit(batch(first, 3, size=300))
@@ -124,8 +124,8 @@ def test_neighbours_in_one_row_are_read_once(
 def test_more_rows_than_are_kept_are_fetched_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching, "KEPT_OCTETS", 0)
-    monkeypatch.setattr(fetching, "SHARE_ROWS", 2)
+    monkeypatch.setattr(kept_rows, "KEPT_OCTETS", 0)
+    monkeypatch.setattr(kept_rows, "SHARE_ROWS", 2)
     running = Running(tmp_path)
     for position in range(1, 10):
         running.commit(one_message(position))
