@@ -57,6 +57,11 @@ METRICS: Final = (
     _gauge("gateway_connections", "Connections that are open.", "protocol"),
     _counter("gateway_connections_opened_total", "Connections that were opened.", "protocol"),
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
+    _counter(
+        "gateway_connections_redirected_total",
+        "Connections that were sent to another gateway (`elsewhere`) instead of being opened.",
+        "protocol",
+    ),
     _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
     _gauge(
         "gateway_waiting_connections",
@@ -157,7 +162,8 @@ METRICS: Final = (
     _counter("gateway_transactions_total", "Transactions, by how they ended.", "outcome"),
     _gauge(
         "gateway_branches",
-        "Branches of distributed transactions: open, prepared, or decided by an operator.",
+        "Branches of distributed transactions: open, doomed, which have been rolled back and are"
+        " remembered, prepared, or decided by an operator.",
         "state",
     ),
     _gauge(
@@ -215,6 +221,20 @@ METRICS: Final = (
     ),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
+    _gauge("gateway_paged_messages", "Messages of queues that are on disk alone, `queues.memory`."),
+    _gauge("gateway_paged_bytes", "Octets of those."),
+    _gauge("gateway_paged_file_bytes", "Octets of the files that have them, `queues.paged_size`."),
+    _counter(
+        "gateway_pages_total",
+        "Pages of up to 256 messages that left memory (`out`) and came back (`in`).",
+        "direction",
+    ),
+    _counter("gateway_page_waits_total", "How often somebody had to wait for a page."),
+    _counter(
+        "gateway_page_failures_total",
+        "Pages that the disk did not take, which stay in memory, or could not be read again.",
+        "direction",
+    ),
     _gauge(
         "gateway_quotas_used_up",
         "Users and virtual hosts that have used up their quota of what queues hold.",

@@ -267,6 +267,7 @@ def _receive_completed(
     WORK.units += RANGE * len(commands)
     for first, last in commands:
         ranges += session.outgoing.complete(first, last)
+        session.outgoing.follow()
         if control.timely_reply:
             session.echo.add_range(first, last)
     if ranges:
@@ -285,6 +286,8 @@ def _send_expected(session: Session, expected: spec.SessionExpected) -> None:
     firsts = [first for first, _ in commands] + list(fragments)
     if any([distance(outgoing.first, first) < 0 for first in firsts]):
         raise InvalidArgumentError("a command is expected from before the first")
+    if not commands and not fragments:
+        session.redeliver(replay)
     again, missing = replay.wanted(commands, fragments, outgoing.next)
     for at in range(0, len(missing), RANGES_PER_CONTROL):
         gap = spec.SessionGap(commands=missing[at : at + RANGES_PER_CONTROL])

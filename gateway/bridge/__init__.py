@@ -15,6 +15,7 @@
     seams                      the values and protocols that the verbs are spoken in
     exchanges/                 from a message to the queues that get a copy
     queues/                    copies in their places, and who gets which
+    paging/                    queues that are larger than memory
     spread/                    what is done over several turns
     staging/                   content that comes in parts before it is published
     branches/                  work that a manager of distributed transactions decides about

@@ -220,6 +220,12 @@ class QueueSettings(Section):
     """... until no more than this is left."""
     size_max: Annotated[int, *size("64KiB", "2TiB")] = 1024 * 1024 * 1024
     """Octets above which publishing is refused."""
+    memory: Annotated[int, *size(0, "1TiB")] = 256 * 1024 * 1024
+    """Octets in all queues above which those wanted last are on disk, in the data directory, until
+    somebody comes near to them: these count 16 octets each for the marks here, and nothing else. Of
+    no use above `size_high`. 0: everything stays in memory."""
+    paged_size: Annotated[int, *size("1MiB", "16TiB")] = 4 * 1024 * 1024 * 1024
+    """Octets of disk that they may take; when those are used up queues grow in memory."""
     messages_high: Count = 2_000_000
     """Messages in all queues above which publishers wait ..."""
     messages_low: Annotated[int, Field(ge=0, le=2**31 - 1)] = 1_500_000
@@ -283,6 +289,7 @@ class QueueSettings(Section):
             octets_high=self.size_high,
             octets_low=self.size_low,
             octets_max=self.size_max,
+            memory_octets=self.memory,
             messages_high=self.messages_high,
             messages_low=self.messages_low,
             messages_max=self.messages_max,

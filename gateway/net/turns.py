@@ -171,6 +171,11 @@ class TurnLoop:
         self.stalls.over(began_ms, "commit", COMMITTED)
         self.schedule()
 
+    def on_page(self, answer: Callable[[], None]) -> None:
+        """The answer of the disk for what does not fit into memory."""
+        self._guarded(answer)
+        self.schedule()
+
     def on_store_failed(self, error: StoreError) -> None:
         """The store's other answer."""
         level = LogLevel.critical if error.cause == "gone" else LogLevel.error

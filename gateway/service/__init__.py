@@ -17,6 +17,7 @@ changes     what counts from now on, as the audit log has it
 late_segments  the audit log as the store writes it, compared at the start with what is remembered
 letting_go  archives and removes old segments of it, and says so in it
 heads       tells in the log how far the audit log is sealed
+paging      the disk for queues that are larger than memory
 alerts      tells in the log of queues that hold as much as they are to alert of
 drift       tells in the log when wall time leaves the gateway's clock
 expiry      tells in the log that the certificate expires, or has

@@ -34,6 +34,7 @@ def measured(service: Service) -> Sources:
         translated=service.faces.translated,
         replies=service.faces.replies,
         store=service.store.counts,
+        spill=service.spill,
         disk=Disk(
             service.settings.data_directory,
             AUDIT_FOLDER,
@@ -73,6 +74,7 @@ def site_of(service: Service, collector: Collector) -> Site:
         service.clock.now_ms,
         service.door,
         service.backup,
+        kept=service.faces.kept,
         let_go=service.letting_go.ask,
         pieces=pieces,
         answers=answers,

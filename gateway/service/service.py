@@ -92,6 +92,7 @@ from gateway.service.letting_go import LOOK_S as LETTING_GO_LOOK_S
 from gateway.service.letting_go import LettingGo
 from gateway.service.moved import refuse_moved
 from gateway.service.opening import empty_bridge, recover, tell_of_log
+from gateway.service.paging import PagingLines, begin_paging
 from gateway.service.rules import RulesInForce
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
@@ -190,7 +191,18 @@ class Service:
                 self.threads.derive_for,
                 read=self.files.read,
             )
-            recover(settings, self.bridge, self.recovered, self.upstreams, segments.flaw)
+            self._paging_lines = PagingLines(self.bridge.paging, self.clock)
+            self.spill = begin_paging(
+                settings, self.bridge, self.turns, reactor.callFromThread, self._paging_lines
+            )
+            recover(
+                settings,
+                self.bridge,
+                self.store,
+                self.recovered,
+                self.upstreams,
+                segments.flaw,
+            )
             declare(settings, self.bridge)
             self._keep_replies()
             self.changes = Changes(self.bridge, self.clock.now_ms, self.turns.schedule)
@@ -424,6 +436,7 @@ class Service:
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         every(LAG_INTERVAL_S, self._heads.look)
         every(LETTING_GO_LOOK_S, self.letting_go.look)
+        every(LAG_INTERVAL_S, self._paging_lines.look)
         every(LAG_INTERVAL_S, AlertLines(self.bridge.copies.alarms).look)
         every(LAG_INTERVAL_S, DriftLines(self.clock.drift_ms).look)
         every(LAG_INTERVAL_S, ExpiryLines(lambda: self.certificate_expires_s, self.clock).look)
@@ -484,7 +497,7 @@ class Service:
             form=form(),
             where=where,
             directory=str(self.settings.data_directory),
-            entries=len(self.recovered.entries),
+            entries=self.recovered.count,
         )
 
     def ready(self) -> str | None:
@@ -557,6 +570,8 @@ class Service:
         self.bridge.checkpoint(now_ms, last=True)
         audit.clock(now_ms, self.clock.drift_ms())
         audit.incarnation_stopped(now_ms)
+        if self.spill is not None:
+            self.spill.close()
         try:
             self.store.close(audit.take_block(now_ms))
             if started:  # else it never started, and says itself why

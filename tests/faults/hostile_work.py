@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -124,6 +125,39 @@ def sessions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     again, session = logged_in(gateway)
     again.does(session, [spec.QueueQuery(queue="q")])
     return [again]
+
+
+def _control(code: int, fields: bytes) -> bytes:
+    """A frame of 0-10 with a control of channel 1."""
+    payload = struct.pack(">H", code) + fields
+    return struct.pack(">BBHBBHI", 0x0F, 0, len(payload) + 12, 0, 0, 1, 0) + payload
+
+
+def come_and_go(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Sessions are attached, asked to be kept and detached, all without waiting for an answer."""
+    client = Raw010(gateway.amqp_port, patience_s=120).log_in()
+    with ThreadPoolExecutor(1) as reader:
+        heard = reader.submit(_all_detached, client, count)
+        for number in range(count):
+            name = struct.pack(">HH", 0x0100, 4) + b"s%03d" % (number % 200)
+            asked = struct.pack(">HI", 0x0100, 60)
+            client.say(_control(0x0201, name) + _control(0x0205, asked) + _control(0x0203, name))
+        assert heard.result()
+    return [client]
+
+
+def _all_detached(client: Raw, count: int) -> bool:
+    """Whether so many are answered with session.detached."""
+    detached, rest = 0, b""
+    while detached < count:
+        heard = client.hear()
+        if not heard:
+            return False
+        rest += heard
+        while len(rest) >= 14 and len(rest) >= int.from_bytes(rest[2:4]):
+            detached += rest[1] == 0 and rest[12:14] == b"\x02\x04"
+            rest = rest[int.from_bytes(rest[2:4]) :]
+    return True
 
 
 def left_behind(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
@@ -350,5 +384,6 @@ ATTACKS = (
     Attack("records of messages that no queue takes", unrouted, 500_000, 20_000),
     Attack("floods of tiny frames", floods, 64, 4, units_max=600 * SHARE),
     Attack("floods of heartbeats of one address", nameless, 200, 4, units_max=800 * SHARE),
+    Attack("sessions that come and go", come_and_go, 20_000, 500),
     Attack("subscriptions of one connection", sessions, 50, 2, units_max=40 * SHARE),
 )

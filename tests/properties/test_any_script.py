@@ -15,7 +15,8 @@ from support.remotes import FakeRelay, FakeRemote, FakeRules, FakeSource
 from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.queues.discipline import Discipline, FlowLimits
-from gateway.bridge.queues.queue import Queue
+from gateway.bridge.queues.places import NO_PAGE, PAGE_MASK
+from gateway.bridge.queues.queue import EVERYTHING, Queue
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.seams import DeliverStatus, PublishStatus, SubscribeOptions
 from gateway.message import (
@@ -62,10 +63,17 @@ class OddBodies:
 
 
 class Script(RuleBasedStateMachine):
+    memory_octets = 0  # pages of queues go away when there is more
+
     def __init__(self) -> None:
         super().__init__()
         limits = BridgeLimits(
-            messages_high=12, messages_low=6, messages_max=25, turn_deliveries=3, route_cache_max=2
+            messages_high=12,
+            messages_low=6,
+            messages_max=25,
+            turn_deliveries=3,
+            route_cache_max=2,
+            memory_octets=self.memory_octets,
         )
         rules = FakeRules()
         self.remote: FakeRemote = rules.add("far", "deep.*")
@@ -386,8 +394,10 @@ class Script(RuleBasedStateMachine):
             queues[queue.number] = queue
         for relay in self.remote.every_relay:
             queues[relay.queue.number] = relay.queue
+        for queue in self.world.host.settlement.lingering_queues():
+            queues[queue.number] = queue
         pressure = self.world.bridge.pressure
-        assert pressure.messages == sum(queue.depth for queue in queues.values())
+        assert pressure.held == sum(queue.depth for queue in queues.values())
         assert pressure.payload == sum(queue.octets for queue in queues.values())
 
     @invariant()
@@ -412,6 +422,9 @@ class Script(RuleBasedStateMachine):
                         "a copy waits although a consumer has credit"
                     )
                     waiting = queue.places.next_at(waiting.position + 1)
+                passed = subscription.filter is not None or queue.choosy or waiting is not None
+                seen = passed or queue.places.missed == NO_PAGE
+                assert seen or not self.world.auto_commit, "it waits for a page, and none comes"
             del consumer
 
     def _idle(self, subscription: Subscription) -> bool:
@@ -469,6 +482,53 @@ Script.TestCase.settings = settings(
     max_examples=examples(250), stateful_step_count=40, deadline=None
 )
 TestScript = Script.TestCase
+
+
+class PagedScript(Script):
+    """The same where pages have few copies, and go to the disk as soon as they can."""
+
+    memory_octets = 1
+
+    def _declare(self) -> None:
+        paging = self.world.bridge.paging
+        paging.near, paging.patience = 1, 3
+        super()._declare()
+
+    @rule(full=SELDOM)
+    def disk(self, full: bool) -> None:
+        self.world.disk.full = full
+
+    @rule(queue=QUEUES)
+    def next_page(self, queue: str) -> None:
+        """What comes next is in another page."""
+        found = self.world.host.topology.find_queue(queue)
+        if found is not None and found.behind == EVERYTHING:
+            found.next_position += PAGE_MASK - (found.next_position & PAGE_MASK) + 1
+
+    @rule(queue=QUEUES, durable=st.booleans())
+    def send_pages(self, queue: str, durable: bool) -> None:
+        for size in range(5):
+            self.publish("", queue, durable, size, NO_TTL, 0)
+            self.next_page(queue)
+
+    @invariant()
+    def what_is_on_disk_is_of_some_page(self) -> None:
+        away = sum(queue.places.away for queue in self.world.host.topology.queues.values())
+        assert away <= len(self.world.disk.pages)
+
+    def _everything_ends(self) -> None:
+        super()._everything_ends()
+        for queue in self.world.host.topology.queues.values():
+            self.world.host.declaring.purge_queue(queue.name)
+        self.world.turn()
+        if not any(queue.depth for queue in self.world.host.topology.queues.values()):
+            assert not self.world.disk.pages or self.world.bridge.paging.busy
+
+
+PagedScript.TestCase.settings = settings(
+    max_examples=examples(250), stateful_step_count=40, deadline=None
+)
+TestPagedScript = PagedScript.TestCase
 
 
 def test_a_copy_that_a_relay_holds_of_a_deleted_spool_ends_after_a_crash() -> None:

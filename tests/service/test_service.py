@@ -109,7 +109,7 @@ def test_what_was_confirmed_is_there_again_after_a_restart(tmp_path: pathlib.Pat
     first.stop()
     second = WholeGateway(tmp_path).start()
     assert second.service.faces.federation_tag == tag
-    assert len(second.service.recovered.entries) == 1
+    assert second.service.recovered.count == 1
     came = receive_all(second, second.connect_1_0(), "q")
     assert came[0].letter.durable
     second.stop()
@@ -322,7 +322,7 @@ def test_a_stop_does_not_wait_for_ever_and_the_unsettled_is_kept(tmp_path: pathl
     whole.pass_time(0.2)
     whole.pass_time(3)
     assert whole.stopped
-    assert len(WholeGateway(tmp_path).service.recovered.entries) == 1
+    assert WholeGateway(tmp_path).service.recovered.count == 1
 
 
 def test_a_second_signal_goes_straight_to_the_close(whole: WholeGateway) -> None:

@@ -128,6 +128,8 @@ class WholeGateway:
         service = self.service
         with suppress(StoreError):
             service.store.close(b"")
+        if service.spill is not None:
+            service.spill.close()
         for pool in (service.threads, service.file_threads, service.archive_threads):
             pool.stop()
 

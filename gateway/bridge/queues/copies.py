@@ -9,10 +9,12 @@ from typing import Final, final
 
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.ledger import Ledger
+from gateway.bridge.paging.away import AwayPage
+from gateway.bridge.paging.paging import LARGE, Paging
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.alarms import Alarm, Alarms
 from gateway.bridge.queues.deadlines import Deadlines
-from gateway.bridge.queues.places import AVAILABLE, Entry
+from gateway.bridge.queues.places import AVAILABLE, PAGE_MASK, Entry, Page
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
 from gateway.bridge.spread.entering import Entering, Hiding
@@ -27,16 +29,18 @@ EXPIRED_BEHIND: Final = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, unde
 
 @final
 class Copies:
-    """Puts copies in and takes them out, in memory and in the turn's writes.
+    """Puts copies in and takes them out, in memory and in the turn's writes. Implements `Losing`.
 
     Attributes:
         entering: what comes in over several turns.
         alarms: which queues hold much, for people.
+        paging: which of them are on disk.
         hiding: who hides the queues that dead letters come to, while a long commit is done.
     """
 
     __slots__ = (
-        *("alarms", "deadlines", "entering", "hiding", "ledger", "pressure", "tickets", "turns"),
+        *("alarms", "deadlines", "entering", "hiding", "ledger", "paging", "pressure", "tickets"),
+        "turns",
     )
 
     def __init__(
@@ -46,9 +50,12 @@ class Copies:
         pressure: Pressure,
         deadlines: Deadlines,
         entering: Entering,
+        paging: Paging,
     ) -> None:
         self.alarms = Alarms()
         self.entering = entering
+        self.paging = paging
+        paging.losing = self
         self.hiding: Hiding | None = None
         self.ledger = ledger
         self.turns = turns
@@ -106,9 +113,14 @@ class Copies:
     ) -> None:
         if stock is None:
             stock = self.pressure.stock_of(message.publisher)
+        size = len(message.payload)
+        if size >= LARGE:
+            self.paging.make_room(queue, size)
         entry = queue.append(message, durable, stock)
         entry.ticket = ticket
-        self.pressure.entered(len(message.payload), stock)
+        self.pressure.entered(size, stock)
+        if entry.position & PAGE_MASK == 0:
+            self.paging.began(queue)
         if message.expires_ms != NEVER:
             self.deadlines.arm(queue, message.expires_ms)
         if durable:
@@ -158,14 +170,32 @@ class Copies:
         if ticket is not None:
             entry.ticket = None
             self.tickets.end(ticket, outcome)
+        self._let_go(queue, entry.position)
+        self._look(queue)
+
+    def _let_go(self, queue: Queue, position: int) -> None:
+        """A publish waits for that copy no more."""
         flow = queue.flow
         if flow is not None and flow.withheld:
-            for withheld in flow.let_go(entry.position):
+            for withheld in flow.let_go(position):
                 self.tickets.end(withheld, None)
+
+    def _look(self, queue: Queue) -> None:
+        """There is less in it than there was."""
         if queue.alarm is not None:
             self._alert(queue, queue.alarm)
         if queue.emptied is not None and queue.places.count == 0:
             queue.emptied.on_empty(queue)
+
+    def lose(self, queue: Queue, page: Page, away: AwayPage) -> None:
+        """See `Losing`."""
+        for position, message, _durable in away.copies(page.number):
+            self.ledger.lost(queue, message, position)
+            self._let_go(queue, position)
+        for source in away.sources:
+            self.pressure.lost(source.messages, source.octets, source.stock)
+        queue.lose(page, away.payload, away.memory, away.mix)
+        self._look(queue)
 
     def end_flow(self, queues: list[Queue]) -> None:
         """Nobody makes room in these any more: no publish is to wait for that."""

@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from gateway.bridge.queues.dispatch import Dispatcher
-from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.bridge.queues.places import AVAILABLE, PAGE_BITS, Entry, Places
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription, Walk
 from gateway.message import NEVER
@@ -40,6 +40,9 @@ def _look_through(
         back = len(walk.revisit) > 0
         if back:
             entry = places.get(walk.revisit[0])
+            if entry is None and places.is_away(walk.revisit[0]):
+                places.missed = walk.revisit[0] >> PAGE_BITS
+                return None
         else:
             entry = places.next_at(walk.cursor)
             if entry is None:

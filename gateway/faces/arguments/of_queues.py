@@ -214,8 +214,10 @@ class Asked:
                 text = str(tagged.value)
             if text is None:
                 return invalid(f"{name} is no text")
-            if argument == Argument.NUMBER_HEADER and len(text.encode()) > HEADER_MAX:
-                return invalid(f"{name} is no name of a header: it is too long")
+            if argument == Argument.NUMBER_HEADER:
+                refusal = _refuse_header(name, tagged.value, text)
+                if refusal is not None:
+                    return refusal
             self._said[argument] = text
             if argument == Argument.POLICY and text not in POLICIES:
                 self.ignored.append(f"{name}={text}")
@@ -377,6 +379,15 @@ class Asked:
         return (stop, resume or stop) if stop else (0, 0)
 
 
+def _refuse_header(name: str, value: object, text: str) -> Refusal | None:
+    """Why nobody could read a header of that name."""
+    if len(text.encode()) > HEADER_MAX:
+        return invalid(f"{name} is no name of a header: it is too long")
+    if isinstance(value, bytes) and not is_utf_8(value):
+        return invalid(f"{name} is no name of a header: it is no UTF-8")
+    return None
+
+
 def _name(argument: tuple[str, Tagged]) -> str:
     return argument[0]
 
@@ -415,11 +426,20 @@ def switched(tagged: Tagged) -> bool | None:
 
 
 def text_of(tagged: Tagged) -> str | None:
-    """A text, or octets that are one."""
+    """A text, or octets that are one: UTF-8, or else each a character."""
     value = tagged.value
     if isinstance(value, bytes):
-        return value.decode("latin-1")
+        return value.decode("utf-8" if is_utf_8(value) else "latin-1")
     return value if isinstance(value, str) else None
+
+
+def is_utf_8(octets: bytes) -> bool:
+    """Whether that is what they are."""
+    try:
+        octets.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_number(tagged: Tagged) -> bool:

@@ -14,7 +14,7 @@ from typing import final
 from gateway.amqp_0_10.session import Session
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
-from gateway.faces.leaving import DELIVERY_OCTETS
+from gateway.faces.leaving import DELIVERY_OCTETS, AbsentStatus
 from gateway.faces.server_0_10.contents.windows import SharedWindows
 from gateway.faces.server_0_10.session import ServerSession
 
@@ -23,12 +23,13 @@ from gateway.faces.server_0_10.session import ServerSession
 class Away:
     """Implements `Absent`, `SessionHolder`, `Reviewed`."""
 
-    __slots__ = ("_client", "_deadline_ms", "_kept", "_session", "_windows")
+    __slots__ = ("_client", "_deadline_ms", "_kept", "_session", "_since_ms", "_windows")
 
     def __init__(self, session: ServerSession, deadline_ms: int) -> None:
         # It holds this, too, when it has ended: then this holds it no longer.
         self._session: ServerSession | None = session
         self._deadline_ms = deadline_ms
+        self._since_ms = session.client.bridge.now_ms
         self._client: Client = session.client.absent(self)  # stands for who is not there
         self._kept = session.client.settings.kept
         self._windows = SharedWindows()  # nothing is sent
@@ -42,6 +43,13 @@ class Away:
     def octets(self) -> int:
         """See `Absent`."""
         return self._client.account.held
+
+    def status(self) -> AbsentStatus:
+        """See `Absent`."""
+        session = self._session
+        name = "" if session is None else session.session.name.decode("utf-8", "replace")
+        unsettled = 0 if session is None else len(session.unsettled)
+        return self._client.absence(AbsentStatus("session", name, "", unsettled, self._since_ms))
 
     def begin(self) -> None:
         """Take the session; where more would be kept for its user than may be, it ends."""

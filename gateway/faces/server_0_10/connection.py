@@ -51,7 +51,7 @@ from gateway.faces.server_0_10.negotiation import Negotiation
 from gateway.faces.server_0_10.session import ServerSession
 from gateway.faces.server_0_10.transfers import record_refused
 from gateway.message import Encoding
-from gateway.wire.work import COMMAND, DELIVERY, WORK
+from gateway.wire.work import COMMAND, DELIVERY, SHARE, WORK
 
 
 @final
@@ -86,6 +86,7 @@ class ServerConnection:
         self._agenda: Agenda[Event] = Agenda()
         self._answers_max: int64 = settings.limits.answers_max  # that wait to be written
         self._leaving: Leaving[ServerSession] = Leaving()
+        self._cut_off = False  # the transport is over, and some of what came by it is not read
         self._windows = SharedWindows()
 
     # What the pump calls.
@@ -98,7 +99,7 @@ class ServerConnection:
     @property
     def behind(self) -> bool:
         """Some of what came is to be done in later turns, or of its end."""
-        return len(self._agenda.waiting) > 0 or self._leaving.under_way
+        return len(self._agenda.waiting) > 0 or self._leaving.under_way or self._cut_off
 
     @property
     def reading_paused(self) -> bool:
@@ -121,14 +122,34 @@ class ServerConnection:
         self._take(self.connection.receive_data(data, now_ms), now_ms)
         self._read_on(now_ms)
 
+    def _reads_on(self) -> bool:
+        """Whether something waited for the answer to an attach, and nothing waits before it."""
+        connection = self.connection
+        if not connection.goes_on or connection.closed:
+            return False
+        return not (self._agenda.waiting or self._leaving.under_way)
+
     def _read_on(self, now_ms: int) -> None:
-        """What waited for the answer to an attach, unless more waits before it."""
-        while self.connection.goes_on and not self.behind and not self.connection.closed:
+        """What waited for the answer to an attach: a share of it."""
+        end = WORK.units + SHARE
+        while self._reads_on():
+            if WORK.units > end:
+                WORK.cut += 1
+                self.client.touch()
+                return
             self._take(self.connection.receive_data(b"", now_ms), now_ms)
 
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
         self.client.act(now_ms)
+        self._cut_off = self.connection.goes_on or self.connection.standing
+        if self._cut_off:
+            self.client.touch()
+        else:
+            self._end_of_octets(now_ms)
+
+    def _end_of_octets(self, now_ms: int) -> None:
+        self._cut_off = False
         self._agenda.ended = True
         self._take(self.connection.receive_eof(), now_ms)
         if not self.behind:
@@ -142,6 +163,8 @@ class ServerConnection:
         self.client.act(self.bridge.now_ms)
         if self._may_go_on():
             self._go_on()
+        elif not self.behind:
+            self._read_on(self.bridge.now_ms)
         for session in list(self._sessions.values()):
             session.carry_out_parked()
         for session in self._sessions.values():
@@ -235,7 +258,7 @@ class ServerConnection:
         self.client.act(now_ms)
         self.client.visit.because(why.reason, why.text)
         self._answers_max = UNBOUNDED
-        while self.behind:  # what was read is not lost
+        while self.behind or self._reads_on():  # what was read is not lost
             self._go_on()
         self._keep_nothing()
         if why is STOPS:
@@ -287,7 +310,7 @@ class ServerConnection:
         """Whether it is time for another share of what waits."""
         if self._leaving.under_way:
             return True
-        if not self.behind or self._agenda.ended:
+        if not self.behind or self._agenda.ended or self._cut_off:
             return self.behind
         unwritten = self.bridge.unwritten
         return not (self._unread_too_much() or unwritten.too_much(self.client.author))
@@ -307,6 +330,8 @@ class ServerConnection:
         self.client.touch()
         self._carry_out(self._agenda.take(), self.bridge.now_ms)
         self._read_on(self.bridge.now_ms)
+        if self._cut_off and not (self._agenda.waiting or self._reads_on()):
+            self._end_of_octets(self.bridge.now_ms)
         if self._leaving.under_way:
             self._leaving.go_on(self.client, self._let_go)
         elif self._agenda.ended and not self.behind:

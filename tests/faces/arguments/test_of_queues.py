@@ -235,6 +235,13 @@ def test_a_number_is_told_by_a_header_of_that_name_but_not_of_last_values():
     )
     assert why(**{"qpid.queue_msg_sequence": 5}) == "qpid.queue_msg_sequence is no text"
     assert why(**{"qpid.queue_msg_sequence": "ä" * 128}).endswith("it is too long")
+    assert why(**{"qpid.queue_msg_sequence": b"\xff"}).endswith("it is no UTF-8")
+    assert discipline(**{"qpid.queue_msg_sequence": "ä".encode()}) == Discipline(number_header="ä")
+
+
+def test_octets_that_are_no_utf_8_are_characters_each():
+    found = discipline(**{"qpid.last_value_queue_key": b"\xff"})
+    assert found == Discipline(last_value_key="ÿ")
 
 
 def test_who_is_to_be_alerted_is_so_again_at_half_of_it_unless_it_is_said():
