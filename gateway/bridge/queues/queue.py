@@ -27,6 +27,7 @@ from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
+from gateway.wire.work import LOOK, WORK
 
 EVERYTHING: Final = (1 << 62) - 1
 
@@ -392,13 +393,12 @@ class Queue:
         if contents is None:
             contents = Contents(self.places, rings=self.rings)
             self.contents = contents
-            level = 0
-            entry = self.places.next_at(0)
+            # What is there goes before all files in any case, unless by its level.
+            entry = self.places.next_at(0) if self.rings and self.bands is not None else None
             while entry is not None:
-                if self.bands is not None:
-                    level = self.bands.level_of(entry.message)
-                contents.put(entry, level)
+                contents.put(entry, self.lane_of(entry))
                 entry = self.places.next_at(entry.position + 1)
+                WORK.units += LOOK
         return contents
 
     def _take_content(self, message: Message) -> None:
@@ -415,6 +415,7 @@ class Queue:
             while entry is not None:
                 entry.returned = False
                 bands.put(entry)
+                WORK.units += LOOK
                 entry = self.places.next_at(entry.position + 1)
             self.bands = bands
 

@@ -252,9 +252,6 @@ class Consumers:
             consumer.cancel()
             self._leaving.append((consumer, reason))
 
-    def __len__(self) -> int:
-        return len(self._living)
-
 
 def _filter(arguments: FieldTable, no_local: NoLocal | None) -> Filter | Refusal | None:
     """What a consumer wants to see; `None`: everything."""
