@@ -250,7 +250,12 @@ class Service:
         )
         self._paging_lines = PagingLines(self.bridge.paging, self.clock)
         self.spill = begin_paging(
-            settings, self.bridge, self.turns, self.reactor.callFromThread, self._paging_lines
+            settings,
+            self.bridge,
+            self.store,
+            self.turns,
+            self.reactor.callFromThread,
+            self._paging_lines,
         )
         self.bridge.place(self.upstreams.placements, [*self.upstreams.upstreams.values()])
 

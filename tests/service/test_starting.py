@@ -15,7 +15,7 @@ from gateway.config import load
 from gateway.errors import StoreError
 from gateway.service.service import Service
 from gateway.service.starting import NotBegun, StoppedError
-from gateway.store import recalling
+from gateway.store.recall import recalling
 
 MESSAGES = 7
 

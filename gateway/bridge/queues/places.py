@@ -23,6 +23,8 @@ PAGE_BITS: Final = 8
 PAGE_MASK: Final = 255
 NO_PAGE: Final = -1
 AVAILABLE: Final = 0
+# What the store's records and a 1.0 header hold; a publisher may begin there.
+DELIVERY_COUNT_MAX: Final = 0xFFFFFFFF
 
 
 @final
@@ -289,14 +291,12 @@ class Places:
         self.away -= 1
         self.away_octets -= octets
 
-    def lose(self, page: Page, octets: int) -> None:
-        """The copies of a page that is away cannot be read."""
-        self.away -= 1
-        self.away_octets -= octets
-        self.count -= page.live
-        page.live = 0
-        page.away = None
-        self._drop(page)
+    def lose(self, page: Page, count: int) -> None:
+        """So many copies of a page that was away have not come back."""
+        self.count -= count
+        page.live -= count
+        if page.live == 0:
+            self._drop(page)
 
     def _new_page(self, number: int) -> Page:
         old = self._tail

@@ -440,11 +440,12 @@ class Queue:
         if self.places.count == 0:
             self._forget()
 
-    def lose(self, page: Page, octets: int, memory: int, mix: int) -> None:
-        """The copies of a page that is away cannot be read; see `AwayPage`."""
-        self.places.lose(page, memory)
+    def lose(self, page: Page, copies: list[tuple[int, int]], octets: int) -> None:
+        """These copies of a page, by position and message, have not come back; what they had."""
+        self.places.lose(page, len(copies))
         self.octets -= octets
-        self.checksum ^= mix
+        for position, message in copies:
+            self.checksum ^= entry_mix(message, position)
         if self.flow is not None:
             self.flow.left(self.places.count, self.octets)
         if self.places.count == 0:
