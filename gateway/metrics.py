@@ -175,6 +175,12 @@ METRICS: Final = (
         "gateway_oldest_prepared_branch_seconds",
         "For how long the oldest prepared branch waits for its manager; 0: there is none.",
     ),
+    _gauge("gateway_staged_files", "Files of 0-10 that clients have opened, and not published."),
+    _gauge("gateway_staged_bytes", "Octets that have come of them."),
+    _counter(
+        "gateway_staging_expired_total",
+        "Files that were forgotten since nothing more came of them for `limits.staging_timeout`.",
+    ),
     _gauge("gateway_open_transactions", "Transactions of 1.0 clients, not discharged."),
     _counter(
         "gateway_transactions_refused_total",

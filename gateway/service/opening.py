@@ -61,6 +61,7 @@ def empty_bridge(
         store,
         settings.queues.as_limits(
             settings.store_backlog,
+            settings.limits,
             users=not settings.anonymous_allowed,
             hosts=len(hosts) > 1,
         ),

@@ -60,6 +60,10 @@ class Contents:
         if entry.message.flags & FILE:
             self.files -= 1
 
+    def is_file(self, entry: Entry) -> bool:
+        """Whether a copy is one that stays."""
+        return entry.message.flags & FILE != 0
+
     def stream_to_go(self) -> Entry | None:
         """The stream's message that goes first; `None`: nobody may let go of any."""
         return self._first(self._streams)

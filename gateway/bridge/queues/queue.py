@@ -408,7 +408,8 @@ class Queue:
         """
         self._contents()
         local = self.placement is None and not self.transit
-        if self.bands is None and self.groups is None and local and is_higher(message):
+        here = local and self.places.away == 0  # of what is on disk the order is known there
+        if self.bands is None and self.groups is None and here and is_higher(message):
             bands = Bands(2, (), by_class=True)
             entry = self.places.next_at(0)
             while entry is not None:
@@ -478,11 +479,11 @@ class Queue:
         contents = self.contents
         if not self.rings:
             return None if contents is None else contents.stream_to_go()
-        if contents is not None and contents.files:
-            return contents.other_to_go()
         entry = self.band.peek() if bands is None else bands.lowest()
         if entry is None and self.places.missed != NO_PAGE:
             return None  # it is on disk
+        if contents is not None and contents.files:
+            return contents.other_to_go() if entry is None or contents.is_file(entry) else entry
         if entry is not None and entry.position != self.next_position - 1:
             return entry
         oldest = self.places.next_at(0) if bands is None else bands.oldest()

@@ -250,6 +250,15 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
         ),
         "gateway_branches": lambda: _labelled(states(bridge)),
         "gateway_oldest_prepared_branch_seconds": lambda: _one(oldest_prepared_s(bridge)),
+        "gateway_staged_files": lambda: _one(
+            sum(len(host.staging) for host in bridge.hosts.values())
+        ),
+        "gateway_staged_bytes": lambda: _one(
+            sum(host.staging.octets for host in bridge.hosts.values())
+        ),
+        "gateway_staging_expired_total": lambda: _one(
+            sum(host.staging.expired for host in bridge.hosts.values())
+        ),
         "gateway_queues": lambda: _one(
             sum(len(host.topology.queues) for host in bridge.hosts.values())
         ),
