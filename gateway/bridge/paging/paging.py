@@ -399,17 +399,3 @@ class Paging:
     def _let_go(self, spot: Spot) -> None:
         if self.disk is not None:
             self.disk.let_go(spot)
-
-
-def may_page(queue: Queue) -> bool:
-    """Whether pages of a queue may go away.
-
-    Not where others than its places know its copies, nor where those are on their way only.
-    """
-    return (
-        not queue.transit
-        and queue.bands is None
-        and queue.groups is None
-        and queue.last_values is None
-        and queue.contents is None
-    )
