@@ -28,11 +28,9 @@ from gateway.errors import BrokenStoreError, StartupError, StoreError, UnknownSt
 from gateway.files.own import write_whole
 from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.store.interface import Recovered
-from gateway.store.spill import FOLDER as PAGED_FOLDER
 from gateway.store.sqlite import SqliteStore
 
 AUDIT_FOLDER: Final = "audit"
-FOLDERS: Final = (AUDIT_FOLDER, PAGED_FOLDER)
 IDENTITY_FILE: Final = "gateway-id"
 SECRET_FILE: Final = "login-secret"
 UNFINISHED_FILE: Final = "unfinished-backup"
@@ -85,7 +83,7 @@ def make_private(directory: pathlib.Path) -> None:
 def close_to_others(directory: pathlib.Path) -> None:
     """What earlier versions, or a library, made readable for others is so no more."""
     for path in (*directory.iterdir(), *(directory / AUDIT_FOLDER).glob("*")):
-        ours = path.name in FOLDERS or path.parent.name in FOLDERS or path.is_file()
+        ours = path.name == AUDIT_FOLDER or path.parent.name == AUDIT_FOLDER or path.is_file()
         try:
             mode = path.stat().st_mode & 0o777
             if ours and mode & 0o077:
