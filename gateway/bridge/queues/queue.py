@@ -108,6 +108,8 @@ class Queue:
         last_values: of a queue that keeps those: which copies they are.
         groups: of a queue that has those.
         numbering: of a queue that counts its copies.
+        memory_count, memory_size: what is in memory of it, where it is declared so: the rest is on
+            disk, if it may be; 0: however much.
         alarm: of a queue that is to tell how much is in it.
         rings: what enters it when it is full pushes others out, unless it is remote.
         expiring: which of its copies expires next.
@@ -147,6 +149,8 @@ class Queue:
         "last_values",
         "max_count",
         "max_size",
+        "memory_count",
+        "memory_size",
         "name",
         "next_position",
         "node",
@@ -216,6 +220,13 @@ class Queue:
         self.numbering: Numbering | None = None
         if discipline.number_header:
             self.numbering = Numbering(discipline.number_header)
+        self.memory_count = 0
+        self.memory_size = discipline.paged
+        by_place = self.bands is None and self.groups is None and self.last_values is None
+        if discipline.policy == Policy.FLOW_TO_DISK and by_place:
+            self.memory_count, self.max_count = self.max_count, 0
+            sizes = [each for each in (self.max_size, discipline.paged) if each]
+            self.memory_size, self.max_size = min(sizes, default=0), 0
         self.alarm: Alarm | None = None
         if discipline.alerts != NO_ALERTS:
             self.alarm = Alarm(host, name, discipline.alerts)
