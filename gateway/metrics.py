@@ -54,6 +54,11 @@ METRICS: Final = (
         "gateway_ready",
         "1 while clients are welcome, 0 while starting or draining, or nothing can be committed.",
     ),
+    _gauge("gateway_start_messages", "Messages that the store held at the start."),
+    _gauge(
+        "gateway_start_messages_recovered",
+        "How many of these are back in their queues: while starting, not all.",
+    ),
     _gauge("gateway_connections", "Connections that are open.", "protocol"),
     _counter("gateway_connections_opened_total", "Connections that were opened.", "protocol"),
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),

@@ -202,10 +202,9 @@ class Pressure:
             self._ease()
 
     def lost(self, messages: int64, size: int64, stock: Stock) -> None:
-        """Copies are gone that were on disk alone."""
-        self.changed(-AWAY_OCTETS * messages, stock)
-        self.away_messages -= messages
-        self.away_octets -= size
+        """Copies have not come back that were on disk alone."""
+        self.changed(-size - COPY_OCTETS * messages, stock)
+        self.messages -= messages
         if self.high:
             self._ease()
 

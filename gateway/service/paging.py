@@ -13,7 +13,7 @@ from gateway.bridge.paging.disk import Spot
 from gateway.bridge.paging.paging import Paging
 from gateway.config import Settings
 from gateway.net.turns import TurnLoop
-from gateway.store.interface import CallInReactor
+from gateway.store.interface import CallInReactor, Store
 from gateway.store.spill import Spill
 
 AGAIN_MS: Final = 60_000  # from one line of what the disk refuses to the next
@@ -71,13 +71,15 @@ class PagesAnswered:
 def begin_paging(
     settings: Settings,
     bridge: Bridge,
+    store: Store,
     turns: TurnLoop,
     call_in_reactor: CallInReactor,
     lines: PagingLines,
 ) -> Spill | None:
-    """Before anything is in the queues; `None`: they stay in memory."""
+    """Before anything is in the queues; `None`: what is not durable stays in memory."""
     if settings.queues.memory == 0:
         return None
+    store.on_fetched = lambda piece: turns.on_page(partial(bridge.paging.on_fetched, piece))
     spill = Spill(
         Path(settings.data_directory),
         call_in_reactor,
@@ -88,7 +90,7 @@ def begin_paging(
     try:
         spill.open(PagesAnswered(bridge.paging, turns))
     except OSError as error:
-        lines.failed(f"queues stay in memory, whatever they hold: {error}")
+        lines.failed(f"what queues hold stays in memory, unless it is durable: {error}")
         return None
     bridge.paging.disk = spill
     return spill

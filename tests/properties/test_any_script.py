@@ -14,6 +14,7 @@ from support.remotes import FakeRelay, FakeRemote, FakeRules, FakeSource
 
 from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.paging.away import AwayPage
 from gateway.bridge.queues.discipline import Discipline, FlowLimits
 from gateway.bridge.queues.places import NO_PAGE, PAGE_MASK
 from gateway.bridge.queues.queue import EVERYTHING, Queue
@@ -512,17 +513,27 @@ class PagedScript(Script):
             self.next_page(queue)
 
     @invariant()
-    def what_is_on_disk_is_of_some_page(self) -> None:
-        away = sum(queue.places.away for queue in self.world.host.topology.queues.values())
-        assert away <= len(self.world.disk.pages)
+    def what_is_away_is_on_disk_or_in_the_log(self) -> None:
+        for queue in self.world.host.topology.queues.values():
+            for page in queue.places.ahead(0, queue.places.pages):
+                away = page.away
+                assert isinstance(away, AwayPage | None)
+                if away is not None:
+                    assert (
+                        away.logged if away.spot is None else away.spot[0] in self.world.disk.pages
+                    )
+
+    def on_looked_up(self, token: int, answer: object) -> None:
+        """A queue is empty."""
 
     def _everything_ends(self) -> None:
         super()._everything_ends()
-        for queue in self.world.host.topology.queues.values():
-            self.world.host.declaring.purge_queue(queue.name)
+        queues = self.world.host.topology.queues.values()
+        for queue in queues:
+            if not self.world.host.settlement.clearing.purge(queue, self, 0):
+                self.world.host.declaring.purge_queue(queue.name)
         self.world.turn()
-        if not any(queue.depth for queue in self.world.host.topology.queues.values()):
-            assert not self.world.disk.pages or self.world.bridge.paging.busy
+        assert self.world.disk.pages == {} or any(queue.depth for queue in queues)
 
 
 PagedScript.TestCase.settings = settings(

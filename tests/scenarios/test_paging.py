@@ -56,7 +56,7 @@ def test_what_does_not_fit_into_memory_comes_out_in_its_order(
     bridge = whole.service.bridge
     assert bridge.pressure.away_messages > MANY // 2
     assert bridge.pressure.octets < 2 * 1024 * 1024
-    assert list((tmp_path / FOLDER).iterdir())
+    assert bool(list((tmp_path / FOLDER).iterdir())) is not durable  # which the store's log has
     client = whole.connect_0_10() if protocol == "0-10" else whole.connect_1_0()
     assert all_of(whole, client) == [str(number) for number in range(MANY)]
     whole.run()

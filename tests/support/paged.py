@@ -14,11 +14,13 @@ class PageDisk:
     Attributes:
         pages: what is kept, by number.
         full: it takes nothing.
+        unreadable: numbers of those that it does not give back.
     """
 
     def __init__(self, later: Callable[[Callable[[], None]], None], answered: Answered) -> None:
         self.pages: dict[int, bytes] = {}
         self.full = False
+        self.unreadable: set[int] = set()
         self._later = later
         self._answered = answered
         self._last = 0
@@ -32,7 +34,8 @@ class PageDisk:
         self._later(partial(self._answered.on_written, token, spot))
 
     def read(self, token: int, spot: Spot) -> None:
-        self._later(partial(self._answered.on_read, token, self.pages.get(spot[0])))
+        octets = None if spot[0] in self.unreadable else self.pages[spot[0]]
+        self._later(partial(self._answered.on_read, token, octets))
 
     def let_go(self, spot: Spot) -> None:
         del self.pages[spot[0]]

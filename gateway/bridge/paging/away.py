@@ -1,23 +1,25 @@
 """What stays of a page that is away, and its copies as octets.
 
 The octets are records as the store has them in its log: of each copy its message, that it is in its
-queue, and what was counted and annotated on the way. What such records do not say - whose quota a
+queue, and what was counted and annotated on the way. Where all copies are durable they are in that
+log, and need not be written again. What such records do not say - whose quota a
 copy counts for, by which connection it came, whether it is durable - stays in memory, for a whole
 page at once, since it mostly is the same for all of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from struct import pack, unpack
 from typing import final
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.paging.disk import Spot
 from gateway.bridge.pressure import AWAY_OCTETS, COPY_OCTETS
-from gateway.bridge.queues.places import AVAILABLE, PAGE_BITS, Entry, Page
+from gateway.bridge.queues.places import AVAILABLE, DELIVERY_COUNT_MAX, PAGE_BITS, Entry, Page
 from gateway.bridge.quotas import Stock
-from gateway.errors import DecodeError
 from gateway.message import MessageReader
+from gateway.store.interface import Entry as StoredEntry
 from gateway.store.recovery import Replay
 from gateway.store.writes import TurnWriter
 
@@ -56,13 +58,14 @@ class AwayPage:
         arrived_ms: when the oldest of them came.
         mix: their share of the queue's checksum.
         changed: what was counted and annotated on the way, as a checksum; 0: nothing.
-        spot: where the octets are on disk.
+        spot: where the octets are on disk; `None`: in the store's log, where turns before `turn`
+            are that it has been given.
         sources: whose they are.
     """
 
     __slots__ = (
         *("_durable", "_ids", "_indexes", "_which", "arrived_ms", "changed"),
-        *("memory", "messages", "mix", "octets", "payload", "sources", "spot"),
+        *("memory", "messages", "mix", "octets", "payload", "sources", "spot", "turn"),
     )
 
     def __init__(self) -> None:
@@ -74,6 +77,7 @@ class AwayPage:
         self.mix = 0
         self.changed = 0
         self.spot: Spot | None = None
+        self.turn = 0
         self.sources: list[Source] = []
         self._ids = b""
         self._indexes = b""
@@ -84,15 +88,15 @@ class AwayPage:
         """See `Away`."""
         return index in self._indexes
 
-    def copies(self, number: int) -> list[tuple[int, int, bool]]:
-        """Of the page `number`: position, message id and whether it is durable, of each copy."""
-        ids = unpack(f">{self.messages}q", self._ids)
-        durable = self._durable or bytes(self.messages)
-        first = number << PAGE_BITS
-        found: list[tuple[int, int, bool]] = []
-        for at, index in enumerate(self._indexes):
-            found.append((first + index, int(ids[at]), durable[at] != 0))
-        return found
+    @property
+    def logged(self) -> bool:
+        """Whether the store's log has all of its copies."""
+        return self._durable.count(1) == self.messages
+
+    @property
+    def any_logged(self) -> bool:
+        """Whether it has some of them."""
+        return len(self._durable) > 0
 
     def fill(self, page: Page) -> bool:
         """Sum up a page; `False`: one of its copies has to stay in memory."""
@@ -143,28 +147,70 @@ class AwayPage:
         source.octets += size
         return number
 
-    def entries(self, page: int, queue: int, octets: bytes) -> list[Entry | None]:
-        """The copies of the page `page` again; `DecodeError`: not all of them are in `octets`."""
-        replay = Replay()
-        replay.apply(octets)
-        stored = replay.queues.get(queue, {})
-        found: list[Entry | None] = []
+    def back(self, page: int, found: Mapping[int, StoredEntry], seen_before: int) -> Back:
+        """The copies of the page `page` again, of what was found of them, by position.
+
+        `seen_before`: those before that have one failed delivery that is not in what was found.
+        """
+        back = Back(self.sources)
+        ids = unpack(f">{self.messages}q", self._ids)
         for at, index in enumerate(self._indexes):
             position = (page << PAGE_BITS) + index
-            known = stored.get(position)
-            if known is None:
-                raise DecodeError(f"copy {position} is not in its page")
-            source = self.sources[self._which[at] if self._which else 0]
+            which = self._which[at] if self._which else 0
+            known = found.get(position)
+            if known is None or known.message.id != ids[at]:
+                back.lost.append((position, int(ids[at])))
+                back.messages[which] += 1
+                continue
+            source = self.sources[which]
             message = known.message
             message.publisher = source.publisher
             message.reader = source.reader
+            count = known.delivery_count
+            if position < seen_before:
+                count = min(count + 1, DELIVERY_COUNT_MAX)
             durable = len(self._durable) > 0 and self._durable[at] != 0
-            entry = Entry(position, message, known.delivery_count, durable, source.stock)
+            entry = Entry(position, message, count, durable, source.stock)
             entry.annotations = known.annotations
-            while len(found) < index:
-                found.append(None)
-            found.append(entry)
-        return found
+            back.add(index, entry, which)
+        return back
+
+
+@final
+class Back:
+    """What has come back of a page.
+
+    Attributes:
+        entries: its copies.
+        payload: octets of their messages.
+        lost: position and message of those that have not.
+        messages, octets: what these were, by source.
+    """
+
+    __slots__ = ("entries", "lost", "messages", "octets", "payload")
+
+    def __init__(self, sources: list[Source]) -> None:
+        self.entries: list[Entry | None] = []
+        self.payload = 0
+        self.lost: list[tuple[int, int]] = []
+        self.messages = [0 for _ in sources]
+        self.octets = [source.octets for source in sources]  # less what has come
+
+    def add(self, index: int, entry: Entry, which: int) -> None:
+        """One has come."""
+        while len(self.entries) < index:
+            self.entries.append(None)
+        self.entries.append(entry)
+        size = len(entry.message.payload)
+        self.payload += size
+        self.octets[which] -= size + len(entry.annotations)
+
+
+def found_in(octets: bytes, queue: int) -> dict[int, StoredEntry]:
+    """What is in the octets of a page, by position; `DecodeError`."""
+    replay = Replay()
+    replay.apply(octets)
+    return replay.queues.get(queue, {})
 
 
 def is_changed(entry: Entry) -> bool:

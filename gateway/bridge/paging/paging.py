@@ -6,23 +6,28 @@ newest, since they are wanted last. What is before a queue's next copies stays, 
 before they are wanted, and so is what somebody waits for. A page stays, too, if one of its copies
 is held, was given back, is kept from somebody, or is awaited.
 
-Here is no thread and no file: `disk` is asked, and answers. What has come is taken apart at the end
-of a turn, a share of work at a time, and then whoever waits goes on.
+Here is no thread and no file: `disk` is asked, and answers; where all copies of a page are durable
+the store's log has them, nothing is written, and the store is asked. What has come is taken apart
+at the end of a turn, a share of work at a time, and then whoever waits goes on.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, Protocol, final
+from typing import Final, final
 
 from mypy_extensions import i64 as int64
 
-from gateway.bridge.paging.away import AwayPage, octets_of
+from gateway.bridge.paging.away import AwayPage, Back, found_in, octets_of
 from gateway.bridge.paging.disk import Disk, Spot
-from gateway.bridge.pressure import COPY_OCTETS, Pressure
-from gateway.bridge.queues.places import PAGE_BITS, Page
+from gateway.bridge.paging.moving import Coming, Going, Losing, Waiter, may_page
+from gateway.bridge.pressure import AWAY_OCTETS, COPY_OCTETS, Pressure
+from gateway.bridge.queues.discipline import FlowLimits
+from gateway.bridge.queues.flow import FlowControl
+from gateway.bridge.queues.places import PAGE_BITS, PAGE_MASK, Page
 from gateway.bridge.queues.queue import EVERYTHING, Queue
 from gateway.errors import DecodeError
+from gateway.store.interface import Fetched, Store
 from gateway.wire.work import LOOK, OCTETS_COPIED, SHARE, WORK
 
 AHEAD: Final = 8
@@ -35,49 +40,6 @@ PATIENCE: Final = 100
 COPY_PACKED: Final = 20  # work for each copy that is made octets, or made of them
 
 
-class Waiter(Protocol):
-    """Who waits for a page."""
-
-    def on_page(self) -> None:
-        """It is here, or gone. Not called from inside a verb, and calls none."""
-
-
-class Losing(Protocol):
-    """Who knows what it means that copies are lost."""
-
-    def lose(self, queue: Queue, page: Page, away: AwayPage) -> None:
-        """Those of a page are."""
-
-
-@final
-class Coming:
-    """A page that is on its way back.
-
-    Attributes:
-        waiters: who is told; a set.
-    """
-
-    __slots__ = ("page", "queue", "size", "waiters")
-
-    def __init__(self, queue: Queue, page: Page, size: int) -> None:
-        self.queue = queue
-        self.page = page
-        self.size = size
-        self.waiters: dict[Waiter, None] = {}
-
-
-@final
-class Going:
-    """A page that is on its way to the disk; its copies are still here."""
-
-    __slots__ = ("away", "page", "queue")
-
-    def __init__(self, queue: Queue, page: Page, away: AwayPage) -> None:
-        self.queue = queue
-        self.page = page
-        self.away = away
-
-
 @final
 class Paging:
     """The pages of all queues. Implements `places.Keeper` and `disk.Answered`.
@@ -87,8 +49,7 @@ class Paging:
         went, came: pages that went away, and that came back.
         waits: how often somebody waited for one.
         refused: pages that the disk did not take.
-        failed: pages that could not be read.
-        lost: copies that were lost with those.
+        failed: pages of which not all could be read.
         problems: a line for each of those, for whoever takes them.
         losing: set as soon as there is one.
         near: pages that stay in front of whoever takes copies, or are brought back; 1 at least.
@@ -96,14 +57,19 @@ class Paging:
     """
 
     __slots__ = (
-        *("_asked", "_coming", "_going", "_going_octets", "_limit", "_next", "_nothing_until"),
-        *("_pause", "_pressure", "_queues", "_read", "_reading", "_reading_octets", "_since"),
-        *("_turn", "came", "disk", "failed", "losing", "lost", "near", "patience", "problems"),
-        *("refused", "waits", "went"),
+        *("_asked", "_coming", "_going", "_going_octets", "_index", "_limit", "_next"),
+        *("_nothing_until", "_pause", "_pressure", "_queues", "_read", "_reading"),
+        *("_reading_octets", "_since", "_store", "_tight", "_turn", "came", "disk", "failed"),
+        *("losing", "near", "patience", "problems", "refused", "waits", "went"),
     )
 
-    def __init__(self, pressure: Pressure, memory: int) -> None:
-        """`memory`: octets that copies may take before some go away; 0: none do."""
+    def __init__(self, pressure: Pressure, store: Store, memory: int, index: int) -> None:
+        """`memory`: octets that copies may take before some go away; 0: none do.
+
+        `index`: that the marks of one queue's copies may take, `AWAY_OCTETS` each.
+        """
+        self._index = index
+        self._store = store
         self.disk: Disk | None = None
         self.losing: Losing | None = None
         self.went = 0
@@ -111,13 +77,13 @@ class Paging:
         self.waits = 0
         self.refused = 0
         self.failed = 0
-        self.lost = 0
         self.problems: deque[str] = deque()
         self.near = AHEAD
         self.patience = PATIENCE
         self._pressure = pressure
         self._limit = memory
         self._queues: dict[int, Queue] = {}  # that may have pages to send away
+        self._tight: dict[int, Queue] = {}  # that have new ones, and limits of their own
         self._turn = 0
         self._pause = 0  # the turn before which the disk is not asked again to take a page
         self._nothing_until = 0  # nor are pages looked for, unless there are new ones
@@ -128,26 +94,46 @@ class Paging:
         self._asked: deque[Coming] = deque()  # that the disk has not been asked for yet
         self._reading: dict[int, Coming] = {}
         self._reading_octets: int64 = 0
-        self._read: deque[tuple[Coming, bytes | None]] = deque()
+        self._read: deque[tuple[Coming, bytes | None]] = deque()  # `None`: what it has found counts
         self._since: dict[Page, None] = {}  # pages that came back, in that order
 
     @property
     def busy(self) -> bool:
-        """Whether something has come that is not taken apart yet."""
-        return len(self._read) > 0
+        """Whether something has come that is not taken apart yet, or has to be asked for."""
+        return len(self._read) > 0 or (len(self._asked) > 0 and len(self._reading) == 0)
 
     # Copies come.
 
     def began(self, queue: Queue) -> None:
         """A new page of a queue has begun."""
-        if self.disk is not None and may_page(queue):
+        if self._limit and may_page(queue):
             self._nothing_until = 0
             self._queues[queue.number] = queue
             queue.places.keeper = self
+            if queue.memory_count or queue.memory_size:
+                self._tight[queue.number] = queue
+            self._limit_index(queue)
+
+    def _limit_index(self, queue: Queue) -> None:
+        """What stays in memory of what is on disk is limited, too: its own publishers wait."""
+        most = self._index // AWAY_OCTETS
+        count = queue.places.count
+        if count > most:
+            if queue.flow is None:
+                queue.flow = FlowControl(FlowLimits())
+            queue.flow.tighten(most, most * 3 // 4)
+            queue.flow.came(count, queue.octets)
+
+    def recovered(self, queue: Queue) -> None:
+        """A new page of a queue has begun that is recovered: those before it may go."""
+        self.began(queue)
+        excess = self._pressure.octets - self._limit
+        if self._limit and excess > 0 and may_page(queue):
+            self._shrink(queue, excess, WORK.units + SHARE)
 
     def make_room(self, queue: Queue, size: int) -> None:
         """A large copy is about to come: in a new page, if the last one has enough of them."""
-        if self.disk is None or not may_page(queue):
+        if self._limit == 0 or not may_page(queue):
             return
         tail = queue.places.tail
         if tail is None or queue.next_position >> PAGE_BITS != tail.number:
@@ -189,75 +175,116 @@ class Paging:
 
     def _read_on(self) -> None:
         """Ask the disk for as much as may be on its way at once."""
-        disk = self.disk
-        assert disk is not None
         while self._asked and len(self._reading) + len(self._read) < READS:
-            if self._reading_octets > READ_OCTETS:
-                return
-            coming = self._asked.popleft()
+            coming = self._asked[0]
             away = coming.page.away
-            assert isinstance(away, AwayPage) and away.spot is not None
-            self._next += 1
-            self._reading[self._next] = coming
+            assert isinstance(away, AwayPage)
+            if self._reading_octets > READ_OCTETS or away.turn >= self._turn:
+                return  # the store has been given what the turn made, when that is over
+            self._asked.popleft()
             self._reading_octets += coming.size
-            disk.read(self._next, away.spot)
+            if away.spot is None or self.disk is None:
+                self._fetch(coming)
+            else:
+                self._next += 1
+                self._reading[self._next] = coming
+                self.disk.read(self._next, away.spot)
+
+    def _fetch(self, coming: Coming) -> None:
+        """Ask the store for what its log has of a page."""
+        coming.logged = True
+        coming.found = {}
+        self._next += 1
+        self._reading[self._next] = coming
+        first = coming.page.number << PAGE_BITS
+        self._store.fetch(self._next, coming.queue.number, first, first + PAGE_MASK + 1)
+
+    def on_fetched(self, piece: Fetched) -> None:
+        """Some of what the store's log has of a page."""
+        coming = self._reading[piece.request]
+        for entry in piece.entries:
+            coming.found[entry.position] = entry
+        WORK.units += COPY_PACKED * len(piece.entries)
+        if piece.last:
+            self._read.append((self._reading.pop(piece.request), None))
 
     def on_read(self, token: int, octets: bytes | None) -> None:
-        """See `Answered`."""
-        self._read.append((self._reading.pop(token), octets))
+        """See `Answered`. What of it is durable is in the store's log, too."""
+        coming = self._reading.pop(token)
+        away = coming.page.away
+        assert isinstance(away, AwayPage)
+        if octets is None and away.any_logged:
+            self._fetch(coming)
+        else:
+            self._read.append((coming, octets))
 
     def run(self, turn: int) -> None:
         """A turn ends: take apart what has come, before copies are sent."""
         self._turn = turn
-        if not self._read:
+        if not self._read and not self._asked:
             return
         end = WORK.units + SHARE
         while self._read and WORK.units <= end:
             coming, octets = self._read.popleft()
+            if octets is not None and not self._unpack(coming, octets):
+                self._fetch(coming)
+                continue
             self._reading_octets -= coming.size
             del self._coming[coming.page]
-            self._bring_back(coming.queue, coming.page, octets)
+            self._take(coming)
             if coming.waiters:
                 coming.queue.places.wanted.add(coming.page.number)
                 for waiter in coming.waiters:
                     waiter.on_page()
         self._read_on()
 
-    def _bring_back(self, queue: Queue, page: Page, octets: bytes | None) -> None:
-        away = page.away
+    def _unpack(self, coming: Coming, octets: bytes) -> bool:
+        """What is in the octets of a page; `False`: the store's log is to be asked."""
+        away = coming.page.away
         assert isinstance(away, AwayPage)
         WORK.units += COPY_PACKED * away.messages + away.octets // OCTETS_COPIED
         try:
-            if octets is None:
-                raise DecodeError("it cannot be read")
-            entries = away.entries(page.number, queue.number, octets)
-        except DecodeError as error:
-            self._lose(queue, page, away, error)
-            return
-        queue.places.bring_back(page, entries, away.memory)
+            coming.found = found_in(octets, coming.queue.number)
+        except DecodeError:
+            coming.found = {}
+        return len(coming.found) >= away.messages or not away.any_logged
+
+    def _take(self, coming: Coming) -> None:
+        """A page is back, or what there is of it: never a wrong message, rather none."""
+        queue, page = coming.queue, coming.page
+        away = page.away
+        assert isinstance(away, AwayPage)
+        seen_before = queue.rows.seen_before if coming.logged else 0
+        back = away.back(page.number, coming.found, seen_before)
+        queue.places.bring_back(page, away, back.entries)
+        if away.spot is not None and (coming.logged or back.lost):
+            self._let_go(away.spot)
+            away.spot = None
         page.kept = away
         self._since[page] = None
         for source in away.sources:
             self._pressure.moved_away(-source.messages, -source.octets, source.stock)
         queue.expiring.back(page)
         self.came += 1
+        if back.lost:
+            self._lose(queue, page, away, back)
 
-    def _lose(self, queue: Queue, page: Page, away: AwayPage, error: DecodeError) -> None:
-        """Never a wrong message: rather none."""
+    def _lose(self, queue: Queue, page: Page, away: AwayPage, back: Back) -> None:
         self.failed += 1
-        self.lost += away.messages
-        assert self.losing is not None
-        self.losing.lose(queue, page, away)
         self.problems.append(
-            f"queue {queue.name!r}: {away.messages} messages that were on disk are lost: {error}"
+            f"queue {queue.name!r}: {len(back.lost)} messages that were on disk cannot be read"
         )
+        assert self.losing is not None
+        self.losing.lose(queue, page, away, back)
 
     # Pages go.
 
     def page_out(self) -> None:
         """A turn ends: if copies take too much memory, some go away, a share of work at a time."""
-        if self._limit == 0 or self.disk is None:
+        if self._limit == 0:
             return
+        if self._tight:
+            self._shrink_tight()
         if self._turn < self._pause or self._turn < self._nothing_until:
             return
         excess = self._pressure.octets - self._limit - self._going_octets
@@ -274,6 +301,29 @@ class Paging:
             excess -= freed
             if freed == 0:
                 passed.add(queue.number)
+
+    def _shrink_tight(self) -> None:
+        """Queues that are declared to have little in memory."""
+        end = WORK.units + SHARE
+        for number, queue in list(self._tight.items()):
+            if self._turn < self._pause or WORK.units > end:
+                return
+            excess = self._own_excess(queue)
+            if excess <= 0 or self._shrink(queue, excess, end) == 0:
+                del self._tight[number]  # until it has another page
+
+    def _own_excess(self, queue: Queue) -> int64:
+        """What a queue has in memory beyond limits of its own."""
+        places = queue.places
+        excess = 0
+        count = places.count - places.away_count
+        if 0 < queue.memory_count < count:
+            excess = (count - queue.memory_count) * COPY_OCTETS
+        octets = queue.octets - places.away_payload
+        if 0 < queue.memory_size < octets:
+            excess = max(excess, octets - queue.memory_size)
+        going = sum([each.away.memory for each in self._going.values() if each.queue is queue])
+        return excess - going
 
     def _largest(self, passed: set[int]) -> Queue | None:
         """The queue that takes most memory, of those that may have pages to send away."""
@@ -315,28 +365,30 @@ class Paging:
         """Those that came back first, then the newest."""
         here = queue.places.here
         found = [page for page in self._since if here.get(page.number) is page]
-        newest = sorted(here, reverse=True)
-        found.extend([here[number] for number in newest if here[number].kept is None])
+        found.extend([page for page in reversed(here.values()) if page.kept is None])
         return found
 
     def _send(self, queue: Queue, page: Page) -> int64:
         """Send a page away, if it can go; what that frees."""
         disk = self.disk
-        assert disk is not None
         away = AwayPage()
         WORK.units += LOOK * len(page.entries)
-        if not away.fill(page):
+        if not away.fill(page) or (disk is None and not away.logged):
             page.passed_over = self._turn + self.patience
             return 0
         kept = page.kept
+        page.kept = None
+        self._since.pop(page, None)
         if isinstance(kept, AwayPage) and kept.spot is not None:
-            page.kept = None
-            self._since.pop(page, None)
             if kept.changed == 0 and away.changed == 0:
                 away.spot = kept.spot
                 self._gone(queue, page, away)
                 return away.memory
-            disk.let_go(kept.spot)
+            self._let_go(kept.spot)
+        if disk is None or away.logged:
+            away.turn = self._turn
+            self._gone(queue, page, away)
+            return away.memory
         WORK.units += COPY_PACKED * away.messages + away.octets // OCTETS_COPIED
         self._next += 1
         page.busy = True
@@ -358,15 +410,14 @@ class Paging:
         away = AwayPage()
         near = page.number in going.queue.places.wanted or page.pins or not may_page(going.queue)
         if near or page.live == 0 or not away.fill(page) or away.changed != going.away.changed:
-            assert self.disk is not None
-            self.disk.let_go(spot)
+            self._let_go(spot)
             page.passed_over = self._turn + self.patience
             return
         away.spot = spot
         self._gone(going.queue, page, away)
 
     def _gone(self, queue: Queue, page: Page, away: AwayPage) -> None:
-        queue.places.send_away(page, away, away.memory)
+        queue.places.send_away(page, away)
         for source in away.sources:
             self._pressure.moved_away(source.messages, source.octets, source.stock)
         self.went += 1
@@ -375,20 +426,10 @@ class Paging:
         """See `Keeper`."""
         self._since.pop(page, None)
         kept = page.kept
-        if isinstance(kept, AwayPage) and kept.spot is not None and self.disk is not None:
-            page.kept = None
-            self.disk.let_go(kept.spot)
+        page.kept = None
+        if isinstance(kept, AwayPage) and kept.spot is not None:
+            self._let_go(kept.spot)
 
-
-def may_page(queue: Queue) -> bool:
-    """Whether pages of a queue may go away.
-
-    Not where others than its places know its copies, nor where those are on their way only.
-    """
-    return (
-        not queue.transit
-        and queue.bands is None
-        and queue.groups is None
-        and queue.last_values is None
-        and queue.contents is None
-    )
+    def _let_go(self, spot: Spot) -> None:
+        if self.disk is not None:
+            self.disk.let_go(spot)

@@ -9,12 +9,12 @@ from typing import Final, final
 
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.ledger import Ledger
-from gateway.bridge.paging.away import AwayPage
+from gateway.bridge.paging.away import AwayPage, Back
 from gateway.bridge.paging.paging import LARGE, Paging
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.alarms import Alarm, Alarms
 from gateway.bridge.queues.deadlines import Deadlines
-from gateway.bridge.queues.places import AVAILABLE, PAGE_MASK, Entry, Page
+from gateway.bridge.queues.places import AVAILABLE, DELIVERY_COUNT_MAX, PAGE_MASK, Entry, Page
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
 from gateway.bridge.spread.entering import Entering, Hiding
@@ -22,8 +22,6 @@ from gateway.bridge.tickets import Ticket, Tickets
 from gateway.bridge.turns import TurnBook
 from gateway.message import ACCEPTED, NEVER, Message, Outcome, OutcomeKind
 
-# What the store's records and a 1.0 header hold; a publisher may begin there.
-DELIVERY_COUNT_MAX: Final = 0xFFFFFFFF
 EXPIRED_BEHIND: Final = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, undeliverable_here=True)
 
 
@@ -143,6 +141,9 @@ class Copies:
         if queue.alarm is not None:
             self._alert(queue, queue.alarm)
         self.be_last(queue, entry)
+        tail = queue.places.tail
+        if tail is not None and tail.live == 1:
+            self.paging.recovered(queue)
 
     def _alert(self, queue: Queue, alarm: Alarm) -> None:
         self.alarms.look(alarm, queue.places.count, queue.octets, self.ledger.now_ms)
@@ -187,14 +188,14 @@ class Copies:
         if queue.emptied is not None and queue.places.count == 0:
             queue.emptied.on_empty(queue)
 
-    def lose(self, queue: Queue, page: Page, away: AwayPage) -> None:
-        """See `Losing`."""
-        for position, message, _durable in away.copies(page.number):
+    def lose(self, queue: Queue, page: Page, away: AwayPage, back: Back) -> None:
+        """See `Losing`. The store, if it has one of them, keeps it."""
+        for position, message in back.lost:
             self.ledger.lost(queue, message, position)
             self._let_go(queue, position)
-        for source in away.sources:
-            self.pressure.lost(source.messages, source.octets, source.stock)
-        queue.lose(page, away.payload, away.memory, away.mix)
+        for number, source in enumerate(away.sources):
+            self.pressure.lost(back.messages[number], back.octets[number], source.stock)
+        queue.lose(page, back.lost, away.payload - back.payload)
         self._look(queue)
 
     def end_flow(self, queues: list[Queue]) -> None:

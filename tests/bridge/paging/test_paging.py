@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from support.bridge_world import Consumer, World
+from support.bridge_world import Consumer, Producer, World
 
 from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
@@ -11,6 +11,7 @@ from gateway.bridge.paging.paging import LARGE_OCTETS
 from gateway.bridge.pressure import AWAY_OCTETS, COPY_OCTETS
 from gateway.bridge.queues.discipline import Discipline, Policy
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.seams import PublishStatus
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
@@ -21,6 +22,7 @@ from gateway.message import (
     OutcomeKind,
 )
 
+DURABLE = pytest.mark.parametrize("durable", [False, True], ids=["transient", "durable"])
 PAGE = 256
 MANY = 40 * PAGE
 
@@ -70,10 +72,12 @@ def test_what_is_beyond_memory_is_on_disk_and_counts_little() -> None:
     world.check()
 
 
-def test_everything_comes_out_in_its_order() -> None:
+@DURABLE
+def test_everything_comes_out_in_its_order(durable: bool) -> None:
     world = paged_world()
-    world.queue()
-    filled(world)
+    world.queue(durable=True)
+    filled(world, durable=durable)
+    assert (world.disk.pages == {}) is durable  # they are in the store's log
     consumer, subscription = world.subscribe(credit=300)
     seen: list[bytes] = []
     while len(seen) < MANY:
@@ -89,10 +93,11 @@ def test_everything_comes_out_in_its_order() -> None:
     world.check()
 
 
-def test_pages_are_brought_back_before_they_are_wanted() -> None:
+@DURABLE
+def test_pages_are_brought_back_before_they_are_wanted(durable: bool) -> None:
     world = paged_world()
-    world.queue()
-    filled(world)
+    world.queue(durable=True)
+    filled(world, durable=durable)
     consumer, subscription = world.subscribe(credit=0)
     for _ in range(MANY // 100):
         subscription.grant(100, -1)
@@ -103,10 +108,11 @@ def test_pages_are_brought_back_before_they_are_wanted() -> None:
     assert world.bridge.paging.waits == 0
 
 
-def test_a_browser_sees_all_of_it_and_leaves_it_on_disk() -> None:
+@DURABLE
+def test_a_browser_sees_all_of_it_and_leaves_it_on_disk(durable: bool) -> None:
     world = paged_world()
-    world.queue()
-    queue = filled(world)
+    world.queue(durable=True)
+    queue = filled(world, durable=durable)
     before = queue.places.away
     browser, _ = world.subscribe(acquire=False, settled=True)
     world.turn()
@@ -146,7 +152,7 @@ def test_a_drain_ends_when_what_is_on_disk_has_been_sent() -> None:
     assert (len(consumer.deliveries), consumer.drained) == (MANY, 1)
 
 
-@pytest.mark.parametrize("durable", [False, True])
+@DURABLE
 def test_a_purge_empties_what_is_on_disk(durable: bool) -> None:
     world = paged_world()
     world.queue(durable=True)
@@ -173,10 +179,11 @@ def test_a_deleted_queue_sends_what_is_on_disk_to_its_alternate() -> None:
     world.check()
 
 
-def test_what_is_over_expires_on_disk_too() -> None:
+@DURABLE
+def test_what_is_over_expires_on_disk_too(durable: bool) -> None:
     world = paged_world()
-    world.queue()
-    queue = filled(world, ttl_ms=1000)
+    world.queue(durable=True)
+    queue = filled(world, durable=durable, ttl_ms=1000)
     assert queue.places.away
     world.pass_time(2000)
     assert (queue.depth, world.bridge.counts.expired, world.disk.pages) == (0, MANY, {})
@@ -196,24 +203,55 @@ def test_a_ring_lets_the_oldest_go_wherever_it_is() -> None:
     world.check()
 
 
-def test_failed_deliveries_and_annotations_survive_the_disk() -> None:
+def test_failed_deliveries_are_still_counted_of_what_comes_from_the_log() -> None:
     world = paged_world(PAGE * COPY_OCTETS)
+    world.queue(durable=True)
+    consumer, _ = world.subscribe(credit=3 * PAGE)
+    filled(world, 3 * PAGE, durable=True)
+    for number, delivery in enumerate(consumer.take()):
+        world.host.settlement.settle(delivery, MODIFIED_FAILED if number % 2 else RELEASED)
+    world.turn()
+    for life in range(1, 3):
+        world.crash()
+        queue = world.host.topology.find_queue("q")
+        assert queue is not None
+        world.bridge.paging.near = 1
+        filled(world, PAGE, durable=True)  # and so the last page of before may go
+        assert queue.places.away >= 2
+        again, _ = world.subscribe()
+        world.turn()
+        counts = [delivery.delivery_count for delivery in again.deliveries[: 3 * PAGE]]
+        assert counts == [1, 2] * (3 * PAGE // 2), life  # somebody may have seen them, once
+    world.check()
+
+
+def test_what_was_given_back_stays_in_memory() -> None:
+    world = paged_world(1)
     world.bridge.paging.near = 1
     world.queue()
-    consumer, subscription = world.subscribe(credit=3 * PAGE)
-    filled(world, 3 * PAGE)
-    for number, delivery in enumerate(consumer.take()):
-        outcome = MODIFIED_FAILED if number % 2 else RELEASED
-        world.host.settlement.settle(delivery, outcome)
+    consumer, subscription = world.subscribe()
+    queue = filled(world, 4 * PAGE)
+    for delivery in consumer.take():
+        world.host.settlement.settle(delivery, RELEASED)
     subscription.cancel()
-    again, subscription = world.subscribe(credit=0)
-    for _ in range(200):
-        world.turn()
-    queue = subscription.queue
-    subscription.grant(-1, -1)
+    filled(world, 4 * PAGE)
+    assert queue.places.away == 2  # not the last, nor that which is next
+
+
+@DURABLE
+def test_what_the_store_brings_back_goes_away_as_it_comes(durable: bool) -> None:
+    world = paged_world()
+    world.queue(durable=True)
+    filled(world, durable=durable)
+    world.crash()
+    pressure = world.bridge.pressure
+    assert pressure.away_messages > MANY // 3 if durable else pressure.held == 0
+    assert pressure.octets <= 22 * PAGE * COPY_OCTETS
+    world.restart()
+    consumer, _ = world.subscribe()
     world.turn()
-    assert [delivery.delivery_count for delivery in again.deliveries] == [0, 1] * (3 * PAGE // 2)
-    assert queue.unsettled == 3 * PAGE
+    assert len(consumer.deliveries) == (MANY if durable else 0)
+    world.check()
 
 
 def test_what_is_held_stays_in_memory() -> None:
@@ -266,7 +304,7 @@ def test_a_page_that_cannot_be_read_is_told_of_and_gives_no_wrong_message(harm: 
     queue = filled(world)
     for number, octets in list(world.disk.pages.items())[3:5]:
         if harm == "missing":
-            del world.disk.pages[number]
+            world.disk.unreadable.add(number)
         else:
             world.disk.pages[number] = b"" if harm == "wrong" else octets[: len(octets) // 2]
     lost = 2 * PAGE
@@ -280,6 +318,51 @@ def test_a_page_that_cannot_be_read_is_told_of_and_gives_no_wrong_message(harm: 
     assert len(told) == lost
     settle_all(world, consumer)
     assert queue.checksum == 0
+    world.check()
+
+
+@pytest.mark.parametrize("harm", ["missing", "wrong"])
+def test_what_is_durable_of_a_page_that_cannot_be_read_comes_from_the_log(harm: str) -> None:
+    world = paged_world()
+    world.queue(durable=True)
+    for number in range(MANY):
+        world.send(b"%d" % number, durable=number % 2 == 0)
+        if number % PAGE == 0:
+            world.turn()
+    world.turn()
+    first = next(iter(world.disk.pages))
+    if harm == "missing":
+        world.disk.unreadable.add(first)
+    else:
+        world.disk.pages[first] = world.disk.pages[first][:-100]
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert len(consumer.deliveries) == MANY - PAGE // 2
+    assert world.bridge.counts.lost == PAGE // 2
+    settle_all(world, consumer)
+    world.turn()
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None
+    assert (queue.depth, queue.octets, queue.checksum, world.disk.pages) == (0, 0, 0, {})
+    assert world.bridge.pressure.octets == 0
+    world.check()
+
+
+def test_what_the_log_does_not_have_is_lost_and_told_of() -> None:
+    world = paged_world()
+    world.queue(durable=True)
+    queue = filled(world, durable=True)
+    away = [number for number in queue.places._pages if queue.places.is_away(number * PAGE)]
+    gone = [away[3] * PAGE + at for at in (0, 7, 255)]
+    for position in gone:
+        world.store._content.on_dequeue(queue.number, position)
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert len(consumer.deliveries) == MANY - len(gone)
+    assert world.bridge.counts.lost == len(gone)
+    settle_all(world, consumer)
+    assert (queue.depth, queue.octets, queue.checksum) == (0, 0, 0)
+    assert world.bridge.pressure.octets == 0
     world.check()
 
 
@@ -313,6 +396,69 @@ def test_publishers_wait_only_for_what_is_in_memory() -> None:
     assert world.depth() == 3 * MANY
     assert not world.bridge.pressure.high
     assert world.bridge.counts.refused == world.bridge.counts.pending == 0
+
+
+@pytest.mark.parametrize("how", ["paged", "count", "size"])
+def test_a_queue_may_have_less_in_memory_than_others(how: str) -> None:
+    world = paged_world(1 << 40)
+    flows = Discipline(policy=Policy.FLOW_TO_DISK)
+    if how == "paged":
+        world.queue(discipline=Discipline(paged=4 * 4096))
+    elif how == "count":
+        world.queue(max_count=5 * PAGE, discipline=flows)
+    else:
+        world.queue(max_size=4 * 4096, discipline=flows)
+    world.queue("other")
+    queue = filled(world)
+    for number in range(MANY):
+        world.send(b"%d" % number, key="other")
+    world.turn()
+    assert queue.depth == MANY
+    assert queue.places.away >= 20
+    assert world.bridge.counts.refused == 0
+    consumer, _ = world.subscribe()
+    other, _ = world.subscribe("other")
+    world.turn()
+    assert len(consumer.deliveries) == len(other.deliveries) == MANY
+    world.check()
+
+
+def test_limits_of_memory_stay_limits_where_nothing_can_flow_to_the_disk() -> None:
+    world = paged_world()
+    world.queue(max_count=5, discipline=Discipline(policy=Policy.FLOW_TO_DISK, levels=3))
+    world.send(*[b"x"] * 9)
+    assert (world.depth(), world.bridge.counts.refused) == (5, 4)
+
+
+def test_publishers_of_a_queue_whose_marks_take_too_much_wait_and_nobody_else() -> None:
+    limits = BridgeLimits(memory_octets=20 * PAGE * COPY_OCTETS, index_octets=AWAY_OCTETS * MANY)
+    world = World(limits=limits)
+    world.queue()
+    world.queue("other")
+    filled(world)
+    producer = Producer()
+
+    def publish(token: int, queue: str) -> PublishStatus:
+        message = world.message(b"x", key=queue)
+        return world.host.publishing.publish(message, producer, token).status
+
+    tokens = range(2 * PAGE)
+    waiting = [token for token in tokens if publish(token, "q") == PublishStatus.PENDING]
+    assert PAGE <= len(waiting) < 2 * PAGE
+    assert publish(5000, "other") == PublishStatus.DONE
+    world.turn()
+    assert producer.published == []
+    consumer, subscription = world.subscribe(credit=MANY // 5)
+    world.turn()
+    settle_all(world, consumer)
+    world.turn()
+    assert producer.published == []
+    subscription.grant(MANY // 4, -1)
+    world.turn()
+    settle_all(world, consumer)
+    world.turn()
+    assert sorted(token for token, _ in producer.published) == waiting
+    world.check()
 
 
 def test_any_consumers_take_everything_once() -> None:
