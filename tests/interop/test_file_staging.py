@@ -7,6 +7,7 @@ from interop.content import FRAME, Client, Session, digest, talking
 from interop.foreign import PASSWORD, USER
 from support.gateway_process import GatewayProcess
 
+RESOURCE_LIMIT = 506
 HEADER = 2  # frames in front of the body: the command, and its header
 
 
@@ -167,6 +168,93 @@ def test_a_file_of_many_frames_comes_whole(a: Session, name: str) -> None:
     a.say("file_publish", routing_key=name, identifier=name)
     a.consume(name)
     assert a.file().delivered["staged"].staged["digest"] == digest("z" * size)
+
+
+def test_who_opens_a_file_last_goes_on_with_it(a: Session, content: Client, name: str) -> None:
+    a.declare(name)
+    assert a.open(name, 2 * FRAME) == 0
+    a.stage_in_part("x", times=2 * FRAME, frames=HEADER + 1)
+    a.unconfirmed()
+    b = content.session("b", on="second")
+    there = b.open(name, 2 * FRAME)
+    b.stage("y", times=2 * FRAME - there)
+    b.say("file_publish", routing_key=name, identifier=name)
+    b.consume(name)
+    staged = b.file().delivered["staged"].staged
+    assert staged["digest"] == digest("x" * there + "y" * (2 * FRAME - there))
+
+
+def test_a_receiver_that_asks_for_nothing_has_sixteen_files_opened(
+    a: Session, content: Client, name: str
+) -> None:
+    a.declare(name)
+    for _ in range(17):
+        a.publish("hello", name)
+    content.hold(None)
+    a.consume(name)
+    assert len(a.so_far("file_open")) == 16
+
+
+def test_a_connection_that_breaks_in_the_middle_of_a_file_leaves_it_to_others(
+    a: Session, content: Client, name: str
+) -> None:
+    a.declare(name)
+    size = 100 * FRAME
+    a.open(name, size)
+    a.stage("z", times=size)
+    a.say("file_publish", routing_key=name, identifier=name)
+    other = content.session("b", on="second")
+    other.send("file_consume", {"queue": name, "consumer_tag": "t"}, sync=False)
+    other.heard("file_open")
+    content.cut("second")
+    a.consume(name)
+    assert a.file().delivered["staged"].staged["digest"] == digest("z" * size)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["file_qos_ok", "file_consume_ok", "file_return", "file_deliver", "stream_qos_ok"],
+)
+def test_a_command_of_the_server_is_not_a_clients(a: Session, command: str) -> None:
+    assert a.refused(command)
+
+
+def test_what_is_staged_has_a_limit_for_each_user(qpid_python: object, tmp_path: Path) -> None:
+    users = tmp_path / "users.yaml"
+    settings = {"users_file": str(users), "anonymous": True, "limits": {"staging_size": "8KiB"}}
+    made = GatewayProcess(tmp_path, settings)
+    assert not made.tool(
+        *("user", "add", "--file", str(users), "--password-stdin", USER), given=PASSWORD
+    ).returncode
+    with made as gateway, talking(gateway.amqp_port) as client:
+        a = client.session("a")
+        a.declare("q")
+        assert a.open("one", 4000) == 0
+        refused = {"identifier": "two", "content_size": 4000}
+        assert client.session("b").refused("file_open", **refused) == RESOURCE_LIMIT
+        other = client.session("c", on="second", username=USER, password=PASSWORD)
+        assert other.open("two", 4000) == 0
+        a.stage("x", times=4000)
+        a.say("file_publish", routing_key="q", identifier="one")
+        assert client.session("d").open("two", 4000) == 0
+
+
+def test_what_is_staged_is_forgotten_after_its_time(qpid_python: object, tmp_path: Path) -> None:
+    settings = {"limits": {"staging_timeout": "1s"}}
+    with GatewayProcess(tmp_path, settings) as gateway, talking(gateway.amqp_port) as client:
+        a = client.session("a")
+        a.declare("q")
+        assert a.open("one", 5) == 0
+        a.stage("hello")
+        client.cut()
+        while not gateway.metrics()["gateway_staging_expired_total"]:
+            pass
+        b = client.session("b", on="second")
+        assert b.open("one", 5) == 0
+        b.stage("later")
+        b.say("file_publish", routing_key="q", identifier="one")
+        b.consume("q")
+        assert b.files(1) == ["later"]
 
 
 def test_a_file_larger_than_messages_may_be_is_refused_when_it_is_opened(

@@ -439,3 +439,119 @@ def test_an_acknowledgement_of_a_transaction_counts_when_it_is_committed(
     b.detach()
     a.consume(name)
     assert a.files(1) == ["2"]
+
+
+def test_what_a_transaction_publishes_stays_staged_until_it_is_committed(
+    a: Session, name: str
+) -> None:
+    a.declare(name)
+    a.say("tx_select")
+    identifier = a.staged("hello")
+    published = {"routing_key": name, "identifier": identifier}
+    a.say("file_publish", **published)
+    a.say("tx_rollback")
+    assert a.open(identifier, 5) == 5
+    a.stage("")
+    a.say("file_publish", **published)
+    a.say("tx_commit")
+    a.consume(name)
+    assert a.files(1) == ["hello"]
+    assert a.refused("file_publish", **published)
+
+
+def test_a_transaction_publishes_a_file_once(a: Session, name: str) -> None:
+    a.declare(name)
+    a.say("tx_select")
+    published = {"routing_key": name, "identifier": a.staged("hello")}
+    a.say("file_publish", **published)
+    assert a.refused("file_publish", **published)
+
+
+def test_files_of_a_branch_are_there_when_it_is_committed(
+    a: Session, content: Client, name: str
+) -> None:
+    a.declare(name)
+    a.publish("taken", name)
+    branch = {"xid": {"xid": name}}
+    b = content.session("b")
+    b.say("dtx_select")
+    b.consume(name)
+    b.say("dtx_start", **branch)
+    b.ack(b.file().delivery_tag)
+    b.publish("sent", f"{name}-on", exchange="")
+    b.declare(f"{name}-on")
+    b.publish("sent too", f"{name}-on")
+    b.say("dtx_end", **branch)
+    b.say("dtx_prepare", **branch)
+    b.detach()
+    a.consume(f"{name}-on")
+    a.consume(name, "u")
+    assert a.so_far("file_open") == []
+    a.say("dtx_commit", **branch)
+    assert a.files(1) == ["sent too"]
+    assert a.so_far("file_open") == []
+
+
+def test_what_has_failed_five_times_goes_to_the_alternate_exchange(
+    a: Session, content: Client, name: str
+) -> None:
+    a.declare(f"{name}-dead")
+    a.say("exchange_declare", exchange=name, type="fanout")
+    a.say("exchange_bind", queue=f"{name}-dead", exchange=name)
+    a.declare(name, alternate_exchange=name)
+    a.publish("hello", name)
+    for attempt in range(5):
+        taker = content.session(f"taker {attempt}", on=f"connection {attempt}")
+        taker.consume(name)
+        assert taker.file().redelivered == (attempt > 0)
+        content.cut(f"connection {attempt}")
+    a.consume(f"{name}-dead")
+    assert a.files(1) == ["hello"]
+
+
+def test_other_messages_of_a_plain_queue_stay_in_their_order(a: Session, name: str) -> None:
+    a.declare(name)
+    for priority in (0, 9, 4):
+        a.transfer(
+            str(priority), name, delivery_properties={"routing_key": name, "priority": priority}
+        )
+    a.publish("file 3", name, file={"priority": 3})
+    a.publish("file 7", name, file={"priority": 7})
+    a.subscribe(name)
+    bodies = [a.heard("message_transfer")["body"] for _ in range(5)]
+    assert [body for body in bodies if "file" not in body] == ["0", "9", "4"]
+    assert bodies.index("file 7") < bodies.index("file 3")
+
+
+def test_a_file_waits_where_it_is_larger_than_the_window(
+    a: Session, content: Client, name: str
+) -> None:
+    a.declare(name)
+    a.say("file_qos", prefetch_size=3)
+    a.consume(name)
+    a.publish("hello", name)
+    assert a.so_far("file_open") == []
+    a.say("file_qos", prefetch_size=5)
+    assert a.files(1) == ["hello"]
+
+
+def test_consumers_of_each_class_have_a_queue_between_them(
+    a: Session, content: Client, name: str
+) -> None:
+    a.declare(name)
+    a.say("file_qos", prefetch_count=1)
+    a.consume(name)
+    a.publish("1", name)
+    assert a.files(1) == ["1"]
+    b = content.session("b")
+    b.say("message_subscribe", queue=name, destination="d")
+    b.say("message_set_flow_mode", destination="d", flow_mode=0)
+    for unit, value in ((0, 1), (1, 0xFFFFFFFF)):
+        b.say("message_flow", destination="d", unit=unit, value=value)
+    a.publish("2", name)
+    assert b.heard("message_transfer")["body"] == "2"
+    c = content.session("c")
+    c.stream(name, "v")
+    a.publish("3", name)
+    assert c.packets(1) == ["3"]
+    assert a.so_far("file_open") == []
