@@ -54,6 +54,11 @@ METRICS: Final = (
         "gateway_ready",
         "1 while clients are welcome, 0 while starting or draining, or nothing can be committed.",
     ),
+    _gauge("gateway_start_messages", "Messages that the store held at the start."),
+    _gauge(
+        "gateway_start_messages_recovered",
+        "How many of these are back in their queues: while starting, not all.",
+    ),
     _gauge("gateway_connections", "Connections that are open.", "protocol"),
     _counter("gateway_connections_opened_total", "Connections that were opened.", "protocol"),
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
@@ -169,6 +174,12 @@ METRICS: Final = (
     _gauge(
         "gateway_oldest_prepared_branch_seconds",
         "For how long the oldest prepared branch waits for its manager; 0: there is none.",
+    ),
+    _gauge("gateway_staged_files", "Files of 0-10 that clients have opened, and not published."),
+    _gauge("gateway_staged_bytes", "Octets that have come of them."),
+    _counter(
+        "gateway_staging_expired_total",
+        "Files that were forgotten since nothing more came of them for `limits.staging_timeout`.",
     ),
     _gauge("gateway_open_transactions", "Transactions of 1.0 clients, not discharged."),
     _counter(

@@ -272,11 +272,18 @@ class Bridge:
         self._entering.finish()
 
     def next_deadline(self) -> int | None:
-        """When `handle_deadline` wants to be called (expiry, auto-delete), in gateway ms.
+        """When `handle_deadline` wants to be called (expiry, auto-delete, staging), gateway ms.
 
         Not while much waits for the store: the next commit ends a turn, and so it is asked again.
         """
-        return None if self.unwritten.much() else self._deadlines.next_ms()
+        if self.unwritten.much():
+            return None
+        soonest = self._deadlines.next_ms()
+        for host in self.hosts.values():
+            staged = host.staging.next_ms()
+            if staged is not None and (soonest is None or staged < soonest):
+                soonest = staged
+        return soonest
 
     def handle_deadline(self, now_ms: int) -> None:
         """Expire messages, branches, delete queues whose time has come; `end_turn` must follow.
@@ -285,6 +292,8 @@ class Bridge:
         """
         self._act(now_ms)
         budget = self._limits.turn_deliveries
+        for host in self.hosts.values():
+            budget -= host.staging.expire(now_ms, budget)
         while budget > 0:
             queue = self._deadlines.take_due(now_ms)
             if queue is None:
@@ -372,6 +381,8 @@ class Bridge:
             host.nodes.start()
         self.debts.recover(recovery.topology, self.problems)
         recover_notes(recovery.topology, self._notebooks, self.problems)
+        for host in self.hosts.values():
+            host.staging.recover(recovery.topology, self.problems)
         self._new_checkpoint().write_queues()
 
     def drain(self) -> None:

@@ -36,6 +36,8 @@ class BridgeLimits:
         route_cache_octets_max: of those, in all topic exchanges of a virtual host.
         topology_octets_max: of what a virtual host's exchanges, queues and bindings take.
         transaction_octets_max: of what one transaction holds (`Transaction.octets`).
+        staging_octets_max: that one user's staged content is to have, in a virtual host.
+        staging_timeout_ms: how long it is kept when nothing is heard of it.
         branches_max: of distributed transactions, in one virtual host.
         backlog_octets_max: of turns that wait for the disk; above it nothing is
             delivered, and nothing read.
@@ -65,6 +67,8 @@ class BridgeLimits:
     route_cache_octets_max: int
     topology_octets_max: int
     transaction_octets_max: int
+    staging_octets_max: int
+    staging_timeout_ms: int
     branches_max: int
     backlog_octets_max: int
     turn_deliveries: int
@@ -94,6 +98,8 @@ class BridgeLimits:
         route_cache_octets_max: int = 16 * 1024 * 1024,
         topology_octets_max: int = 512 * 1024 * 1024,
         transaction_octets_max: int = 64 * 1024 * 1024,
+        staging_octets_max: int = 256 * 1024 * 1024,
+        staging_timeout_ms: int = 3_600_000,
         branches_max: int = 10_000,
         backlog_octets_max: int = 64 * 1024 * 1024,
         turn_deliveries: int = 500,
@@ -120,6 +126,8 @@ class BridgeLimits:
         self.route_cache_octets_max = route_cache_octets_max
         self.topology_octets_max = topology_octets_max
         self.transaction_octets_max = transaction_octets_max
+        self.staging_octets_max = staging_octets_max
+        self.staging_timeout_ms = staging_timeout_ms
         self.branches_max = branches_max
         self.backlog_octets_max = backlog_octets_max
         self.turn_deliveries = turn_deliveries

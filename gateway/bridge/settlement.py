@@ -419,8 +419,11 @@ class Settlement:
             self._copies.replace(queue, entry)
             return
         line = self._topology.lines[queue.number]
-        if outcome.undeliverable_here and not subscription.cancelled and queue.placement is None:
-            line.exclude(entry, subscription.number)
+        if outcome.undeliverable_here and queue.placement is None:
+            if outcome.nor_to_owner:
+                line.exclude(entry, -subscription.owner.owner_id())
+            elif not subscription.cancelled:
+                line.exclude(entry, subscription.number)
         self._copies.give_back(queue, entry)
         line.on_returned(entry)
 

@@ -129,6 +129,11 @@ class TurnLoop:
         self._breaks = False  # so does what is done now
         self._broken = False  # the last end of a turn broke off
 
+    def begin(self, bridge: DrivenBridge) -> None:
+        """This is the bridge from now on."""
+        self._bridge = bridge
+        self.schedule()
+
     @property
     def number(self) -> int:
         """That of the turn under way."""

@@ -7,6 +7,7 @@ defects     counts those that reach the log
 collecting  what Python's cycle collector looks at, and when
 giving_back memory that is free goes back to the system
 declared    exchanges, queues and bindings of the configuration
+starting    the start while the event loop turns: how far it is, what it does in shares
 opening     the bridge upon store and audit log, and what the last life left in them
 moved       queues that have become an upstream's while they hold messages
 faces       what every face is told of the settings

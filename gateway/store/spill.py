@@ -136,6 +136,7 @@ class Spill:
         """Empty the folder, which may have pages of an earlier life, and begin; `OSError`."""
         self._answered = answered
         self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._folder.chmod(0o700)  # others may have been let in meanwhile
         for path in self._folder.iterdir():
             path.unlink()
         self._thread.start()

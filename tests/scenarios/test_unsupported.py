@@ -46,13 +46,6 @@ def subscribe(name: str) -> spec.MessageSubscribe:
 @pytest.mark.parametrize(
     ("command", "feature", "code"),
     [
-        (spec.FileQos(prefetch_size=1, prefetch_count=1), Feature.FILE, 540),
-        pytest.param(
-            spec.FilePublish(exchange="amq.direct"),
-            Feature.FILE,
-            540,
-            marks=rule("0-10", "file.publish.exchange", "refusal"),
-        ),
         (spec.MessageResume(destination="d", resume_id="1"), Feature.RESUME, 540),
         (bind(arguments=argument("qpid.fed.op")), Feature.FEDERATION, 540),
         (spec.ExchangeDeclare(exchange="x", type="xml"), Feature.XML_EXCHANGE, 404),

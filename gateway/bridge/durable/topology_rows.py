@@ -50,6 +50,8 @@ class RowKind(IntEnum):
     BRANCH = 12  # see `branches.rows`; `BRANCH_PAGE`: what it holds
     BRANCH_PAGE = 13
     IMPORT = 14  # see `imports`
+    STAGED = 15  # see `staging.rows`; `STAGED_PART`: of what has come of it
+    STAGED_PART = 16
 
 
 class Form(IntEnum):

@@ -67,4 +67,5 @@ def may_page(queue: Queue) -> bool:
         and queue.bands is None
         and queue.groups is None
         and queue.last_values is None
+        and queue.contents is None
     )

@@ -347,8 +347,8 @@ class Paging:
     def _shrink(self, queue: Queue, excess: int64, end: int64) -> int64:
         """Send pages of a queue away; what that frees, sooner or later."""
         places = queue.places
-        if queue.behind != EVERYTHING or queue.deleted:
-            return 0  # a commit goes on, or all of it goes
+        if queue.behind != EVERYTHING or queue.deleted or not may_page(queue):
+            return 0  # a commit goes on, or all of it goes, or files have come to it
         freed: int64 = 0
         near = {page.number for page in places.ahead(queue.band.head, self.near)}
         WORK.units += LOOK * len(places.here)
@@ -408,7 +408,7 @@ class Paging:
             self._pause = self._turn + self.patience
             return
         away = AwayPage()
-        near = page.number in going.queue.places.wanted or page.pins
+        near = page.number in going.queue.places.wanted or page.pins or not may_page(going.queue)
         if near or page.live == 0 or not away.fill(page) or away.changed != going.away.changed:
             self._let_go(spot)
             page.passed_over = self._turn + self.patience

@@ -204,11 +204,11 @@ class Line:
                     look_back(self.queue, subscription, entry)
         self.on_entered()
 
-    def exclude(self, entry: Entry, subscription: int) -> None:
-        """Keep a copy from a subscription from now on."""
+    def exclude(self, entry: Entry, whom: int) -> None:
+        """Keep a copy from a subscription from now on, or, negative, from all of an owner."""
         if entry.excluded is None:
             entry.excluded = set()
-        entry.excluded.add(subscription)
+        entry.excluded.add(whom)
         self.queue.choosy = True
 
     def has_ready_consumer(self, message: Message) -> bool:

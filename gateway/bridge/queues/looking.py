@@ -80,12 +80,11 @@ def _suits(queue: Queue, subscription: Subscription, entry: Entry) -> bool:
         and not groups.allows(entry, subscription.number)
     ):
         return False
-    if (
-        subscription.acquire
-        and entry.excluded is not None
-        and subscription.number in entry.excluded
-    ):
-        return False
+    excluded = entry.excluded
+    if excluded is not None and subscription.acquire:
+        owner = subscription.owner.owner_id()
+        if subscription.number in excluded or -owner in excluded:
+            return False
     return subscription.filter is None or subscription.filter.accepts(entry.message)
 
 

@@ -39,7 +39,7 @@ class Entry:
         holder: number of the subscription that acquired it, or `AVAILABLE`.
         durable: the store has it.
         returned: it waits in its queue's `returned` heap.
-        excluded: numbers of the subscriptions that it must not be sent to.
+        excluded: numbers of the subscriptions that it must not be sent to; negative: of owners.
         annotations: what subscribers added to it, as in `Delivery`.
         ticket: who is told when the copy ends; only in transit queues.
         stock: whose quota it counts for.

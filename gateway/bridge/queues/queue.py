@@ -27,6 +27,7 @@ from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
+from gateway.wire.work import LOOK, WORK
 
 EVERYTHING: Final = (1 << 62) - 1
 
@@ -403,13 +404,12 @@ class Queue:
         if contents is None:
             contents = Contents(self.places, rings=self.rings)
             self.contents = contents
-            level = 0
-            entry = self.places.next_at(0)
+            # What is there goes before all files in any case, unless by its level.
+            entry = self.places.next_at(0) if self.rings and self.bands is not None else None
             while entry is not None:
-                if self.bands is not None:
-                    level = self.bands.level_of(entry.message)
-                contents.put(entry, level)
+                contents.put(entry, self.lane_of(entry))
                 entry = self.places.next_at(entry.position + 1)
+                WORK.units += LOOK
         return contents
 
     def _take_content(self, message: Message) -> None:
@@ -419,12 +419,14 @@ class Queue:
         """
         self._contents()
         local = self.placement is None and not self.transit
-        if self.bands is None and self.groups is None and local and is_higher(message):
+        here = local and self.places.away == 0  # of what is on disk the order is known there
+        if self.bands is None and self.groups is None and here and is_higher(message):
             bands = Bands(2, (), by_class=True)
             entry = self.places.next_at(0)
             while entry is not None:
                 entry.returned = False
                 bands.put(entry)
+                WORK.units += LOOK
                 entry = self.places.next_at(entry.position + 1)
             self.bands = bands
 
@@ -489,11 +491,11 @@ class Queue:
         contents = self.contents
         if not self.rings:
             return None if contents is None else contents.stream_to_go()
-        if contents is not None and contents.files:
-            return contents.other_to_go()
         entry = self.band.peek() if bands is None else bands.lowest()
         if entry is None and self.places.missed != NO_PAGE:
             return None  # it is on disk
+        if contents is not None and contents.files:
+            return contents.other_to_go() if entry is None or contents.is_file(entry) else entry
         if entry is not None and entry.position != self.next_position - 1:
             return entry
         oldest = self.places.next_at(0) if bands is None else bands.oldest()

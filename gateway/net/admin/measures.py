@@ -125,6 +125,14 @@ def readers(sources: Sources) -> dict[str, Reader]:
     }
 
 
+def start_readers(net: NetCounts) -> dict[str, Reader]:
+    """How far the start has come."""
+    return {
+        "gateway_start_messages": lambda: _one(net.start_messages),
+        "gateway_start_messages_recovered": lambda: _one(net.start_messages_recovered),
+    }
+
+
 def _process(sources: Sources) -> dict[str, Reader]:
     """What runs, since when, and how its event loop is held."""
     net = sources.net
@@ -132,6 +140,7 @@ def _process(sources: Sources) -> dict[str, Reader]:
         "gateway_build_info": lambda: [((sources.version, sources.form), 1)],
         "gateway_start_time_seconds": lambda: _one(sources.started_ms / 1000),
         "gateway_ready": lambda: _one(sources.ready() is None),
+        **start_readers(net),
         "gateway_certificate_expiry_timestamp_seconds": lambda: _one(
             sources.certificate_expires_s()
         ),
@@ -241,6 +250,15 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
         ),
         "gateway_branches": lambda: _labelled(states(bridge)),
         "gateway_oldest_prepared_branch_seconds": lambda: _one(oldest_prepared_s(bridge)),
+        "gateway_staged_files": lambda: _one(
+            sum(len(host.staging) for host in bridge.hosts.values())
+        ),
+        "gateway_staged_bytes": lambda: _one(
+            sum(host.staging.octets for host in bridge.hosts.values())
+        ),
+        "gateway_staging_expired_total": lambda: _one(
+            sum(host.staging.expired for host in bridge.hosts.values())
+        ),
         "gateway_queues": lambda: _one(
             sum(len(host.topology.queues) for host in bridge.hosts.values())
         ),

@@ -22,6 +22,7 @@ from gateway.faces.server_0_10.contents.arrivals import (
     of_stream,
     record_refused_stream,
 )
+from gateway.faces.server_0_10.contents.inbound import Inbound
 from gateway.faces.server_0_10.transfers import Transfers
 from gateway.message import Condition, Refusal
 from gateway.translate.facts import undecodable
@@ -34,9 +35,10 @@ NO_CONSUMERS: Final = int(spec.StreamReturnCode.NO_CONSUMERS)
 class ContentPublishing:
     """That of one session."""
 
-    __slots__ = ("_answers", "_client", "_transfers")
+    __slots__ = ("_answers", "_client", "_inbound", "_transfers")
 
-    def __init__(self, answers: Answers, transfers: Transfers) -> None:
+    def __init__(self, answers: Answers, transfers: Transfers, inbound: Inbound) -> None:
+        self._inbound = inbound
         self._answers = answers
         self._client = answers.client
         self._transfers = transfers
@@ -58,6 +60,23 @@ class ContentPublishing:
             self._refuse_stream(event, publish, denied, reason_of(denied))
             return
         self.publish(event.command_id, publish, incoming)
+
+    def file(self, command_id: int, publish: spec.FilePublish) -> Refusal | None:
+        """file.publish; a file that is not published stays staged."""
+        found = self._inbound.incoming(publish)
+        if isinstance(found, Refusal):
+            return found
+        staged, incoming = found
+        denied = self._denied(incoming)
+        if denied is not None:
+            message = incoming.message(self._client, 0)
+            self._client.host.publishing.refuse(message, reason_of(denied))
+            self._client.publish_access.record_denied(message.id)
+            return denied
+        self.publish(command_id, publish, incoming)
+        if not self._answers.over:
+            self._inbound.published(staged)
+        return None
 
     def _refuse_stream(
         self, event: CommandReceived, publish: spec.StreamPublish, why: Refusal, reason: Reason
