@@ -46,7 +46,7 @@ HOT_PACKAGES = [
     "faces",
 ]
 HOT_STORE = [
-    *("writes", "log_rows", "recovery", "places", "occupancy", "rewriting", "rereading"),
+    *("writes", "log_rows", "recovery", "places", "occupancy", "rewriting", "recall/rereading"),
 ]
 HOT_MODULES = [
     *["errors", "message", "audit/packing", "audit/digests"],

@@ -57,6 +57,7 @@ class Counts:
         expired, dead_lettered, evicted, replaced, purged, returned, moved: copies that left their
             queue that way.
         dropped: rejected copies with nowhere to go.
+        lost: copies that were on disk and could not be read.
         recovered: copies that the store brought back.
         orphaned: copies that the store has for no queue that is configured; it keeps them.
         pending: publishes held back because too much was held.
@@ -76,6 +77,7 @@ class Counts:
         "evicted",
         "expired",
         "in_doubt",
+        "lost",
         "modified",
         "moved",
         "orphaned",
@@ -128,6 +130,7 @@ class Counts:
         self.returned = 0
         self.moved = 0
         self.dropped = 0
+        self.lost = 0
         self.unacquirable = 0
         self.recovered = 0
         self.orphaned = 0
@@ -246,15 +249,22 @@ class Ledger:
             address=self.address,
         )
 
-    def transaction_ended(self, number: int, connection: int, outcome: Outcome) -> None:
-        """A transaction is over: COMMITTED, ROLLED_BACK or IN_DOUBT."""
+    def transaction_ended(
+        self, number: int, connection: int, outcome: Outcome, node: int = 0
+    ) -> None:
+        """A transaction is over: COMMITTED, ROLLED_BACK or IN_DOUBT.
+
+        `node`: of a branch that was prepared, its name.
+        """
         if outcome == Outcome.COMMITTED:
             self.counts.committed += 1
         elif outcome == Outcome.ROLLED_BACK:
             self.counts.rolled_back += 1
         else:
             self.counts.in_doubt += 1
-        self.audit.transaction(self.now_ms, number, connection=connection, outcome=outcome)
+        self.audit.transaction(
+            self.now_ms, number, connection=connection, outcome=outcome, node=node
+        )
 
     def entered(self, queue: Queue, entry: Entry, exchange: Exchange, rerouted: bool) -> None:
         """A copy is in its queue."""
@@ -446,11 +456,23 @@ class Ledger:
             peer=self.audit.name(upstream) if upstream else 0,
         )
 
+    def lost(self, queue: Queue, message: int, position: int) -> None:
+        """A copy that was on disk cannot be read."""
+        self.counts.lost += 1
+        self.audit.purged(
+            self.now_ms, message, position, node=queue.node, reason=Reason.UNDECODABLE
+        )
+
     def moved(self, queue: Queue, entry: Entry, reason: Reason) -> None:
         """A copy leaves for another queue of the gateway."""
         self.counts.moved += 1
         self.audit.moved(
-            self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason
+            self.now_ms,
+            entry.message.id,
+            entry.position,
+            node=queue.node,
+            reason=reason,
+            transaction=self.transaction,
         )
 
     def settled_too_late(self, delivery: Delivery, node: int) -> None:
@@ -470,5 +492,10 @@ class Ledger:
         """A copy was removed by a purge or with its queue."""
         self.counts.purged += 1
         self.audit.purged(
-            self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason
+            self.now_ms,
+            entry.message.id,
+            entry.position,
+            node=queue.node,
+            reason=reason,
+            transaction=self.transaction,
         )

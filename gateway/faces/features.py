@@ -19,21 +19,20 @@ class Feature(IntEnum):
     FAILOVER = 3
     TRANSACTIONAL_ACQUISITION = 4  # 1.0: a flow with a txn-id
     DTX = 5  # of a queue at an upstream
-    FILE = 6
-    RESUME = 7
-    FILTER = 8  # another filter of a 1.0 source than those offered
-    SHARED_SUBSCRIPTION = 9
-    QUEUE_POLICY = 10  # one that is not known; or, as the next two, of a remote queue
-    LAST_VALUE_QUEUE = 11
-    PRIORITY_QUEUE = 12
-    MESSAGE_GROUP = 13
-    MESSAGE_SEQUENCE = 14
-    INITIAL_VALUE = 15
-    NO_LOCAL = 16  # as an argument of 0-10 commands
-    EXCLUSIVE_BINDING = 17
-    OTHER = 18
-    REFUSED = 19  # something else with 540: an upstream, or a way of using it, does not have it
-    REMOTE_ACQUIRE = 20  # message.acquire of what is browsed at an upstream
+    RESUME = 6
+    FILTER = 7  # another filter of a 1.0 source than those offered
+    SHARED_SUBSCRIPTION = 8
+    QUEUE_POLICY = 9  # one that is not known; or, as the next two, of a remote queue
+    LAST_VALUE_QUEUE = 10
+    PRIORITY_QUEUE = 11
+    MESSAGE_GROUP = 12
+    MESSAGE_SEQUENCE = 13
+    INITIAL_VALUE = 14
+    NO_LOCAL = 15  # as an argument of 0-10 commands
+    EXCLUSIVE_BINDING = 16
+    OTHER = 17
+    REFUSED = 18  # something else with 540: an upstream, or a way of using it, does not have it
+    REMOTE_ACQUIRE = 19  # message.acquire of what is browsed at an upstream
 
 
 # Exchanges that brokers have for their own ends.

@@ -23,6 +23,7 @@ from gateway.bridge.durable.topology_rows import (
     read_identity,
 )
 from gateway.bridge.seams import QueueSettings
+from gateway.bridge.staging.rows import part_row, staged_row
 from gateway.bridge.topology import PREDECLARED
 from gateway.errors import DecodeError
 from gateway.store.contents import topology_in
@@ -88,6 +89,8 @@ class Topology:
             RowKind.IMPORT: lambda row: import_row(row.value),
             RowKind.DISPATCHED: lambda row: self.marked.append(row.key),
             RowKind.BRANCH_PAGE: lambda row: self.pages.append(page_row(row.value)),
+            RowKind.STAGED: lambda row: staged_row(row.value),
+            RowKind.STAGED_PART: lambda row: part_row(row.value),
             **dict.fromkeys(STATES, self._queue),
             RowKind.BRANCH: self._branch,
         }

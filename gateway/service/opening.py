@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Final
 
 from twisted.logger import Logger
@@ -19,14 +18,13 @@ from gateway.bridge.durable.topology_rows import numbers_of
 from gateway.bridge.node_names import plain_host
 from gateway.bridge.unwritten import MUCH
 from gateway.config import Settings
-from gateway.errors import StartupError
 from gateway.net.data_directory import AUDIT_FOLDER
 from gateway.net.upstreams.last_life import LastLife
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.late_segments import LateSegments
 from gateway.service.moved import tell_of_moved
 from gateway.store.damage import in_short
-from gateway.store.interface import Entry, Fetched, Recovered
+from gateway.store.interface import Recovered
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.view import READER
 
@@ -63,6 +61,7 @@ def empty_bridge(
         store,
         settings.queues.as_limits(
             settings.store_backlog,
+            settings.limits,
             users=not settings.anonymous_allowed,
             hosts=len(hosts) > 1,
         ),
@@ -72,7 +71,7 @@ def empty_bridge(
         plain_host=plain_host(recovered.topology, hosts[0]),
         now_ms=now_ms,
     )
-    store.held = lambda: bridge.pressure.messages
+    store.held = lambda: int(bridge.pressure.held)
 
     def last_sequence() -> int:
         if met() or bridge.asked:
@@ -155,25 +154,14 @@ def _tell_of_damage(bridge: Bridge, recovered: Recovered, last: int) -> None:
         )
 
 
-def recover(
-    settings: Settings,
-    bridge: Bridge,
-    store: SqliteStore,
-    recovered: Recovered,
-    upstreams: Upstreams,
-    damaged: str,
+def tell_of_recovery(
+    settings: Settings, bridge: Bridge, recovered: Recovered, upstreams: Upstreams, damaged: str
 ) -> None:
-    """What the store has goes back into the bridge, and what is remote on to its upstream.
+    """What came of what the store has, and what the audit log has of the last life.
 
     Args:
         damaged: what is wrong with the audit log's end, or "".
     """
-    bridge.place(upstreams.placements, [*upstreams.upstreams.values()])
-    recovered.nameless = _nameless(store, recovered, settings.data_directory / AUDIT_FOLDER)
-    recovery = bridge.recover(recovered)
-    for entries in _recalled(store, sorted(recovered.held) if recovery.ordered else None):
-        recovery.take(entries)
-    bridge.end_recovery(recovery)
     for line in bridge.problems:
         log.error("recovery: {line}", line=line)
     tell_of_moved(bridge, recovered.topology)
@@ -195,28 +183,14 @@ def recover(
         upstreams.remember(LastLife(2 * recent).read(settings.data_directory / AUDIT_FOLDER))
 
 
-def _recalled(store: SqliteStore, queues: list[int] | None) -> Iterator[list[Entry]]:
-    """What it held when it was opened, a piece at a time."""
-    pieces: SimpleQueue[Fetched] = SimpleQueue()
-    last = False
-    while not last:
-        store.recall(pieces.put, queues)
-        piece = pieces.get()
-        if piece.error is not None:
-            raise StartupError(f"cannot read the data directory: {piece.error}")
-        yield piece.entries
-        last = piece.last
+def nameless(recovered: Recovered) -> set[int]:
+    """Queues of which the store has messages and no row."""
+    return recovered.held.keys() - numbers_of(recovered.topology)
 
 
-def _nameless(store: SqliteStore, recovered: Recovered, log_directory: Path) -> dict[int, str]:
-    """Queues of which the store has messages and no row, and what the audit log calls them."""
-    unknown = sorted(recovered.held.keys() - numbers_of(recovered.topology))
-    if not unknown:
-        return {}
-    copies = {
-        (entry.message.id, entry.position): entry.queue_id
-        for entries in _recalled(store, unknown)
-        for entry in entries
-    }
+def names_of(
+    queues: set[int], copies: dict[tuple[int, int], int], log_directory: Path
+) -> dict[int, str]:
+    """What the audit log calls them, or "". `copies`: what they have, by message and position."""
     names = last_nodes(log_directory, copies)
-    return {number: names.get(number, "") for number in sorted(set(copies.values()))}
+    return {number: names.get(number, "") for number in sorted(queues)}

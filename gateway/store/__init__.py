@@ -16,6 +16,6 @@ damage                  what is not as it was written, and what of it is good
 recovery                from turns to the entries of queues in memory
 occupancy, places       which rows are still needed; in which the living entries are
 rewriting               how the others go
-fetching, recalling     what rests in the log is read again, and what it held at the beginning
-kept_rows, rereading    rows that were read for that; what is in them
+recall/                 what rests in the log is read again
+spill                   pages of queues that do not fit into memory, for the life of the process
 """

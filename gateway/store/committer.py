@@ -51,7 +51,6 @@ from gateway.audit.ends import NOTHING_KNOWN, LogEnds
 from gateway.errors import DecodeError, StoreError
 from gateway.store.copying import Copying
 from gateway.store.database import Database
-from gateway.store.fetching import Fetching, Request
 from gateway.store.interface import (
     AuditSegments,
     CallInReactor,
@@ -60,10 +59,11 @@ from gateway.store.interface import (
     OnFetched,
     StoreCounts,
 )
-from gateway.store.kept_rows import KeptRows
 from gateway.store.log_rows import pack_row, unpack_row
 from gateway.store.occupancy import Occupancy
-from gateway.store.recalling import Recalling
+from gateway.store.recall.fetching import Fetching, Request
+from gateway.store.recall.kept_rows import KeptRows
+from gateway.store.recall.recalling import Recalling
 from gateway.store.recovery import TopologyChanges
 from gateway.store.rewriting import living_part
 from gateway.store.trouble import Trouble

@@ -175,6 +175,7 @@ class StoreCounts:
         turns, octets_done: of these, what was reported as committed.
         commits: transactions of durable turns.
         octets: octets that these wrote to the log.
+        octets_read: of rows, at open.
         commit_us: microseconds spent in commits.
         attempts, answers: writes that the commit thread has begun, and those that came to an end,
             good or bad.
@@ -197,6 +198,7 @@ class StoreCounts:
         "log_octets_cut",
         "octets",
         "octets_done",
+        "octets_read",
         "octets_submitted",
         "rows",
         "rows_damaged",
@@ -211,6 +213,7 @@ class StoreCounts:
         self.octets_done = 0
         self.commits = 0
         self.octets = 0
+        self.octets_read = 0
         self.commit_us = 0
         self.attempts = 0
         self.answers = 0

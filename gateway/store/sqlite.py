@@ -25,7 +25,6 @@ from gateway.store.committer import SEAL_MS, Committer
 from gateway.store.copying import Copying
 from gateway.store.damage import Damage, in_short
 from gateway.store.database import Database
-from gateway.store.fetching import Request
 from gateway.store.interface import (
     AuditSegments,
     CallInReactor,
@@ -42,6 +41,7 @@ from gateway.store.interface import (
 from gateway.store.lock import lock, unlock
 from gateway.store.log_rows import check, unpack_row
 from gateway.store.occupancy import Occupancy
+from gateway.store.recall.fetching import Request
 from gateway.store.reserve import Reserve
 from gateway.store.slowness import Slowness
 from gateway.store.trouble import Trouble
@@ -77,7 +77,8 @@ class SqliteStore:
         """Make it; `accept_damaged`: it is opened without what cannot be read of it."""
         self.counts = StoreCounts()
         self.on_fetched: OnFetched = nobody_asked
-        self._directory = directory
+        self.abandoned = False  # whoever opens it, or is about to, is told to stop
+        self.directory = directory
         self._segments = segments
         self._call_in_reactor = call_in_reactor
         self._committed = committed
@@ -105,7 +106,7 @@ class SqliteStore:
 
     def open(self) -> Recovered:
         """See `Store.open`."""
-        self._locks = lock(self._directory)
+        self._locks = lock(self.directory)
         try:
             recovered = self._begin_somehow()
             self.unlogged.open()
@@ -150,6 +151,13 @@ class SqliteStore:
         """See `Store.fetch`; `fetching` says how."""
         self._committer.fetch(Request(request, queue_number, first_position, behind_position))
 
+    def size(self) -> int:
+        """Octets of its file."""
+        try:
+            return (self.directory / FILE_NAME).stat().st_size
+        except OSError:
+            return 0
+
     def look(self, now_ms: int) -> None:
         """Each second or so: does the disk answer?"""
         self._slowness.look(now_ms)
@@ -188,7 +196,7 @@ class SqliteStore:
             patience_s = STOP_S
 
     def _begin(self, *, late: bool = False) -> Recovered:
-        path = self._directory / FILE_NAME
+        path = self.directory / FILE_NAME
         life = 0
         self._logged = 0
         self._highest_id = 0
@@ -223,7 +231,7 @@ class SqliteStore:
         damage.missing = database.shrunk_tables()
         damage.aside, damage.untold = database.set_aside()
         if damage.found() and not self._accept_damaged:
-            raise UnknownStoreError(_refusal(self._directory, damage.found()))
+            raise UnknownStoreError(_refusal(self.directory, damage.found()))
         held = {number: int(places.count) for number, places in occupancy.places.items()}
         self._judge(topology, held)
         self.counts.rows_damaged = len(damage.found()) + len(damage.aside)
@@ -269,6 +277,8 @@ class SqliteStore:
         kept = -1 if self._log is None else self._log.kept()
         for number, row in self._database.rows():
             next_number = number + 1
+            if self.abandoned:
+                raise StoreError("it was told to stop")
             try:
                 writes, audit = unpack_row(row)
                 self._highest_id = max(self._highest_id, check(writes))
@@ -277,6 +287,7 @@ class SqliteStore:
                 unlogged.append(number)
                 continue
             occupancy.add(number, len(row), writes)
+            self.counts.octets_read += len(row)
             if audit and (kept < 0 or last_sequence_in(audit) > kept):
                 unlogged.append(number)
         return next_number, unlogged

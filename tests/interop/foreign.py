@@ -176,7 +176,7 @@ def _java_1_0() -> list[str]:
 
 def _java_xa() -> list[str]:
     options = ["-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx128m", "-Dqpid.amqp.version=0-10"]
-    jars = f"{installed.NARAYANA}/*:{installed.JARS}/*"
+    jars = f"{installed.XA}/*:{installed.JARS}/*"
     return ["java", *options, "-cp", f"{_java_classes('xa', jars)}:{jars}", "XaPeer"]
 
 
@@ -228,7 +228,7 @@ def python27_sessions(port: int) -> list[Event]:
 _PYTHON27_ENVIRONMENT = {"PYTHONPATH": "/opt/qpid-python", "PYTHONDONTWRITEBYTECODE": "1"}
 JMS = Client("jms", "0-10", _java)
 JMS_1_0 = Client("jms-1.0", "1.0", _java_1_0, options={"protocol": "1.0"})
-NARAYANA = Client("narayana", "0-10", _java_xa)
+XA = Client("xa", "0-10", _java_xa)
 QPID_PYTHON = Client(
     "qpid-python",
     "0-10",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from support.bridge_ledger import BlockLog, LedgerCheck
+from support.paged import PageDisk
 from support.remotes import FakeRules
 from support.stores import recalled
 
@@ -183,6 +184,8 @@ class World:
         if self.rules is not None:
             self.rules.begin(self.bridge)
             self.bridge.place(self.rules, list(self.rules.remotes.values()))
+        self.disk = PageDisk(self.calls.append, self.bridge.paging)
+        self.bridge.paging.disk = self.disk
         recover(self.bridge, recovered, recalled(self.store))
         self.turn()
 

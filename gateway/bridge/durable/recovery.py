@@ -37,8 +37,8 @@ from gateway.bridge.host import VirtualHost
 from gateway.bridge.ledger import DURABLE, TRANSIT
 from gateway.bridge.node_names import prefix_of
 from gateway.bridge.numbers import Numbers
-from gateway.bridge.queues.copies import DELIVERY_COUNT_MAX, Copies
-from gateway.bridge.queues.places import Entry
+from gateway.bridge.queues.copies import Copies
+from gateway.bridge.queues.places import DELIVERY_COUNT_MAX, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
 from gateway.errors import DecodeError
@@ -376,6 +376,8 @@ class Recovery:
         entry = Entry(stored.position, message, count, True)
         entry.annotations = stored.annotations
         self._copies.recover(queue, entry)
+        if (queue.number, entry.position) in self._branches.awaited:
+            queue.places.pin(entry.position, 1)  # in memory until its branch has it
         flags = DURABLE | TRANSIT if queue.transit else DURABLE
         if self._say(queue.node, stored, count, flags=flags, lane=queue.lane_of(entry)):
             queue.entered += 1

@@ -32,6 +32,11 @@ class Band:
         self._head = 0
         self._returned: list[int] = []
 
+    @property
+    def head(self) -> int:
+        """No copy in front of it is to be had, but for those that were given back."""
+        return self._head
+
     def peek(self) -> Entry | None:
         """The first copy that nobody holds."""
         returned = self._returned

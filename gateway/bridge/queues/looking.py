@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from gateway.bridge.queues.dispatch import Dispatcher
-from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.bridge.queues.places import AVAILABLE, PAGE_BITS, Entry, Places
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription, Walk
 from gateway.message import NEVER
@@ -40,6 +40,9 @@ def _look_through(
         back = len(walk.revisit) > 0
         if back:
             entry = places.get(walk.revisit[0])
+            if entry is None and places.is_away(walk.revisit[0]):
+                places.missed = walk.revisit[0] >> PAGE_BITS
+                return None
         else:
             entry = places.next_at(walk.cursor)
             if entry is None:
@@ -77,12 +80,11 @@ def _suits(queue: Queue, subscription: Subscription, entry: Entry) -> bool:
         and not groups.allows(entry, subscription.number)
     ):
         return False
-    if (
-        subscription.acquire
-        and entry.excluded is not None
-        and subscription.number in entry.excluded
-    ):
-        return False
+    excluded = entry.excluded
+    if excluded is not None and subscription.acquire:
+        owner = subscription.owner.owner_id()
+        if subscription.number in excluded or -owner in excluded:
+            return False
     return subscription.filter is None or subscription.filter.accepts(entry.message)
 
 

@@ -9,7 +9,6 @@ own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from heapq import heapify, heappop, heappush
 from typing import Final, Protocol, final
 
 from gateway.audit.digests import entry_mix
@@ -18,17 +17,18 @@ from gateway.bridge.queues.bands import Band, Bands, is_higher
 from gateway.bridge.queues.contents import CONTENT, Contents
 from gateway.bridge.queues.discipline import NO_ALERTS, NO_FLOW, FlowLimits, Policy
 from gateway.bridge.queues.entrance import Entrance
+from gateway.bridge.queues.expiring import Expiring
 from gateway.bridge.queues.flow import FlowControl
 from gateway.bridge.queues.groups import Groups
 from gateway.bridge.queues.last_values import LastValues
 from gateway.bridge.queues.numbering import Numbering
-from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.bridge.queues.places import AVAILABLE, NO_PAGE, Entry, Page, Places
 from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
+from gateway.wire.work import LOOK, WORK
 
-REBUILD_SLACK: Final = 64
 EVERYTHING: Final = (1 << 62) - 1
 
 
@@ -108,8 +108,11 @@ class Queue:
         last_values: of a queue that keeps those: which copies they are.
         groups: of a queue that has those.
         numbering: of a queue that counts its copies.
+        memory_count, memory_size: what is in memory of it, where it is declared so: the rest is on
+            disk, if it may be; 0: however much.
         alarm: of a queue that is to tell how much is in it.
         rings: what enters it when it is full pushes others out, unless it is remote.
+        expiring: which of its copies expires next.
         evicting: a ring lets copies go, of which none may come back to it meanwhile.
         destructs: it is deleted when more is in it than may be, unless it is remote.
         displaces: it rings, destructs, or keeps last values.
@@ -146,6 +149,8 @@ class Queue:
         "last_values",
         "max_count",
         "max_size",
+        "memory_count",
+        "memory_size",
         "name",
         "next_position",
         "node",
@@ -215,6 +220,13 @@ class Queue:
         self.numbering: Numbering | None = None
         if discipline.number_header:
             self.numbering = Numbering(discipline.number_header)
+        self.memory_count = 0
+        self.memory_size = discipline.paged
+        by_place = self.bands is None and self.groups is None and self.last_values is None
+        if discipline.policy == Policy.FLOW_TO_DISK and by_place:
+            self.memory_count, self.max_count = self.max_count, 0
+            sizes = [each for each in (self.max_size, discipline.paged) if each]
+            self.memory_size, self.max_size = min(sizes, default=0), 0
         self.alarm: Alarm | None = None
         if discipline.alerts != NO_ALERTS:
             self.alarm = Alarm(host, name, discipline.alerts)
@@ -224,7 +236,7 @@ class Queue:
         self.flow: FlowControl | None = None
         if discipline.flow != NO_FLOW:
             self.flow = FlowControl(discipline.flow)
-        self.expiring: list[tuple[int, int]] = []
+        self.expiring = Expiring(self.places)
         self.choosy = False
         self.octets = 0
         self.unsettled = 0
@@ -240,7 +252,7 @@ class Queue:
 
     def holds(self, position: int) -> bool:
         """Whether the copy at `position` has not left."""
-        return self.places.get(position) is not None
+        return self.places.holds(position)
 
     @property
     def depth(self) -> int:
@@ -384,7 +396,7 @@ class Queue:
             self.flow.came(self.places.count, self.octets)
         self.checksum ^= entry_mix(message.id, position)
         if message.expires_ms != NEVER:
-            heappush(self.expiring, (message.expires_ms, position))
+            self.expiring.came(position, message.expires_ms)
 
     def _contents(self) -> Contents:
         """What there is of content of classes, from now on."""
@@ -392,13 +404,12 @@ class Queue:
         if contents is None:
             contents = Contents(self.places, rings=self.rings)
             self.contents = contents
-            level = 0
-            entry = self.places.next_at(0)
+            # What is there goes before all files in any case, unless by its level.
+            entry = self.places.next_at(0) if self.rings and self.bands is not None else None
             while entry is not None:
-                if self.bands is not None:
-                    level = self.bands.level_of(entry.message)
-                contents.put(entry, level)
+                contents.put(entry, self.lane_of(entry))
                 entry = self.places.next_at(entry.position + 1)
+                WORK.units += LOOK
         return contents
 
     def _take_content(self, message: Message) -> None:
@@ -408,12 +419,14 @@ class Queue:
         """
         self._contents()
         local = self.placement is None and not self.transit
-        if self.bands is None and self.groups is None and local and is_higher(message):
+        here = local and self.places.away == 0  # of what is on disk the order is known there
+        if self.bands is None and self.groups is None and here and is_higher(message):
             bands = Bands(2, (), by_class=True)
             entry = self.places.next_at(0)
             while entry is not None:
                 entry.returned = False
                 bands.put(entry)
+                WORK.units += LOOK
                 entry = self.places.next_at(entry.position + 1)
             self.bands = bands
 
@@ -438,13 +451,26 @@ class Queue:
         if entry.holder != AVAILABLE:
             self.unsettled -= 1
         if self.places.count == 0:
-            self.choosy = False
-            self.band.forget()
-            if self.bands is not None:
-                self.bands.forget()
-            self.expiring.clear()
-        else:
-            self._trim_expiring()
+            self._forget()
+
+    def lose(self, page: Page, copies: list[tuple[int, int]], octets: int) -> None:
+        """These copies of a page, by position and message, have not come back; what they had."""
+        self.places.lose(page, len(copies))
+        self.octets -= octets
+        for position, message in copies:
+            self.checksum ^= entry_mix(message, position)
+        if self.flow is not None:
+            self.flow.left(self.places.count, self.octets)
+        if self.places.count == 0:
+            self._forget()
+
+    def _forget(self) -> None:
+        """It is empty."""
+        self.choosy = False
+        self.band.forget()
+        if self.bands is not None:
+            self.bands.forget()
+        self.expiring.forget()
 
     def peek(self) -> Entry | None:
         """The copy that is next of those that nobody holds; of a choosy queue not for everybody.
@@ -465,9 +491,11 @@ class Queue:
         contents = self.contents
         if not self.rings:
             return None if contents is None else contents.stream_to_go()
-        if contents is not None and contents.files:
-            return contents.other_to_go()
         entry = self.band.peek() if bands is None else bands.lowest()
+        if entry is None and self.places.missed != NO_PAGE:
+            return None  # it is on disk
+        if contents is not None and contents.files:
+            return contents.other_to_go() if entry is None or contents.is_file(entry) else entry
         if entry is not None and entry.position != self.next_position - 1:
             return entry
         oldest = self.places.next_at(0) if bands is None else bands.oldest()
@@ -496,25 +524,4 @@ class Queue:
             self.groups.give_back(entry)
         if entry.message.expires_ms != NEVER:
             # It may have been passed over while it was held.
-            heappush(self.expiring, (entry.message.expires_ms, entry.position))
-            self._trim_expiring()
-
-    def next_expired(self, now_ms: int) -> Entry | None:
-        """A copy that is over its time and that nobody holds; call again until `None`."""
-        expiring = self.expiring
-        while expiring and expiring[0][0] <= now_ms:
-            entry = self.places.get(heappop(expiring)[1])
-            if entry is not None and entry.holder == AVAILABLE:
-                return entry
-        return None
-
-    def next_expiry_ms(self) -> int | None:
-        """When the next copy may expire."""
-        return self.expiring[0][0] if self.expiring else None
-
-    def _trim_expiring(self) -> None:
-        places = self.places
-        if len(self.expiring) > 2 * places.count + REBUILD_SLACK:
-            kept = {item for item in self.expiring if places.get(item[1]) is not None}
-            self.expiring = list(kept)
-            heapify(self.expiring)
+            self.expiring.came(entry.position, entry.message.expires_ms)

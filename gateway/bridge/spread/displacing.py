@@ -18,7 +18,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.contents import FILE
 from gateway.bridge.queues.copies import Copies
-from gateway.bridge.queues.places import AVAILABLE, Entry
+from gateway.bridge.queues.places import AVAILABLE, NO_PAGE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.spread.entering import FEW
 from gateway.bridge.spread.rerouting import NO_END, Rerouting
@@ -94,7 +94,10 @@ class Displaced:
 
 @final
 class Trimming:
-    """A ring that has very many copies to let go. Implements `Piecework`."""
+    """A ring that has very many copies to let go, or those to go on disk.
+
+    Implements `Piecework`, `paging.Waiter`.
+    """
 
     __slots__ = ("_displacing", "_queue")
 
@@ -109,6 +112,10 @@ class Trimming:
     def go_on(self, end: int) -> bool:
         """See `Piecework`."""
         return self._displacing.trim(self._queue, end)
+
+    def on_page(self) -> None:
+        """See `Waiter`."""
+        self._displacing.on_page(self, self._queue)
 
 
 @final
@@ -142,7 +149,9 @@ class Displacing:
         taking, destroys: set as soon as there is one.
     """
 
-    __slots__ = ("_copies", "_end", "_hops", "_letting", "_under_way", "destroys", "taking")
+    __slots__ = (
+        *("_awaiting", "_copies", "_end", "_hops", "_letting", "_under_way", "destroys", "taking"),
+    )
 
     def __init__(self, copies: Copies, letting: Letting) -> None:
         self._copies = copies
@@ -151,6 +160,7 @@ class Displacing:
         self.destroys: Destroys | None = None
         self._hops = 0
         self._end: int64 = 0  # of what one verb may do
+        self._awaiting: set[int] = set()  # queues whose next to go is on disk
         self._under_way: set[int] = set()  # queues of which more goes in later turns
 
     def came(self, queue: Queue) -> None:
@@ -226,6 +236,8 @@ class Displacing:
         try:
             while queue.is_over():
                 entry = queue.first_to_go()
+                if entry is None:
+                    self._await_page(queue)
                 if entry is None or not self._evict(queue, entry):
                     break  # or it goes later
                 if WORK.units > end:
@@ -235,6 +247,19 @@ class Displacing:
             self._hops -= 1
             ledger.transaction = transaction
         return True
+
+    def _await_page(self, queue: Queue) -> None:
+        """What is to go is on disk, if that is why there is nothing."""
+        missed = queue.places.missed
+        if missed != NO_PAGE and queue.number not in self._awaiting:
+            self._awaiting.add(queue.number)
+            self._copies.paging.want(queue, missed, Trimming(self, queue))
+
+    def on_page(self, trimming: Trimming, queue: Queue) -> None:
+        """It is here."""
+        self._awaiting.discard(queue.number)
+        if not queue.deleted and self._is_first(queue):
+            self._copies.turns.spread.put_off(trimming)
 
     def _evict(self, queue: Queue, entry: Entry) -> bool:
         """It leaves; `False`: it, or another, does so when it is its turn."""

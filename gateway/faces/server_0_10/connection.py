@@ -23,6 +23,7 @@ from gateway.amqp_0_10.events import (
     ControlReceived,
     Event,
     HeaderReceived,
+    PartReceived,
     SessionEnded,
     TimeoutRequested,
     Violation,
@@ -367,6 +368,10 @@ class ServerConnection:
             session = self._of(event.session)
             if session is not None:
                 session.on_completed(event.ranges)
+        elif isinstance(event, PartReceived):
+            session = self._of(event.session)
+            if session is not None:
+                session.contents.on_part(event)
         else:
             self._take_rare(event, now_ms)
 
@@ -522,6 +527,7 @@ class ServerConnection:
 
 def _is_of(event: Event, session: Session) -> bool:
     """Whether an event is of that session."""
-    if isinstance(event, CommandReceived | CommandsCompleted | TimeoutRequested | SessionEnded):
+    kinds = CommandReceived | CommandsCompleted | PartReceived | TimeoutRequested | SessionEnded
+    if isinstance(event, kinds):
         return event.session is session
     return False

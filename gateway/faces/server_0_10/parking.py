@@ -28,6 +28,8 @@ SETTLING: Final = frozenset(
         spec.FileReject.CODE,
     )
 )
+# What moves octets of files, in its own order: behind it the client waits for answers to it.
+STAGING: Final = frozenset((spec.FileOpen.CODE, spec.FileOpenOk.CODE, spec.FileStage.CODE))
 # What publishes, and so waits while too much is held back.
 PUBLISHING: Final = frozenset(
     (spec.MessageTransfer.CODE, spec.FilePublish.CODE, spec.StreamPublish.CODE)
@@ -157,6 +159,8 @@ class Parking:
         code = command.CODE
         if code in SETTLING:
             return self._barriers > 0
+        if code in STAGING:
+            return False
         if self.waiting is not None:
             return True
         if self._events:

@@ -107,8 +107,14 @@ class ServerSession:
         self.distributed = Distributed(self.answers, self.parking, self.transactions)
         self.transfers = Transfers(self.answers, self.transactions)
         self.contents = Contents(
-            self.answers, self.unsettled, self.parking, self._owner, self.transfers
+            self.answers,
+            self.unsettled,
+            self.parking,
+            self._owner,
+            self.transfers,
+            self.transactions,
         )
+        self.subscriptions.beside = self.contents
         self.permissions = Permissions(client)
         self.deliveries = Deliveries(
             client, self.unsettled, self.subscriptions, self.transactions, self.permissions
@@ -411,6 +417,7 @@ class ServerSession:
         self.distributed.end()
         self.transactions.end()
         # First what it holds: a queue that goes with its last subscription goes in its order.
+        self.contents.release()
         self.deliveries.give_back(reason)
         self.subscriptions.cancel_all(reason)
         self.contents.cancel_all(reason)

@@ -51,6 +51,22 @@ class Unsettled:
         if credit.window:
             self._windowed[command_id] = (credit, credit.era, octets)
 
+    def hold(self, command_id: int, delivery: Delivery) -> None:
+        """Remember a delivery; commands ascend."""
+        self._deliveries[command_id] = delivery
+
+    def get(self, command_id: int) -> Delivery | None:
+        """A delivery, which stays."""
+        return self._deliveries.get(command_id)
+
+    def give(self, command_id: int) -> Delivery | None:
+        """A delivery, which is then forgotten."""
+        return self._deliveries.pop(command_id, None)
+
+    def has(self, command_id: int) -> bool:
+        """Whether it has that delivery."""
+        return command_id in self._deliveries
+
     def ahead(self, command_id: int, windowed: Windowed, octets: int) -> None:
         """Remember a delivery that is settled, and ahead until it is completed."""
         self._windowed[command_id] = (windowed, 0, octets)

@@ -4,6 +4,8 @@ import pytest
 from support.bridge_world import Producer, World
 from support.rules import rule
 
+from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.pressure import COPY_OCTETS
 from gateway.bridge.queues.discipline import Discipline, Policy
 from gateway.bridge.seams import Published, PublishStatus
 from gateway.message import ACCEPTED, MODIFIED_FAILED, REJECTED, RELEASED, Condition, Flag, Refusal
@@ -228,4 +230,45 @@ def test_a_full_alternate_has_room_for_a_file_that_is_rejected() -> None:
     world.host.settlement.settle(consumer.deliveries[0], REJECTED)
     world.turn()
     assert world.depth("old") == 2
+    world.check()
+
+
+def test_a_queue_of_which_a_part_is_on_disk_stays_in_its_order_and_no_more_of_it_goes() -> None:
+    limits = BridgeLimits(memory_octets=8 * 256 * COPY_OCTETS, turn_deliveries=1000)
+    world = World(limits=limits)
+    world.queue()
+    for number in range(16 * 256):
+        world.send(b"%d" % number)
+        if number % 256 == 0:
+            world.turn()
+    world.turn()
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None
+    away = queue.places.away
+    assert away > 2
+    publish(world, b"high", flags=FILE, priority=9)
+    world.turn()
+    for _ in range(2 * 256):
+        world.send(b"late")
+    world.turn()
+    assert queue.places.away == away
+    bodies: list[bytes] = []
+    while queue.depth:
+        bodies += taken(world)
+    assert bodies.index(b"high") == 16 * 256
+    world.check()
+
+
+def test_what_has_left_is_forgotten_however_many_come() -> None:
+    world = World()
+    world.queue(discipline=RING)
+    world.subscribe(settled=True)
+    for _ in range(50):
+        for number in range(20):
+            publish(world, b"x", flags=STREAM, priority=number % 10)
+        world.turn()
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None and queue.contents is not None
+    assert queue.contents.others is not None
+    assert len(queue.contents.streams) + len(queue.contents.others) < 500
     world.check()

@@ -20,7 +20,7 @@ from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.contents.windows import SharedWindows, Windows
 from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.unsettled import Unsettled
-from gateway.message import Condition, Delivery, Refusal
+from gateway.message import Condition, Delivery, Message, Refusal
 from gateway.translate.contents.leaving import content_header
 from gateway.translate.message import to_0_10
 
@@ -29,6 +29,12 @@ NOTHING_REFUSED: Final = Refusal(Condition.NONE, "")
 
 class Staging(Protocol):
     """Where the files of a session are staged to its client."""
+
+    def has_room(self, size: int) -> bool:
+        """Whether a file of that size may be staged now."""
+
+    def release(self, consumer: Consumer | None) -> None:
+        """What is not delivered of those of a consumer, or `None` of any, goes back."""
 
     def stage(self, consumer: Consumer, delivery: Delivery, header: bytes, body: bytes) -> None:
         """Begin to stage it; it is delivered when it is."""
@@ -104,8 +110,7 @@ class Consumer:
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         """Send one delivery, or begin to stage it, if there is room and the windows allow it."""
         client = self._client
-        size = len(delivery.message.payload)
-        if not self._has_room(size):
+        if not self._has_room(delivery.message):
             self.blocked = True
             return DeliverStatus.BLOCKED
         file = self._staging is not None
@@ -132,8 +137,9 @@ class Consumer:
         client.touch()
         return DeliverStatus.TAKEN
 
-    def _has_room(self, size: int) -> bool:
+    def _has_room(self, message: Message) -> bool:
         client = self._client
+        size = len(message.payload)
         session = self._answers.session
         limits = client.settings.limits
         if client.draining or not client.room.has(size):
@@ -144,8 +150,11 @@ class Consumer:
             return False
         if len(self._unsettled) >= limits.unsettled_max:
             return False
+        octets = size - message.body_at
+        if self._staging is not None and not self._staging.has_room(octets):
+            return False
         counted = self._staging is None or not self.no_ack
-        if counted and not self._windows.covers(size):
+        if counted and not self._windows.covers(octets):
             return False
         next_ms = self._windows.next_ms()
         if next_ms > client.bridge.now_ms:
@@ -168,9 +177,8 @@ class Consumer:
             body=body,
             empty_body=empty,
         )
-        size = len(delivery.message.payload)
-        self._windows.sent(size, self._client.bridge.now_ms)
-        self._unsettled.ahead(command_id, self._windows, size)
+        self._windows.sent(len(body), self._client.bridge.now_ms)
+        self._unsettled.ahead(command_id, self._windows, len(body))
 
     def on_drained(self) -> None:
         """Nothing drains it."""

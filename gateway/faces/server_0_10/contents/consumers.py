@@ -62,6 +62,7 @@ class Consumers:
         owner: Owner,
         shared: SharedWindows,
         tags: Tags,
+        windows: Windows,
         staging: Staging | None,
     ) -> None:
         self._answers = answers
@@ -72,7 +73,7 @@ class Consumers:
         self._shared = shared
         self._tags = tags
         self._staging = staging
-        self.windows = Windows(shared.streams if staging is None else shared.files)
+        self.windows = windows
         self.attaching = False
         self._living: dict[str, Consumer] = {}
         # Cancelled, for what reason, and still with deliveries that are not settled.
@@ -123,7 +124,6 @@ class Consumers:
         options = SubscribeOptions(
             exclusive=command.exclusive,
             settled=self._staging is None,
-            name=outlet.tag,
             filter=filter,
         )
         bridged = client.host.subscribing.subscribe(
@@ -164,6 +164,8 @@ class Consumers:
             return Refusal(Condition.NOT_FOUND, f"there is no consumer {tag!r}")
         self._taken().discard(tag)
         found.cancel()
+        if self._staging is not None:
+            self._staging.release(found)
         self._detach(found, Reason.CANCELLED)
         return None
 
@@ -248,9 +250,6 @@ class Consumers:
         for consumer in living.values():
             consumer.cancel()
             self._leaving.append((consumer, reason))
-
-    def __len__(self) -> int:
-        return len(self._living)
 
 
 def _filter(arguments: FieldTable, no_local: NoLocal | None) -> Filter | Refusal | None:

@@ -22,6 +22,7 @@ from gateway.faces.server_0_10.contents.arrivals import (
     of_stream,
     record_refused_stream,
 )
+from gateway.faces.server_0_10.contents.inbound import Inbound
 from gateway.faces.server_0_10.transfers import Transfers
 from gateway.message import Condition, Refusal
 from gateway.translate.facts import undecodable
@@ -34,9 +35,10 @@ NO_CONSUMERS: Final = int(spec.StreamReturnCode.NO_CONSUMERS)
 class ContentPublishing:
     """That of one session."""
 
-    __slots__ = ("_answers", "_client", "_transfers")
+    __slots__ = ("_answers", "_client", "_inbound", "_transfers")
 
-    def __init__(self, answers: Answers, transfers: Transfers) -> None:
+    def __init__(self, answers: Answers, transfers: Transfers, inbound: Inbound) -> None:
+        self._inbound = inbound
         self._answers = answers
         self._client = answers.client
         self._transfers = transfers
@@ -59,6 +61,23 @@ class ContentPublishing:
             return
         self.publish(event.command_id, publish, incoming)
 
+    def file(self, command_id: int, publish: spec.FilePublish) -> Refusal | None:
+        """file.publish; a file that is not published stays staged."""
+        found = self._inbound.incoming(publish)
+        if isinstance(found, Refusal):
+            return found
+        staged, incoming = found
+        denied = self._denied(incoming)
+        if denied is not None:
+            message = incoming.message(self._client, 0)
+            self._client.host.publishing.refuse(message, reason_of(denied))
+            self._client.publish_access.record_denied(message.id)
+            return denied
+        self.publish(command_id, publish, incoming)
+        if not self._answers.over:
+            self._inbound.published(staged)
+        return None
+
     def _refuse_stream(
         self, event: CommandReceived, publish: spec.StreamPublish, why: Refusal, reason: Reason
     ) -> None:
@@ -75,14 +94,9 @@ class ContentPublishing:
     def publish(self, command_id: int, command: Command, incoming: Incoming) -> None:
         """Publish it, and tell what became of it."""
         message = incoming.message(self._client, self._transfers.link)
-        comes_back = incoming.mandatory or incoming.immediate
-        why = self._transfers.publish_content(
-            command_id, message, command.CODE, comes_back=comes_back
-        )
-        if why is None or not comes_back:
-            return
-        immediate = why.condition == Condition.IMMEDIATE
-        if immediate or incoming.mandatory:
+        why = self._transfers.publish_content(command_id, message, command.CODE)
+        if why is not None:
+            immediate = why.condition == Condition.IMMEDIATE
             self._send_back(incoming, NO_CONSUMERS if immediate else NO_ROUTE, why.description)
 
     def _send_back(self, incoming: Incoming, code: int, text: str) -> None:

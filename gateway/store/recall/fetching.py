@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, final
 
 from gateway.store.interface import Entry, Fetched, OnFetched
-from gateway.store.kept_rows import KeptRows
 from gateway.store.occupancy import MOST, Occupancy
-from gateway.store.rereading import RowIndex
+from gateway.store.recall.kept_rows import KeptRows
+from gateway.store.recall.rereading import RowIndex
 
 PIECE_OCTETS: Final = 1024 * 1024
 

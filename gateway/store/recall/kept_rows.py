@@ -11,7 +11,7 @@ from typing import Final, final
 from gateway.errors import DecodeError, StoreError
 from gateway.store.database import Database
 from gateway.store.occupancy import Occupancy
-from gateway.store.rereading import RowIndex
+from gateway.store.recall.rereading import RowIndex
 
 SHARE_OCTETS: Final = 256 * 1024  # of rows that are read at once, and one row more
 SHARE_ROWS: Final = 64

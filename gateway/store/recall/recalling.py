@@ -13,13 +13,13 @@ from typing import Final, final
 from gateway.errors import DecodeError, StoreError
 from gateway.message import Message
 from gateway.store.database import Database
-from gateway.store.fetching import entry_of
 from gateway.store.interface import Entry, Fetched, OnFetched
-from gateway.store.kept_rows import KeptRows
 from gateway.store.log_rows import unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.places import NOWHERE
-from gateway.store.rereading import RowIndex, RowOrder
+from gateway.store.recall.fetching import entry_of
+from gateway.store.recall.kept_rows import KeptRows
+from gateway.store.recall.rereading import RowIndex, RowOrder
 
 PIECE_ENTRIES: Final = 1024
 PIECE_OCTETS: Final = 1024 * 1024

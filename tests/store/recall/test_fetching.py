@@ -11,8 +11,8 @@ from support.examples import examples
 from support.stores import Running, message, one_message, scratch
 
 from gateway.message import Message
-from gateway.store import fetching, kept_rows
 from gateway.store.interface import Fetched
+from gateway.store.recall import fetching, kept_rows
 from gateway.store.sqlite import FILE_NAME
 from gateway.store.writes import TurnWriter
 

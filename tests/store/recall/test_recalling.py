@@ -12,8 +12,8 @@ from support.examples import examples
 from support.stores import Running, message, one_message, recalled, reopened, scratch
 
 from gateway.message import Message
-from gateway.store import kept_rows, recalling
 from gateway.store.interface import Fetched
+from gateway.store.recall import kept_rows, recalling
 from gateway.store.writes import TurnWriter
 
 
