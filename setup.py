@@ -45,7 +45,9 @@ HOT_PACKAGES = [
     "bridge",
     "faces",
 ]
-HOT_STORE = ["writes", "log_rows", "recovery", "occupancy", "rewriting"]
+HOT_STORE = [
+    *("writes", "log_rows", "recovery", "places", "occupancy", "rewriting", "recall/rereading"),
+]
 HOT_MODULES = [
     *["errors", "message", "audit/packing", "audit/digests"],
     *[f"store/{name}" for name in HOT_STORE],

@@ -82,6 +82,7 @@ class Outcome:
         description: for `REJECTED`, the peer's text, for people.
         delivery_failed: for `MODIFIED`, the attempt counts as a failed delivery.
         undeliverable_here: for `MODIFIED`, not to be sent to this subscriber again.
+        nor_to_owner: with it, nor to any other of the same owner.
         annotations: for `MODIFIED`, message-annotations for the later deliveries of this copy: an
             encoded AMQP 1.0 map, or empty. What a peer says is to be merged with what there was
             (`Delivery.annotations`); what `settle` is given takes the place of it.
@@ -92,6 +93,7 @@ class Outcome:
     description: str
     delivery_failed: bool
     undeliverable_here: bool
+    nor_to_owner: bool
     annotations: bytes
 
     def __init__(
@@ -102,6 +104,7 @@ class Outcome:
         description: str = "",
         delivery_failed: bool = False,
         undeliverable_here: bool = False,
+        nor_to_owner: bool = False,
         annotations: bytes = b"",
     ) -> None:
         self.kind = kind
@@ -109,6 +112,7 @@ class Outcome:
         self.description = description
         self.delivery_failed = delivery_failed
         self.undeliverable_here = undeliverable_here
+        self.nor_to_owner = nor_to_owner
         self.annotations = annotations
 
 
@@ -189,6 +193,8 @@ class Flag(IntEnum):
     TELL_UNROUTABLE = 32  # its publisher hears of no route: the exchange's alternate is not tried
     OUTCOMES = 64  # its publisher takes released and modified as they are (1.0)
     EMPTY_BODY = 128  # 0-10: its body segment has come, without an octet: it is not absent
+    FILE = 256  # content of a class that is never let go to make room for others
+    STREAM = 512  # content that makes room, by its priority, for others of its class
 
 
 @final

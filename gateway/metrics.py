@@ -54,9 +54,19 @@ METRICS: Final = (
         "gateway_ready",
         "1 while clients are welcome, 0 while starting or draining, or nothing can be committed.",
     ),
+    _gauge("gateway_start_messages", "Messages that the store held at the start."),
+    _gauge(
+        "gateway_start_messages_recovered",
+        "How many of these are back in their queues: while starting, not all.",
+    ),
     _gauge("gateway_connections", "Connections that are open.", "protocol"),
     _counter("gateway_connections_opened_total", "Connections that were opened.", "protocol"),
     _counter("gateway_connections_accepted_total", "TCP connections taken, of any protocol."),
+    _counter(
+        "gateway_connections_redirected_total",
+        "Connections that were sent to another gateway (`elsewhere`) instead of being opened.",
+        "protocol",
+    ),
     _counter("gateway_connections_refused_total", "TCP connections beyond a limit.", "reason"),
     _gauge(
         "gateway_waiting_connections",
@@ -157,12 +167,19 @@ METRICS: Final = (
     _counter("gateway_transactions_total", "Transactions, by how they ended.", "outcome"),
     _gauge(
         "gateway_branches",
-        "Branches of distributed transactions: open, prepared, or decided by an operator.",
+        "Branches of distributed transactions: open, doomed, which have been rolled back and are"
+        " remembered, prepared, or decided by an operator.",
         "state",
     ),
     _gauge(
         "gateway_oldest_prepared_branch_seconds",
         "For how long the oldest prepared branch waits for its manager; 0: there is none.",
+    ),
+    _gauge("gateway_staged_files", "Files of 0-10 that clients have opened, and not published."),
+    _gauge("gateway_staged_bytes", "Octets that have come of them."),
+    _counter(
+        "gateway_staging_expired_total",
+        "Files that were forgotten since nothing more came of them for `limits.staging_timeout`.",
     ),
     _gauge("gateway_open_transactions", "Transactions of 1.0 clients, not discharged."),
     _counter(
@@ -209,6 +226,20 @@ METRICS: Final = (
     ),
     _gauge("gateway_queue_depth_messages", "Messages in all queues, acquired ones included."),
     _gauge("gateway_queue_depth_bytes", "Octets in all queues."),
+    _gauge("gateway_paged_messages", "Messages of queues that are on disk alone, `queues.memory`."),
+    _gauge("gateway_paged_bytes", "Octets of those."),
+    _gauge("gateway_paged_file_bytes", "Octets of the files that have them, `queues.paged_size`."),
+    _counter(
+        "gateway_pages_total",
+        "Pages of up to 256 messages that left memory (`out`) and came back (`in`).",
+        "direction",
+    ),
+    _counter("gateway_page_waits_total", "How often somebody had to wait for a page."),
+    _counter(
+        "gateway_page_failures_total",
+        "Pages that the disk did not take, which stay in memory, or could not be read again.",
+        "direction",
+    ),
     _gauge(
         "gateway_quotas_used_up",
         "Users and virtual hosts that have used up their quota of what queues hold.",

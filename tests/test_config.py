@@ -262,7 +262,8 @@ def test_every_key_has_a_help_text_and_a_default_that_the_loader_would_take() ->
 
 def test_every_limit_of_the_protocol_packages_has_a_key_with_the_same_default() -> None:
     assert Settings().limits.as_limits() == Limits()
-    assert Settings().queues.as_limits(Settings().store_backlog) == BridgeLimits()
+    limits = Settings().queues.as_limits(Settings().store_backlog, Settings().limits)
+    assert limits == BridgeLimits()
 
 
 @pytest.mark.parametrize(

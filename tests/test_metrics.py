@@ -19,6 +19,7 @@ THINGS = (
     "links",
     "transactions",
     "branches",
+    "files",
     "queues",
     "subscriptions",
     "publishes",

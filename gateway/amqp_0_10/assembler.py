@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gateway.amqp_0_10._spec_commands import COMMANDS, CONTENT_COMMANDS, MessageTransfer
+from gateway.amqp_0_10._spec_commands import (
+    COMMANDS,
+    CONTENT_COMMANDS,
+    FileStage,
+    MessageTransfer,
+    StreamPublish,
+)
 from gateway.amqp_0_10.errors import (
     CommandInvalidError,
     FramingError,
@@ -36,6 +42,9 @@ from gateway.wire.work import ARGUMENT, WORK
 IDLE: Final = 0
 NAMES: Final = {COMMAND: "command", HEADER: "header", BODY: "body"}
 TRANSFER: Final = 0x0401  # of nearly all commands; for either role
+MESSAGES: Final = (MessageTransfer, StreamPublish)  # what brings one, whole
+STAGE: Final = FileStage.CODE
+PART_MIN: Final = 16 * 1024  # octets of a body that are handed over before it is whole
 UNFINISHED: Final = "too much of unfinished commands"
 
 
@@ -48,6 +57,7 @@ class Assembler:
         octets: of its command segment.
         payload, body_at: its header and body segments' content, one behind the other.
         empty_body: its body segment has no octets.
+        handed: octets of its body that were handed over before it was whole (`take_part`).
     """
 
     __slots__ = (
@@ -62,6 +72,7 @@ class Assembler:
         "code",
         "command",
         "empty_body",
+        "handed",
         "octets",
         "payload",
         "sync",
@@ -82,6 +93,7 @@ class Assembler:
         self.payload = b""
         self.body_at = 0
         self.empty_body = False
+        self.handed = 0
 
     def idle(self) -> bool:
         """No command is under way."""
@@ -93,7 +105,7 @@ class Assembler:
             return 0
         if self._type == COMMAND and self._segment.open:
             return self._segment.size
-        return self.octets + len(self.payload) + self._segment.size
+        return self.octets + len(self.payload) + self.handed + self._segment.size
 
     def has_whole(self, kind: int) -> bool:
         """Whether the segment of that kind has come of the command that is under way."""
@@ -112,15 +124,16 @@ class Assembler:
         self._header = b""
         self.command = None
         self.payload = b""
+        self.handed = 0
         self._keep(0)
 
-    def give_up(self, piece: bytes) -> MessageTransfer | None:
+    def give_up(self, piece: bytes) -> Command | None:
         """The command is too much, if it is a message: with what has come of it in `payload`.
 
         `piece`: of the frame that was too much, if it is not whole.
         """
         command = self.command
-        if not isinstance(command, MessageTransfer):
+        if not isinstance(command, MESSAGES):
             return None
         if self._type == BODY and self._segment.open:
             self.payload = self._segment.take() + piece  # behind the header already
@@ -139,6 +152,22 @@ class Assembler:
             self._account.give(kept - octets)
         self._kept = octets
         return True
+
+    def take_part(self, least: int) -> bytes | None:
+        """What has come of a file that is staged, and was not handed over, if that much has.
+
+        Its properties are in `payload` then. What follows is behind it.
+        """
+        segment = self._segment
+        if self.code != STAGE or self._type != BODY or not segment.open:
+            return None
+        if segment.size < least or segment.size == 0:
+            return None
+        octets = segment.drain()
+        if self.handed == 0:
+            octets = octets[len(self.payload) :]
+        self.handed += len(octets)
+        return octets
 
     def settle(self) -> bool:
         """No more has come for now: what there is of a command is kept; `False`: it may not be."""
@@ -164,7 +193,8 @@ class Assembler:
                 self._limit(kind, end - start)
                 self._content(kind, buf[start:end], False)
         else:
-            self._limit(kind, segment.size + end - start)
+            handed = self.handed if kind == BODY else 0
+            self._limit(kind, handed + segment.size + end - start)
             unfinished = segment.size + end - start + len(self.payload)
             if not flags & LAST_FRAME and not self._keep(unfinished):
                 raise ResourceLimitExceededError(UNFINISHED)
@@ -173,8 +203,10 @@ class Assembler:
             if not segment.add(flags, buf[start:end]):
                 return False
             if kind == BODY:
-                self.empty_body = segment.size == 0
+                self.empty_body = self.handed + segment.size == 0
             octets = segment.take()
+            if kind == BODY and self.handed:
+                octets = self.payload + octets
             if kind == COMMAND:
                 self.octets = len(octets)
                 self._decode(Reader(octets), flags)
@@ -194,6 +226,7 @@ class Assembler:
             self.payload = b""
             self.body_at = 0
             self.empty_body = False
+            self.handed = 0
             self.code = 0
             self.command = None
         elif self._type == IDLE or kind <= self._type:

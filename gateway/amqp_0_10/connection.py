@@ -39,6 +39,7 @@ from gateway.amqp_0_10.receiving import (
     receive_control,
     receive_frame,
     receive_no_more,
+    receive_part,
 )
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import (
@@ -219,6 +220,8 @@ class Connection:
     def receive_eof(self) -> list[Event]:
         """The peer's octets have ended, or the transport is lost."""
         events: list[Event] = []
+        for session in self.sessions.values():
+            receive_part(session, 1, events)
         self._drop(0, "the transport ended", True, events)
         self._forget()
         return events

@@ -155,6 +155,23 @@ class CommandReceived(Event):
 
 
 @final
+class PartReceived(Event):
+    """Some of the body of a file.stage, in front of the command, which brings the rest.
+
+    Attributes:
+        header: the header segment's content.
+        octets: what has come since the last part.
+    """
+
+    __slots__ = ("header", "octets", "session")
+
+    def __init__(self, session: Session, header: bytes, octets: bytes) -> None:
+        self.session = session
+        self.header = header
+        self.octets = octets
+
+
+@final
 class CommandsCompleted(Event):
     """Local commands that the peer completed, each told once, as ``(first, last)`` ranges."""
 

@@ -388,6 +388,12 @@ class SegmentBuffer:
         self.open = not flags & LAST_FRAME
         return not self.open
 
+    def drain(self) -> bytes:
+        """What has come of it, which is then forgotten; the rest is still to come."""
+        octets = self.take()
+        self.open = True
+        return octets
+
     def take(self) -> bytes:
         """Its octets, behind what it came behind; then forgotten. Also of an unfinished one."""
         WORK.units += self.size // OCTETS_COPIED

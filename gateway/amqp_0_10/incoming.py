@@ -23,7 +23,7 @@ from gateway.amqp_0_10.errors import (
 )
 from gateway.amqp_0_10.frames import FIRST_FRAME, FIRST_SEGMENT, LAST_FRAME, LAST_SEGMENT
 from gateway.amqp_0_10.primitives import Ranges
-from gateway.amqp_0_10.progress import Progress, insert
+from gateway.amqp_0_10.progress import AHEAD, MEMORY, Progress, insert
 from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
 from gateway.wire.serial import MASK, RangeSet, add, distance
@@ -40,7 +40,6 @@ RANGES_PER_CONTROL: Final = 1_000
 NONE: Final = -1
 ALL: Final = 1 << 64
 BEGINS: Final = FIRST_SEGMENT | FIRST_FRAME
-MEMORY: Final = 1 << 30  # commands that a peer may have in doubt, at most
 ENDS: Final = LAST_SEGMENT | LAST_FRAME
 
 
@@ -110,6 +109,8 @@ class Incoming:
             self._progress = Progress(command_id)
         elif distance(progress.first, command_id) < 0:
             raise InvalidArgumentError("a command-point before the first command")
+        elif distance(progress.next, command_id) > AHEAD:
+            raise InvalidArgumentError("a command-point too far ahead")
         elif distance(progress.next, command_id) > 0:
             self._skip(progress.next, add(command_id, -1))
         self.next_id = command_id
@@ -187,6 +188,8 @@ class Incoming:
         for first, last in ranges:
             if distance(self._progress.next, first) > 0:
                 raise NotImplementedHereError("a gap behind the next command")
+            if distance(self._progress.next, last) >= AHEAD:
+                raise InvalidArgumentError("a gap that reaches too far ahead")
             if distance(self._progress.next, last) >= 0:
                 self._skip(self._progress.next, last)
             if distance(self.next_id, last) >= 0:
@@ -260,6 +263,7 @@ class Incoming:
     def completed(self) -> list[SessionCompleted]:
         """What tells all completions that the peer is not known to know."""
         self.due = False
+        self._progress.follow()
         timely = self._told >= ASK_AFTER
         ranges = self._unknown
         WORK.units += RANGE * len(ranges)

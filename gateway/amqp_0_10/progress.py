@@ -7,10 +7,13 @@ and as ranges. A peer chooses its ranges, so nothing here costs more than a bina
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.amqp_0_10.primitives import Ranges
 from gateway.wire.serial import MASK, add, distance, place
+
+MEMORY: Final = 1 << 30  # commands that have come, of which a peer may speak
+AHEAD: Final = 1 << 29  # and that have not
 
 
 def subtract(have: Ranges, gone: Ranges) -> Ranges:
@@ -55,6 +58,7 @@ class Progress:
     """Commands `first` .. `next` - 1: all before `low` are completed, those in `ahead` too.
 
     Attributes:
+        first: or of very many one that is `MEMORY` in front of `low`.
         ahead: completed ranges behind the first gap, ascending, not touching.
     """
 
@@ -72,6 +76,11 @@ class Progress:
         command_id = self.next
         self.next = (command_id + 1) & MASK
         return command_id
+
+    def follow(self) -> None:
+        """Forget the first of very many: serial numbers tell which of two is first half round."""
+        if distance(self.first, self.low) > MEMORY:
+            self.first = add(self.low, -MEMORY)
 
     def incomplete(self) -> int:
         """How many commands are not completed."""

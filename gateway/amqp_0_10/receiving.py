@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10.assembler import TRANSFER, UNFINISHED
+from gateway.amqp_0_10.assembler import PART_MIN, TRANSFER, UNFINISHED
 from gateway.amqp_0_10.errors import (
     DetachError,
     ExecutionError,
@@ -25,6 +25,7 @@ from gateway.amqp_0_10.events import (
     CommandsCompleted,
     Event,
     ExceptionReceived,
+    PartReceived,
     ResultReceived,
     SessionEnded,
     TimeoutGranted,
@@ -96,6 +97,17 @@ def receive_no_more(session: Session, events: list[Event]) -> None:
         refused = _given_up(session, incoming, b"")
         error = ResourceLimitExceededError(UNFINISHED)
         _broken(session, error, assembler.code, incoming.next_id, events, refused)
+    else:
+        receive_part(session, PART_MIN, events)
+
+
+def receive_part(session: Session, least: int, events: list[Event]) -> None:
+    """What has come of a file that is staged is told, if it is as much as that."""
+    if session.serves and session.listens():
+        assembler = session.incoming.assembler
+        part = assembler.take_part(least)
+        if part is not None:
+            events.append(PartReceived(session, assembler.payload, part))
 
 
 def _given_up(session: Session, incoming: Incoming, piece: bytes) -> CommandReceived | None:
@@ -255,6 +267,7 @@ def _receive_completed(
     WORK.units += RANGE * len(commands)
     for first, last in commands:
         ranges += session.outgoing.complete(first, last)
+        session.outgoing.follow()
         if control.timely_reply:
             session.echo.add_range(first, last)
     if ranges:
@@ -273,6 +286,8 @@ def _send_expected(session: Session, expected: spec.SessionExpected) -> None:
     firsts = [first for first, _ in commands] + list(fragments)
     if any([distance(outgoing.first, first) < 0 for first in firsts]):
         raise InvalidArgumentError("a command is expected from before the first")
+    if not commands and not fragments:
+        session.redeliver(replay)
     again, missing = replay.wanted(commands, fragments, outgoing.next)
     for at in range(0, len(missing), RANGES_PER_CONTROL):
         gap = spec.SessionGap(commands=missing[at : at + RANGES_PER_CONTROL])

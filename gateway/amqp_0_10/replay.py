@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from gateway.amqp_0_10._spec_structs import CommandFragment
+from gateway.amqp_0_10._spec_commands import MessageTransfer
+from gateway.amqp_0_10._spec_structs import CommandFragment, DeliveryProperties
 from gateway.amqp_0_10.errors import InvalidArgumentError
 from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.types import Array, Command, Struct32
@@ -23,8 +24,13 @@ from gateway.wire.serial import RangeSet, add, distance
 from gateway.wire.work import LOOK, RANGE, WORK
 
 SENT_OCTETS: Final = 256  # what a command takes beside its own octets
+TRANSFER: Final = MessageTransfer.CODE.to_bytes(2, "big")
+PROPERTIES: Final = DeliveryProperties.CODE.to_bytes(2, "big")
 UNSYNCED: Final = 0x0100
 SYNCED: Final = 0x0101
+PROPERTIES_AT: Final = 4  # of a struct in a header: its size is in front of its code
+FLAGS_AT: Final = 6
+REDELIVERED: Final = 0x04  # in the first octet of the flags of delivery-properties
 
 
 @final
@@ -52,6 +58,23 @@ class SentCommand:
     def kept(self) -> int:
         """Octets that it takes."""
         return SENT_OCTETS + self.size()
+
+    def redeliver(self) -> None:
+        """It may have come before: if it is a message, that says so from now on."""
+        header = self.header
+        if header is not None and self.command[:2] == TRANSFER:
+            self.header = redelivered(header)
+
+
+def redelivered(header: bytes) -> bytes:
+    """A header segment that says so in its delivery-properties; it has them then."""
+    at = 0
+    while at + FLAGS_AT < len(header):
+        if header[at + PROPERTIES_AT : at + FLAGS_AT] == PROPERTIES:
+            flags = header[at + FLAGS_AT] | REDELIVERED
+            return header[: at + FLAGS_AT] + bytes([flags]) + header[at + FLAGS_AT + 1 :]
+        at += PROPERTIES_AT + int.from_bytes(header[at : at + PROPERTIES_AT], "big")
+    return b"\0\0\0\x04" + PROPERTIES + bytes([REDELIVERED, 0]) + header
 
 
 @final
@@ -81,6 +104,16 @@ class Replay:
     def get(self, command_id: int) -> SentCommand:
         """One that is kept."""
         return self._sent[command_id]
+
+    def redeliver(self) -> int:
+        """The receiver does not know what has come: messages say so; octets that takes more."""
+        before = self.octets
+        WORK.units += LOOK * len(self._sent)
+        for sent in self._sent.values():
+            self.octets -= sent.kept()
+            sent.redeliver()
+            self.octets += sent.kept()
+        return self.octets - before
 
     def all(self) -> list[tuple[int, int]]:
         """All of them, from their first octets."""

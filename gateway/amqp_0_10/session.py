@@ -357,6 +357,11 @@ class Session:
         if self.replay is not None:
             self._account.give(self.replay.forget(ranges))
 
+    def redeliver(self, replay: Replay) -> None:
+        """The client has lost its state: messages that it is sent again may have come before."""
+        if self.serves:
+            self._account.note(replay.redeliver())
+
     def send_again(self, replay: Replay, again: list[tuple[int, int]]) -> None:
         """Send kept commands, each from one of its octets on; what is new goes behind them."""
         replay.held = False

@@ -157,7 +157,8 @@ class Link:
 
         Args:
             unsettled: not `None`, though perhaps empty: resume a link that was suspended or lost;
-                see `resumption`. The map with the attach around it must fit one frame.
+                see `resumption`. Of a map that does not fit a frame with the attach around it
+                as much is sent as does, from its beginning: it is incomplete.
 
         Raises:
             LocalProtocolError: the peer takes no more links; see `Session.can_attach`.
@@ -184,6 +185,7 @@ class Link:
             desired_capabilities=desired_capabilities,
             properties=properties,
         )
+        unsettled = self._shorten(performative)
         if self.handle_in == NO_HANDLE and not session.carrier.takes(performative):
             session.handles.give(handle)
             self.dead = True
@@ -192,11 +194,20 @@ class Link:
         self.handle_out = handle
         self.snd_settle_mode = snd_settle_mode
         self.rcv_settle_mode = rcv_settle_mode
-        self.incomplete = incomplete_unsettled
+        self.incomplete = performative.incomplete_unsettled is True
         if self.role and unsettled is not None:
             self.incoming.resumable = set(unsettled)
         session.write(performative)
         self._fail_attached()
+
+    def _shorten(self, attach: Attach) -> Unsettled | None:
+        """As much of its unsettled map as fits a frame; its map then."""
+        takes = self.session.carrier.takes
+        while attach.unsettled and not takes(attach):
+            tags = list(attach.unsettled)[: len(attach.unsettled) // 2]
+            attach.unsettled = {tag: attach.unsettled[tag] for tag in tags}
+            attach.incomplete_unsettled = True
+        return attach.unsettled
 
     def _take_handle(self) -> int:
         """Ours, for an attach; `NO_HANDLE`: there is none left for an answer, so it has failed."""

@@ -15,7 +15,9 @@
     seams                      the values and protocols that the verbs are spoken in
     exchanges/                 from a message to the queues that get a copy
     queues/                    copies in their places, and who gets which
+    paging/                    queues that are larger than memory
     spread/                    what is done over several turns
+    staging/                   content that comes in parts before it is published
     branches/                  work that a manager of distributed transactions decides about
     remote/                    nodes that live at an upstream
     durable/                   what outlives the process
@@ -33,6 +35,7 @@ Faces import these of it, and nothing else (held by a contract in `.importlinter
     queues.discipline          to say how a queue is declared
     confirming                 to say what publishers are told
     unwritten                  to say for whom something is done
+    staging.area               what is staged, to go on with
     exchanges.filters          filters that the bridge knows, to be given to subscribe
     durable.debts              what is still to be removed at an upstream
 """

@@ -23,6 +23,7 @@ from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.living import LivingQueues
 from gateway.bridge.node_names import prefix_of
 from gateway.bridge.numbers import Numbers
+from gateway.bridge.paging.paging import Paging
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.deadlines import Deadlines
@@ -39,6 +40,23 @@ from gateway.message import MessageReader
 from gateway.store.interface import Recovered, Store
 
 EXPIRY_SLICE: Final = 64
+
+
+@final
+class Expiry:
+    """Copies of a queue are over whose page is away. Implements `paging.Waiter`."""
+
+    __slots__ = ("_deadlines", "_queue")
+
+    def __init__(self, deadlines: Deadlines, queue: Queue) -> None:
+        self._deadlines = deadlines
+        self._queue = queue
+
+    def on_page(self) -> None:
+        """See `Waiter`."""
+        when_ms = self._queue.expiring.next_ms()
+        if when_ms is not None:
+            self._deadlines.arm(self._queue, when_ms)
 
 
 @final
@@ -60,6 +78,7 @@ class Bridge:
         confirming: what publishers are told, for the audit log.
         counts: what it has counted so far.
         numbers: for messages, owners and links.
+        paging: which copies are on disk; it is given the disk before `recover`, if there is one.
         pressure: what all queues hold now.
         turns: the turn under way.
         unwritten: what waits for the store's thread, by whose it is.
@@ -89,6 +108,7 @@ class Bridge:
         "hosts",
         "ledger",
         "numbers",
+        "paging",
         "pressure",
         "problems",
         "queue_size_default",
@@ -132,8 +152,10 @@ class Bridge:
         self.numbers = Numbers(audit.incarnation)
         self._deadlines = Deadlines()
         self._entering = Entering(self.turns, self.unwritten)
+        self.paging = Paging(self.pressure, store, limits.memory_octets, limits.index_octets)
+        store.on_fetched = self.paging.on_fetched
         self.copies = Copies(
-            self.ledger, self.turns, self.pressure, self._deadlines, self._entering
+            self.ledger, self.turns, self.pressure, self._deadlines, self._entering, self.paging
         )
         self._dispatcher = Dispatcher(self.copies)
         self.hosts: dict[str, VirtualHost] = {}
@@ -210,12 +232,14 @@ class Bridge:
         self._act(now_ms)
         spread = self.turns.spread
         much = self.unwritten.much()
+        self.paging.run(self.turns.number)
         if not self.swamped:
             if not much:
                 spread.run()
             if not much or self.turns.open:
                 self._entering.run()
             self._dispatcher.run(self._limits.turn_deliveries)
+        self.paging.page_out()
         for notebook in self._notebooks.values():
             notebook.collect(self.turns.writes, now_ms)
         turns = self.turns
@@ -227,7 +251,7 @@ class Bridge:
         self._on_safe()
         # Else with the next commit.
         goes_on = turns.open or ((spread.has_work or self._entering.has_work) and not much)
-        goes_on = goes_on or len(self.confirming.open) > 0
+        goes_on = goes_on or len(self.confirming.open) > 0 or self.paging.busy
         return (goes_on or self._dispatcher.has_work) and not self.swamped
 
     def who(self) -> str:
@@ -248,11 +272,18 @@ class Bridge:
         self._entering.finish()
 
     def next_deadline(self) -> int | None:
-        """When `handle_deadline` wants to be called (expiry, auto-delete), in gateway ms.
+        """When `handle_deadline` wants to be called (expiry, auto-delete, staging), gateway ms.
 
         Not while much waits for the store: the next commit ends a turn, and so it is asked again.
         """
-        return None if self.unwritten.much() else self._deadlines.next_ms()
+        if self.unwritten.much():
+            return None
+        soonest = self._deadlines.next_ms()
+        for host in self.hosts.values():
+            staged = host.staging.next_ms()
+            if staged is not None and (soonest is None or staged < soonest):
+                soonest = staged
+        return soonest
 
     def handle_deadline(self, now_ms: int) -> None:
         """Expire messages, branches, delete queues whose time has come; `end_turn` must follow.
@@ -261,6 +292,8 @@ class Bridge:
         """
         self._act(now_ms)
         budget = self._limits.turn_deliveries
+        for host in self.hosts.values():
+            budget -= host.staging.expire(now_ms, budget)
         while budget > 0:
             queue = self._deadlines.take_due(now_ms)
             if queue is None:
@@ -275,12 +308,15 @@ class Bridge:
     def _expire(self, queue: Queue, now_ms: int, budget: int) -> int:
         count = 0
         while count < budget:
-            entry = queue.next_expired(now_ms)
+            entry = queue.expiring.next(now_ms)
             if entry is None:
                 break
             self.copies.expire(queue, entry)
             count += 1
-        when_ms = queue.next_expiry_ms()
+        for number in queue.expiring.take_missed():
+            self.paging.want(queue, number, Expiry(self._deadlines, queue))
+        queue.places.wanted.clear()
+        when_ms = queue.expiring.next_ms()
         if when_ms is not None:
             self._deadlines.arm(queue, when_ms)
         return count
@@ -327,16 +363,26 @@ class Bridge:
         """Whether nothing can be committed: of a full disk there may be the reserve."""
         return self.store_error is not None and not self.store_error.on_reserve
 
-    def recover(self, recovered: Recovered) -> None:
-        """Rebuild exchanges, queues, bindings, messages and notes; call once, first of all."""
-        recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers)
-        recovery.run(recovered)
+    def recover(self, recovered: Recovered) -> Recovery:
+        """Rebuild exchanges, queues and bindings; call once, first of all.
+
+        What is returned takes the messages, and then `end_recovery` does.
+        """
+        recovery = Recovery(self.hosts, self._plain_host, self.copies, self.numbers, recovered)
+        recovery.begin(recovered)
+        return recovery
+
+    def end_recovery(self, recovery: Recovery) -> None:
+        """All messages are back."""
+        recovery.end()
         self.problems.extend(recovery.problems)
         self._absent = recovery.absent
         for host in self.hosts.values():
             host.nodes.start()
-        self.debts.recover(recovered.topology, self.problems)
-        recover_notes(recovered.topology, self._notebooks, self.problems)
+        self.debts.recover(recovery.topology, self.problems)
+        recover_notes(recovery.topology, self._notebooks, self.problems)
+        for host in self.hosts.values():
+            host.staging.recover(recovery.topology, self.problems)
         self._new_checkpoint().write_queues()
 
     def drain(self) -> None:

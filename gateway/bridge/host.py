@@ -28,6 +28,7 @@ from gateway.bridge.remote.nodes import Nodes
 from gateway.bridge.remote.reaching import Reaching
 from gateway.bridge.remote.transit import Transit
 from gateway.bridge.settlement import Settlement
+from gateway.bridge.staging.area import StagingArea
 from gateway.bridge.subscribing import Subscribing
 from gateway.bridge.topology import Topology
 from gateway.bridge.transacting import Transacting
@@ -46,6 +47,7 @@ class VirtualHost:
         branches: distributed transactions.
         owners: what hangs on a session or connection.
         nodes: what is at upstreams; `reaching` asks those.
+        staging: content that is not whole yet, or not published.
         reader: looks inside its messages.
     """
 
@@ -63,6 +65,7 @@ class VirtualHost:
         "reaching",
         "reader",
         "settlement",
+        "staging",
         "subscribing",
         "topology",
         "transacting",
@@ -82,6 +85,8 @@ class VirtualHost:
         self.topology = topology
         self.bindings: Bindings = topology.bindings
         self._dispatcher = dispatcher
+        copies = dispatcher.copies
+        self.staging = StagingArea(name, copies.turns, copies.pressure, limits)
         self.publishing = Publishing(topology, dispatcher.copies, numbers)
         topology.bindings.repeating = self.publishing
         self.nodes = Nodes(name, topology, dispatcher, numbers, limits, self.publishing, self)

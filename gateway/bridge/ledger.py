@@ -57,6 +57,7 @@ class Counts:
         expired, dead_lettered, evicted, replaced, purged, returned, moved: copies that left their
             queue that way.
         dropped: rejected copies with nowhere to go.
+        lost: copies that were on disk and could not be read.
         recovered: copies that the store brought back.
         orphaned: copies that the store has for no queue that is configured; it keeps them.
         pending: publishes held back because too much was held.
@@ -76,6 +77,7 @@ class Counts:
         "evicted",
         "expired",
         "in_doubt",
+        "lost",
         "modified",
         "moved",
         "orphaned",
@@ -128,6 +130,7 @@ class Counts:
         self.returned = 0
         self.moved = 0
         self.dropped = 0
+        self.lost = 0
         self.unacquirable = 0
         self.recovered = 0
         self.orphaned = 0
@@ -451,6 +454,13 @@ class Ledger:
             node=queue.node,
             reason=reason,
             peer=self.audit.name(upstream) if upstream else 0,
+        )
+
+    def lost(self, queue: Queue, message: int, position: int) -> None:
+        """A copy that was on disk cannot be read."""
+        self.counts.lost += 1
+        self.audit.purged(
+            self.now_ms, message, position, node=queue.node, reason=Reason.UNDECODABLE
         )
 
     def moved(self, queue: Queue, entry: Entry, reason: Reason) -> None:

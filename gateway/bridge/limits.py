@@ -20,6 +20,10 @@ class BridgeLimits:
         octets_high, octets_low: held by all queues together: above high, publishers wait (their
             publishes are `PENDING`) until it is at or below low.
         octets_max: above it a publish is refused: the last defence against who does not wait.
+        memory_octets: that copies take in memory before some of them are on disk alone; 0: none
+            ever are.
+        index_octets: that the marks of one queue's copies may take which are on disk; above, its
+            publishers wait.
         messages_high, messages_low, messages_max: the same by number of copies.
         user_octets, host_octets: of one user's messages, of one virtual host's: above, its
             publishers wait; above twice as much it is refused.
@@ -32,6 +36,8 @@ class BridgeLimits:
         route_cache_octets_max: of those, in all topic exchanges of a virtual host.
         topology_octets_max: of what a virtual host's exchanges, queues and bindings take.
         transaction_octets_max: of what one transaction holds (`Transaction.octets`).
+        staging_octets_max: that one user's staged content is to have, in a virtual host.
+        staging_timeout_ms: how long it is kept when nothing is heard of it.
         branches_max: of distributed transactions, in one virtual host.
         backlog_octets_max: of turns that wait for the disk; above it nothing is
             delivered, and nothing read.
@@ -43,6 +49,8 @@ class BridgeLimits:
     octets_high: int
     octets_low: int
     octets_max: int
+    memory_octets: int
+    index_octets: int
     messages_high: int
     messages_low: int
     messages_max: int
@@ -59,6 +67,8 @@ class BridgeLimits:
     route_cache_octets_max: int
     topology_octets_max: int
     transaction_octets_max: int
+    staging_octets_max: int
+    staging_timeout_ms: int
     branches_max: int
     backlog_octets_max: int
     turn_deliveries: int
@@ -70,6 +80,8 @@ class BridgeLimits:
         octets_high: int = 512 * 1024 * 1024,
         octets_low: int = 384 * 1024 * 1024,
         octets_max: int = 1024 * 1024 * 1024,
+        memory_octets: int = 256 * 1024 * 1024,
+        index_octets: int = 256 * 1024 * 1024,
         messages_high: int = 2_000_000,
         messages_low: int = 1_500_000,
         messages_max: int = 4_000_000,
@@ -86,6 +98,8 @@ class BridgeLimits:
         route_cache_octets_max: int = 16 * 1024 * 1024,
         topology_octets_max: int = 512 * 1024 * 1024,
         transaction_octets_max: int = 64 * 1024 * 1024,
+        staging_octets_max: int = 256 * 1024 * 1024,
+        staging_timeout_ms: int = 3_600_000,
         branches_max: int = 10_000,
         backlog_octets_max: int = 64 * 1024 * 1024,
         turn_deliveries: int = 500,
@@ -94,6 +108,8 @@ class BridgeLimits:
         self.octets_high = octets_high
         self.octets_low = octets_low
         self.octets_max = octets_max
+        self.memory_octets = memory_octets
+        self.index_octets = index_octets
         self.messages_high = messages_high
         self.messages_low = messages_low
         self.messages_max = messages_max
@@ -110,6 +126,8 @@ class BridgeLimits:
         self.route_cache_octets_max = route_cache_octets_max
         self.topology_octets_max = topology_octets_max
         self.transaction_octets_max = transaction_octets_max
+        self.staging_octets_max = staging_octets_max
+        self.staging_timeout_ms = staging_timeout_ms
         self.branches_max = branches_max
         self.backlog_octets_max = backlog_octets_max
         self.turn_deliveries = turn_deliveries

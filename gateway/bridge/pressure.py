@@ -22,6 +22,8 @@ from gateway.message import ACCEPTED, Outcome
 # Counted for each copy beside what is in it. A small message takes 350 to 500 octets of memory, a
 # durable one that expires up to 750 (both with its entry in the store's books).
 COPY_OCTETS: Final = 768
+# The same of a copy that is on disk alone: its share of what stays of its page.
+AWAY_OCTETS: Final = 16
 
 
 @final
@@ -29,8 +31,11 @@ class Pressure:
     """Totals over all queues of all hosts.
 
     Attributes:
-        octets, messages: copies held now, acquired ones included; `COPY_OCTETS` for each are among
-            the octets, here as with quotas, so that small messages, too, are on somebody's account.
+        octets, messages: copies held in memory now, acquired ones included; `COPY_OCTETS` for each
+            are among the octets, here as with quotas, so that small messages, too, are on
+            somebody's account.
+        away_octets, away_messages: what is in those that are on disk alone, and how many they are;
+            `AWAY_OCTETS` for each are among `octets`.
         high: publishers wait: the high-water mark was passed, and the low one not reached since,
             or `blocked`.
         by_messages: it was their number that passed its mark, and not their octets.
@@ -54,6 +59,8 @@ class Pressure:
         "_short",
         "_stock",
         "_waiting",
+        "away_messages",
+        "away_octets",
         "blocked",
         "by_messages",
         "high",
@@ -70,6 +77,8 @@ class Pressure:
         self._waiting: deque[Waiting] = deque()
         self.octets: int64 = 0
         self.messages: int64 = 0
+        self.away_octets: int64 = 0
+        self.away_messages: int64 = 0
         self.high = False
         self.by_messages = False
         self.blocked = False
@@ -135,9 +144,15 @@ class Pressure:
         self._stock = self.quotas.of_connection(0)
 
     @property
+    def held(self) -> int:
+        """Copies, wherever they are."""
+        return self.messages + self.away_messages
+
+    @property
     def payload(self) -> int:
-        """Octets of what is in the copies."""
-        return self.octets - COPY_OCTETS * self.messages
+        """Octets of what is in the copies, wherever they are."""
+        here = self.octets - COPY_OCTETS * self.messages - AWAY_OCTETS * self.away_messages
+        return here + self.away_octets
 
     def entered(self, size: int64, stock: Stock) -> None:
         """A copy came in, for `stock`."""
@@ -168,13 +183,30 @@ class Pressure:
             self.quotas.touch(stock)
         self.octets -= size
         self.messages -= 1
-        if (
-            self.high
-            and self.octets <= self._low_at
-            and self.messages <= self._messages_low_at
-            and not self.blocked
-        ):
+        if self.high:
+            self._ease()
+
+    def _ease(self) -> None:
+        """There is less than there was."""
+        low = self.octets <= self._low_at and self.messages <= self._messages_low_at
+        if low and not self.blocked:
             self.high = False
+
+    def moved_away(self, messages: int64, size: int64, stock: Stock) -> None:
+        """Copies are on disk alone from now on, of so much together; negative: here again."""
+        self.changed(-size - (COPY_OCTETS - AWAY_OCTETS) * messages, stock)
+        self.messages -= messages
+        self.away_messages += messages
+        self.away_octets += size
+        if self.high:
+            self._ease()
+
+    def lost(self, messages: int64, size: int64, stock: Stock) -> None:
+        """Copies have not come back that were on disk alone."""
+        self.changed(-size - COPY_OCTETS * messages, stock)
+        self.messages -= messages
+        if self.high:
+            self._ease()
 
     def block(self) -> None:
         """The disk refuses: whoever publishes waits."""

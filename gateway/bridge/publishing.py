@@ -14,6 +14,7 @@ from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.exchanges.marks import Marks
 from gateway.bridge.numbers import Numbers
+from gateway.bridge.queues.contents import FILE, STREAM
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
@@ -315,7 +316,7 @@ class Publishing:
                     durable = True
             elif self._copies.enter(queue, message, exchange, rerouted, annotations, stock, ticket):
                 durable = True
-            if queue.displaces:
+            if queue.displaces or message.flags & STREAM:
                 self.displacing.came(queue)
             lines[queue.number].on_entered()
         if durable and ticket is not None:
@@ -550,8 +551,10 @@ def use_room(queues: list[Queue], message: Message) -> None:
 
 
 def _first_full(queues: list[Queue], message: Message) -> Queue | None:
-    size = len(message.payload)
+    if message.flags & FILE:
+        for queue in queues:
+            queue.await_files()
     for queue in queues:
-        if queue.full_for(size):
+        if queue.is_full_for(message):
             return queue
     return None

@@ -148,6 +148,10 @@ class Quotas:
         """Whose it is that comes by a connection; upstreams' and the gateway's own is nobody's."""
         return self._connections.get(connection, NOBODY)
 
+    def of_user(self, user: str, host: str) -> Stock:
+        """What is known to be a user's."""
+        return self._stock(user, host)
+
     def of_host(self, host: str) -> Stock:
         """What nobody knows the user of."""
         return self._stock(None, host)

@@ -16,7 +16,7 @@ from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.dead_letters import DeadLetters
 from gateway.bridge.queues.dispatch import Dispatcher
-from gateway.bridge.queues.places import AVAILABLE, Entry
+from gateway.bridge.queues.places import AVAILABLE, PAGE_BITS, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.remote import LookUpWaiter
@@ -58,7 +58,7 @@ class Settlement:
         publishing: Publishing,
         transit: Transit,
     ) -> None:
-        self.clearing = Clearing(self, dispatcher.copies.turns.spread)
+        self.clearing = Clearing(self, dispatcher.copies.turns.spread, dispatcher.copies.paging)
         self._apart = False  # see `settle_apart`
         self._rerouting: Rerouting | None = None
         self._dead_letters = DeadLetters(self, dispatcher.copies.turns, dispatcher.copies.entering)
@@ -107,6 +107,8 @@ class Settlement:
             ledger.settled(delivery, queue.node, outcome.kind, False, reason)
             self._return(queue, entry, outcome, subscription)
         subscription.unsettled -= 1
+        if not acquired:
+            queue.places.pin(delivery.position, -1)
         if queue.groups is not None and not queue.deleted:
             self._topology.lines[queue.number].on_entered()  # a group may be free
         self._forget_if_over(subscription)
@@ -276,13 +278,15 @@ class Settlement:
         ledger.sent(queue, entry, delivery, True, False)
         subscription.sent += 1
         delivery.acquired = True
+        queue.places.pin(delivery.position, -1)
         queue.hold(entry, delivery.subscription)
         return True
 
     def take_looked_at(self, link: int, position: int, message: int) -> bool:
         """Dequeue what a browsing subscription was sent as settled; `False`: it is not free.
 
-        So it is as if it were sent once more, as settled, and acquired.
+        So it is as if it were sent once more, as settled, and acquired. What is on disk meanwhile
+        is not free now, and comes back for whoever asks again.
         """
         queue = self.queue_behind(link)
         if queue is None or queue.deleted:
@@ -292,6 +296,8 @@ class Settlement:
             ledger.counts.unacquirable += 1
             return False
         entry = queue.places.get(position)
+        if entry is None and queue.places.is_away(position):
+            self._copies.paging.want(queue, position >> PAGE_BITS, None)
         if not _is_free(queue, entry, link):
             return False
         assert entry is not None
@@ -413,8 +419,11 @@ class Settlement:
             self._copies.replace(queue, entry)
             return
         line = self._topology.lines[queue.number]
-        if outcome.undeliverable_here and not subscription.cancelled and queue.placement is None:
-            line.exclude(entry, subscription.number)
+        if outcome.undeliverable_here and queue.placement is None:
+            if outcome.nor_to_owner:
+                line.exclude(entry, -subscription.owner.owner_id())
+            elif not subscription.cancelled:
+                line.exclude(entry, subscription.number)
         self._copies.give_back(queue, entry)
         line.on_returned(entry)
 

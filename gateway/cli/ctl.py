@@ -44,6 +44,7 @@ Examples:
   amqp-gateway ctl --admin http://10.0.0.5:9672 --token-file token reload
   amqp-gateway ctl --token-file token connections
   amqp-gateway ctl --token-file token close 17 --reason "moved to another gateway"
+  amqp-gateway ctl --token-file token sessions
   amqp-gateway ctl --token-file token branches
   amqp-gateway ctl --token-file token let-go 240
 
@@ -221,6 +222,27 @@ def close(admin: Asked, number: int, reason: str) -> None:
 @ctl.command()
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 @click.pass_obj
+def sessions(admin: Asked, as_json: bool) -> None:
+    """Sessions without a connection, and links that are suspended: who may come back to what.
+
+    KIND: a session of AMQP 0-10; of AMQP 1.0 a link by which the client sends, or receives.
+    LEFT: how long it is kept; a link may be kept for as long as its session lives. UNSETTLED:
+    deliveries that nobody else gets; of a sender those whose outcome is known, or waited for.
+    """
+    _show(admin().ask("sessions"), as_json, ctl_connections.session_lines)
+
+
+@ctl.command()
+@click.argument("number", type=int)
+@click.pass_obj
+def end(admin: Asked, number: int) -> None:
+    """End what `sessions` shows as NUMBER: its client will not find it, what it holds goes back."""
+    click.echo(admin().ask("end", {"session": number})["done"])
+
+
+@ctl.command()
+@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@click.pass_obj
 def subscriptions(admin: Asked, as_json: bool) -> None:
     """Durable subscriptions of AMQP 1.0 clients, and whose they are.
 
@@ -266,7 +288,8 @@ def decide(admin: Asked, branch: str, decision: str, virtual_host: str) -> None:
     """End the prepared BRANCH of which its manager is lost: commit it, or roll it back.
 
     That is a heuristic decision: other resources of the transaction may be ended otherwise. A
-    manager that comes back is told of it, until it forgets the branch, or `forget` does.
+    manager that comes back is told of it, until it forgets the branch, or `forget` does. A doomed
+    or expired one has been rolled back: to roll it back is the end of it.
     """
     asked = {"branch": branch, "decision": decision, "virtual_host": virtual_host}
     click.echo(admin().ask("decide", asked)["done"])

@@ -1,4 +1,4 @@
-"""`ctl connections`, `subscriptions` and `branches` for eyes: what the admin port tells, as text.
+"""`ctl connections`, `sessions`, `subscriptions` and `branches` for eyes: the answers as text.
 
 What a client says of itself is its own word: what is not to be printed is not printed.
 """
@@ -17,6 +17,10 @@ Told = dict[str, Any]  # Any: what JSON holds
 CONNECTION: Final = (
     *("NUMBER", "ADDRESS", "USER", "PROTOCOL", "SINCE", "SESSIONS", "LINKS", "IN", "OUT"),
     "PRODUCT",
+)
+SESSION: Final = (
+    *("NUMBER", "KIND", "NAME", "USER", "CONTAINER", "LAST AT", "NODE", "AWAY FOR", "LEFT"),
+    *("UNSETTLED", "KEPT", "HOST"),
 )
 SUBSCRIPTION: Final = ("QUEUE", "USER", "CONTAINER", "LINK", "BOUND TO", "MESSAGES", "IN USE")
 BRANCH: Final = ("BRANCH", "STATE", "USER", "PREPARED", "SESSIONS", "PUBLISHES", "ACCEPTS", "HOST")
@@ -46,6 +50,29 @@ def _connection(each: Told) -> list[str]:
         octets(each["octets_in"]),
         octets(each["octets_out"]),
         shortened(each["product"] or "-"),
+    ]
+
+
+def session_lines(told: Told) -> Iterator[str]:
+    """What `GET /ctl/sessions` answered."""
+    yield from table(SESSION, [_session(each) for each in told["sessions"]])
+
+
+def _session(each: Told) -> list[str]:
+    left = each["left_s"]
+    return [
+        str(each["number"]),
+        each["kind"],
+        shortened(each["name"]),
+        shortened(each["user"]) or WITHOUT_LOGIN,
+        shortened(each["container"]) or "-",
+        each["address"],
+        shortened(each["node"]) or "-",
+        spell(each["away_s"]),
+        "(its session)" if left is None else spell(left),
+        str(each["unsettled"]),
+        octets(each["octets"]),
+        shortened(each["virtual_host"]),
     ]
 
 

@@ -167,6 +167,11 @@ class LimitSettings(Section):
     """Longest time, in whole seconds, for which what a 0-10 session holds is kept when its
     connection is lost, of sessions that ask for that (session.request-timeout), and what is
     unsettled of a 1.0 link that asks for that (the source's timeout); 0s grants none."""
+    staging_size: Annotated[int, *size(0, "1TiB")] = 256 * 1024 * 1024
+    """Octets that the files of one user which a virtual host has staged, or is to have, may take:
+    those of 0-10's class file that are opened and not published, and 1 KiB more for each."""
+    staging_timeout: Annotated[int, *duration("1s", "30d")] = 3_600_000
+    """How long what is staged of a file is kept when nothing more of it comes."""
     escrow: Annotated[int, *size(0, "64KiB")] = 16 * 1024
     """Most escrow that one message may carry; above it the mapping row's policy applies."""
 
@@ -215,6 +220,15 @@ class QueueSettings(Section):
     """... until no more than this is left."""
     size_max: Annotated[int, *size("64KiB", "2TiB")] = 1024 * 1024 * 1024
     """Octets above which publishing is refused."""
+    memory: Annotated[int, *size(0, "1TiB")] = 256 * 1024 * 1024
+    """Octets in all queues above which those wanted last are on disk, in the data directory, until
+    somebody comes near to them: these count 16 octets each for the marks here, and nothing else. Of
+    no use above `size_high`. 0: everything stays in memory."""
+    paged_size: Annotated[int, *size("1MiB", "16TiB")] = 4 * 1024 * 1024 * 1024
+    """Octets of disk that they may take; when those are used up queues grow in memory."""
+    index_memory: Annotated[int, *size("64KiB", "1TiB")] = 256 * 1024 * 1024
+    """Octets of those marks of one queue above which its own publishers wait, until three quarters
+    are left: of sixteen million messages."""
     messages_high: Count = 2_000_000
     """Messages in all queues above which publishers wait ..."""
     messages_low: Annotated[int, Field(ge=0, le=2**31 - 1)] = 1_500_000
@@ -259,11 +273,16 @@ class QueueSettings(Section):
     """Messages sent in one turn of the event loop before it reads again."""
 
     def as_limits(
-        self, backlog_octets_max: int, *, users: bool = False, hosts: bool = False
+        self,
+        backlog_octets_max: int,
+        staged: LimitSettings,
+        *,
+        users: bool = False,
+        hosts: bool = False,
     ) -> BridgeLimits:
         """The same, as the plain values that the bridge is given.
 
-        `users`, `hosts`: there are several.
+        `staged`: the limits of what is staged are there. `users`, `hosts`: there are several.
         """
         usual = self.size_high * 3 // 4
         return BridgeLimits(
@@ -273,6 +292,8 @@ class QueueSettings(Section):
             octets_high=self.size_high,
             octets_low=self.size_low,
             octets_max=self.size_max,
+            memory_octets=self.memory,
+            index_octets=self.index_memory,
             messages_high=self.messages_high,
             messages_low=self.messages_low,
             messages_max=self.messages_max,
@@ -287,6 +308,8 @@ class QueueSettings(Section):
             route_cache_octets_max=self.route_cache_size,
             topology_octets_max=self.topology_size,
             transaction_octets_max=self.transaction_size,
+            staging_octets_max=staged.staging_size,
+            staging_timeout_ms=staged.staging_timeout,
             branches_max=self.branches,
             turn_deliveries=self.turn_deliveries,
         )

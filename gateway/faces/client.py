@@ -19,14 +19,16 @@ from gateway.faces.doubt import Doubt, Slowed
 from gateway.faces.face import Face, FaceSettings, Logins, Peer, PeerStatus, Turns
 from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.host_nodes import HostNodes
-from gateway.faces.leaving import GONE
+from gateway.faces.leaving import GONE, AbsentStatus
 from gateway.faces.room import Room
 from gateway.faces.visit import Visit
 from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.context import Context
 from gateway.translate.facts import Arrival
 from gateway.wire.accounts import Account
+from gateway.wire.places import Place
 from gateway.wire.sasl import ANONYMOUS
+from gateway.wire.work import ABSENT, WORK
 
 NO_COMMAND: Final = "no command, but the octets of one, or of an answer"
 
@@ -144,6 +146,7 @@ class Client:
 
         What is kept is on an account of its own, which is its user's as well. Nothing is sent.
         """
+        WORK.units += ABSENT
         peer = Peer(self.peer.connection_id, self.peer.address, port=self.peer.port)
         account = Account(self.settings.limits.kept_max)
         absent = Client(
@@ -161,6 +164,7 @@ class Client:
         absent.nodes = self.nodes
         absent.identity = self.identity
         absent.authenticated = self.authenticated
+        absent.container = self.container
         absent.draining = True
         absent.visit.actor = self.visit.actor
         absent.visit.opened = True
@@ -284,6 +288,15 @@ class Client:
             links=self.links,
         )
 
+    def absence(self, status: AbsentStatus) -> AbsentStatus:
+        """The same of what it has left: whose that is."""
+        status.host = self.host.name
+        status.user = self.user()
+        status.container = self.container
+        status.connection = self.peer.connection_id
+        status.address = self.peer.endpoint()
+        return status
+
     # What the connection tells.
 
     def on_flushed(self) -> bool:
@@ -322,6 +335,12 @@ class Client:
         visit.product = self.uses.client
         visit.open(self.bridge.audit, self.bridge.now_ms, host.name)
         self.act(self.bridge.now_ms)
+
+    def on_redirected(self, place: Place) -> None:
+        """It has logged in, and is sent to another gateway."""
+        self.settings.counts.connections_redirected[self._protocol] += 1
+        self.visit.user = self.identity
+        self.visit.because(Reason.REDIRECTED, f"it is sent to {place}")
 
     def on_violation(self, problem: str) -> None:
         """It has broken the rules of its protocol, and is over for that.

@@ -22,6 +22,7 @@ class FaceCounts:
         "authentication_failures",
         "connections_closed",
         "connections_opened",
+        "connections_redirected",
         "links_closed",
         "links_ended_for",
         "links_failed",
@@ -41,6 +42,7 @@ class FaceCounts:
     def __init__(self) -> None:
         self.connections_opened = [0, 0]
         self.connections_closed = [0, 0]
+        self.connections_redirected = [0, 0]  # which so were never opened
         self.sessions_opened = [0, 0]
         self.sessions_closed = [0, 0]
         self.links_opened = [0, 0]  # 0-10: subscriptions

@@ -19,29 +19,22 @@ class Feature(IntEnum):
     FAILOVER = 3
     TRANSACTIONAL_ACQUISITION = 4  # 1.0: a flow with a txn-id
     DTX = 5  # of a queue at an upstream
-    FILE = 6
-    STREAM = 7
-    RESUME = 8
-    FILTER = 9  # another filter of a 1.0 source than those offered
-    SHARED_SUBSCRIPTION = 10
-    QUEUE_POLICY = 11  # one that is not known; or, as the next two, of a remote queue
-    LAST_VALUE_QUEUE = 12
-    PRIORITY_QUEUE = 13
-    MESSAGE_GROUP = 14
-    MESSAGE_SEQUENCE = 15
-    INITIAL_VALUE = 16
-    NO_LOCAL = 17  # as an argument of 0-10 commands
-    EXCLUSIVE_BINDING = 18
-    OTHER = 19
-    REFUSED = 20  # something else with 540: an upstream, or a way of using it, does not have it
-    REMOTE_ACQUIRE = 21  # message.acquire of what is browsed at an upstream
+    RESUME = 6
+    FILTER = 7  # another filter of a 1.0 source than those offered
+    SHARED_SUBSCRIPTION = 8
+    QUEUE_POLICY = 9  # one that is not known; or, as the next two, of a remote queue
+    LAST_VALUE_QUEUE = 10
+    PRIORITY_QUEUE = 11
+    MESSAGE_GROUP = 12
+    MESSAGE_SEQUENCE = 13
+    INITIAL_VALUE = 14
+    NO_LOCAL = 15  # as an argument of 0-10 commands
+    EXCLUSIVE_BINDING = 16
+    OTHER = 17
+    REFUSED = 18  # something else with 540: an upstream, or a way of using it, does not have it
+    REMOTE_ACQUIRE = 19  # message.acquire of what is browsed at an upstream
 
 
-# Whole 0-10 classes, by their codes.
-CLASSES: Final[dict[int, Feature]] = {
-    0x09: Feature.FILE,
-    0x0A: Feature.STREAM,
-}
 # Exchanges that brokers have for their own ends.
 EXCHANGES: Final[dict[str, Feature]] = {
     "qmf.default.direct": Feature.QMF,

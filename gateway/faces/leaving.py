@@ -19,6 +19,8 @@ from gateway.wire.work import COMMAND, SHARE, WORK
 S = TypeVar("S")
 
 DELIVERY_OCTETS: Final = 512  # what an unsettled delivery takes, apart from its message
+NOT_YET: Final = 1 << 62
+Key = tuple[str, str, str, str, str]  # a link: virtual host, user, container, role and name
 
 
 class Whose(Protocol):
@@ -128,22 +130,70 @@ class Leaving(Generic[S]):
             whose.on_closed(reason)
 
 
+@final
+class AbsentStatus:
+    """What operators are told of a session without a connection, or a link that is suspended.
+
+    Attributes:
+        kind: "session"; of a link what the client does by it: "sender", "receiver".
+        name, node: its own, and of a link that of its queue or exchange.
+        host, user, container, connection, address: whose it is; the connection was its last.
+        unsettled: deliveries; of a sender those of which it may not have heard what became.
+        since_ms: when it lost its connection, or was detached.
+    """
+
+    __slots__ = (
+        "address",
+        "connection",
+        "container",
+        "host",
+        "kind",
+        "name",
+        "node",
+        "since_ms",
+        "unsettled",
+        "user",
+    )
+
+    def __init__(self, kind: str, name: str, node: str, unsettled: int, since_ms: int) -> None:
+        self.kind = kind
+        self.name = name
+        self.node = node
+        self.unsettled = unsettled
+        self.since_ms = since_ms
+        self.host = ""
+        self.user = ""
+        self.container = ""
+        self.connection = 0
+        self.address = ""
+
+
 class Absent(Protocol):
     """A session that has no connection."""
 
     @property
     def deadline_ms(self) -> int:
-        """When its time is over."""
+        """When its time is over; `NOT_YET`: that has not begun."""
 
     @property
     def octets(self) -> int:
         """What is kept of it."""
+
+    def status(self) -> AbsentStatus:
+        """What operators are told of it."""
 
     def leave(self) -> None:
         """It goes on with another connection, which has it already."""
 
     def end(self, reason: Reason) -> None:
         """It is over: what it holds goes back."""
+
+
+class Takeable(Protocol):
+    """A link that lasts, and is attached."""
+
+    def on_stolen(self) -> None:
+        """Its client attaches it elsewhere: it is suspended."""
 
 
 @final
@@ -156,17 +206,19 @@ class KeptSessions:
 
     Attributes:
         absent: those without a connection, by the number of their owner.
-        links: of these, links of 1.0 that are suspended: by virtual host, user, container and name.
+        links: of these, links of 1.0 that are suspended.
+        attached: links of 1.0 that would be, if they were lost.
         detached, resumed, expired: how often one lost its connection, went on with another, or did
             not in time.
     """
 
-    __slots__ = ("_names", "absent", "detached", "expired", "links", "resumed")
+    __slots__ = ("_names", "absent", "attached", "detached", "expired", "links", "resumed")
 
     def __init__(self) -> None:
         self._names: dict[str, set[bytes]] = {}
         self.absent: dict[int, Absent] = {}
-        self.links: dict[tuple[str, str, str, str], Absent] = {}
+        self.links: dict[Key, Absent] = {}
+        self.attached: dict[Key, Takeable] = {}
         self.detached = 0
         self.resumed = 0
         self.expired = 0
@@ -178,6 +230,18 @@ class KeptSessions:
             names = set()
             self._names[user] = names
         return names
+
+    def attach(self, key: Key, link: Takeable) -> None:
+        """A link that lasts is attached; where it still was, it is no more."""
+        before = self.attached.pop(key, None)
+        if before is not None:
+            before.on_stolen()
+        self.attached[key] = link
+
+    def detach(self, key: Key, link: Takeable) -> None:
+        """It is gone."""
+        if self.attached.get(key) is link:
+            del self.attached[key]
 
     def octets(self) -> int:
         """What is kept of those without a connection."""

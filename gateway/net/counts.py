@@ -57,6 +57,8 @@ class NetCounts:
         handshake_failures: connections that ended before a face took them over, by reason; later
             those that did nothing but renew the keys of TLS.
         octets_received, octets_sent: on all AMQP connections, inside TLS.
+        start_messages, start_messages_recovered: that the store held at the start; of these, those
+            that are back.
         turns: ends of turns.
         waiting: connections that wait until others of their address have opened.
         ending: those whose transports are gone, and whose end has not had its turn.
@@ -80,12 +82,16 @@ class NetCounts:
         "paused_rules",
         "refused",
         "stalls",
+        "start_messages",
+        "start_messages_recovered",
         "turns",
         "waiting",
     )
 
     def __init__(self) -> None:
         self.accepted = 0
+        self.start_messages = 0
+        self.start_messages_recovered = 0
         self.lost = 0
         self.refused = dict.fromkeys(REFUSALS, 0)
         self.handshake_failures = dict.fromkeys(HANDSHAKE_FAILURES, 0)

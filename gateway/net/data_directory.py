@@ -8,6 +8,7 @@ store-compact        what a `store compact` that was killed has left
 reserve              room that is set aside
 unlogged             which audit records were in memory only when the last life ended
 audit/               the audit log's segments
+paged/               what queues hold beyond memory; emptied at each start
 audit-head           the last seal of the audit log, one line, for whoever keeps it elsewhere
 gateway-id           a UUID that stays with the directory
 login-secret         what the SCRAM keys of names that nobody has are made of

@@ -129,6 +129,11 @@ class TurnLoop:
         self._breaks = False  # so does what is done now
         self._broken = False  # the last end of a turn broke off
 
+    def begin(self, bridge: DrivenBridge) -> None:
+        """This is the bridge from now on."""
+        self._bridge = bridge
+        self.schedule()
+
     @property
     def number(self) -> int:
         """That of the turn under way."""
@@ -169,6 +174,11 @@ class TurnLoop:
         self._bridge.now_ms = began_ms
         self._guarded(lambda: self._bridge.on_committed(turn))
         self.stalls.over(began_ms, "commit", COMMITTED)
+        self.schedule()
+
+    def on_page(self, answer: Callable[[], None]) -> None:
+        """The answer of the disk for what does not fit into memory."""
+        self._guarded(answer)
         self.schedule()
 
     def on_store_failed(self, error: StoreError) -> None:

@@ -21,7 +21,7 @@ from gateway.message import Encoding, Message
 from gateway.net.data_directory import AUDIT_FOLDER, UNFINISHED_FILE
 from gateway.offline.directory import meta_in, octets_of, refuse_others, to_read
 from gateway.offline.forms import letter_of, moment
-from gateway.offline.living import Copy, Living
+from gateway.offline.living import Copy, Living, Place
 from gateway.offline.topology import Topology
 from gateway.store.contents import known_in, rows_in, shrunk_in
 from gateway.store.damage import row_line, topology_line
@@ -79,6 +79,7 @@ class Check:
             with closing(Living(database)) as living:
                 yield from _of_rows(living)
                 yield from self._of_queues(topology, living)
+                yield from _of_branches(topology, living)
                 self._sum_up(database, topology, living)
             for line in (*shrunk_in(database), *_aside(database)):
                 yield Problem("ROWS_MISSING", line)
@@ -182,6 +183,38 @@ def _of_rows(living: Living) -> Iterator[Problem]:
         yield Problem("REFERENCE", line)
 
 
+def _of_branches(topology: Topology, living: Living) -> Iterator[Problem]:
+    """Whether all is there that prepared branches hold; what a deleted queue had is not."""
+    accepted: dict[Place, str] = {}
+    for page in topology.pages:
+        branch = topology.branches.get((page.host, page.text))
+        if branch is None:
+            yield Problem("BRANCH", f"{page.text} holds something, and is in no row")
+            continue
+        for place in page.accepts:
+            before = accepted.setdefault(place, page.text)
+            if before != page.text:
+                told = f"{_place(topology, place)} is accepted by {before} as well"
+                yield Problem("BRANCH", f"{page.text}: {told}")
+            elif place[0] in topology.queues and not living.has(*place):
+                told = f"{_place(topology, place)}, which it has accepted, is not there"
+                yield Problem("BRANCH", f"{page.text}: {told}")
+        for _exchange, places in page.held:
+            for queue, position in places:
+                if queue in topology.queues and not living.has(branch.number, position):
+                    told = f"what it is to publish to {_name(topology, queue)} is not there"
+                    yield Problem("BRANCH", f"{page.text}: {told}: position {position}")
+
+
+def _place(topology: Topology, place: Place) -> str:
+    return f"position {place[1]} of queue {_name(topology, place[0])}"
+
+
+def _name(topology: Topology, number: int) -> str:
+    queue = topology.queues.get(number)
+    return f"number {number}" if queue is None else f"{queue.row.name!r}"
+
+
 def _wrong_with(message: Message) -> str:
     """Why nobody could be sent it; "" if it is as it came."""
     if message.encoding not in (Encoding.AMQP_0_10, Encoding.AMQP_1_0):
@@ -194,9 +227,7 @@ def _wrong_with(message: Message) -> str:
 
 
 def _named(topology: Topology, copy: Copy) -> str:
-    queue = topology.queues.get(copy.queue)
-    name = f"number {copy.queue}" if queue is None else f"{queue.row.name!r}"
-    return f"message {copy.message.id} at position {copy.position} of queue {name}"
+    return f"message {copy.message.id} at {_place(topology, (copy.queue, copy.position))}"
 
 
 def _aside(database: sqlite3.Connection) -> Iterator[str]:

@@ -35,6 +35,7 @@ from gateway.files.json_text import json_value
 from gateway.files.own import create_anew
 from gateway.files.whole import BODY_MAX
 from gateway.net.data_directory import AUDIT_FOLDER, close_to_others, make_private
+from gateway.offline.branches import ComingBranches
 from gateway.offline.directory import alone, own_as, refuse_for_want_of_room, refuse_others
 from gateway.offline.exporting import FORMAT
 from gateway.offline.forms import Told, message_in, moment, row_in
@@ -148,6 +149,7 @@ class _Bringing:
         self._next_queue = incarnation << QUEUE_BITS
         self._first = (incarnation << INCARNATION_SHIFT) + 1
         self._rows = self._messages = self._octets = self._left_out = 0
+        self._branches = ComingBranches(self._present, self._new_queue)
         self._writes = TurnWriter()
         self._next_row = database.last_row() + 1
 
@@ -176,7 +178,9 @@ class _Bringing:
                 self._first + self._messages - 1,
             )
         )
-        made = len(self._declared)
+        made = len(self._declared) + self._branches.made
+        self._kept += self._branches.kept
+        self._changed.update(self._branches.rows(self._queues))
         self._database.write_topology(self._changed)
         self.result = Imported(
             self._messages, self._octets, made, self._kept, self._left_out, lines.digest
@@ -201,6 +205,10 @@ class _Bringing:
             binding = binding_row(row.value)
             told = f"binding of {binding.queue!r} to {binding.exchange!r}"
             self._make(row, told, binding.host, "")
+        elif row.kind == RowKind.BRANCH:
+            self._branches.branch(row)
+        elif row.kind == RowKind.BRANCH_PAGE:
+            self._branches.page(row)
 
     def _make(self, row: TopologyRow, told: str, host: str, name: str) -> None:
         """Unless it is there; what has a `name` is declared by that."""
@@ -215,14 +223,18 @@ class _Bringing:
     def _queue(self, row: TopologyRow) -> None:
         given = queue_row(row.value)
         there = self._present.get((row.kind, row.key))
-        number = self._next_queue + 1
-        if there is not None:
-            number = queue_row(there).number
         if there is None:
-            self._next_queue = number
-        self._queues[given.number] = number
+            number = self._new_queue(given.number)
+        else:
+            number = self._queues[given.number] = queue_row(there).number
         made = TopologyRow(row.kind, row.key, renumbered(row.value, number))
         self._make(made, f"queue {given.name!r}", given.host, given.name)
+
+    def _new_queue(self, given: int) -> int:
+        """The number that a queue of the export has from now on."""
+        self._next_queue += 1
+        self._queues[given] = self._next_queue
+        return self._next_queue
 
     def _message(self, line: Told) -> None:
         number = self._first + self._messages
@@ -235,6 +247,9 @@ class _Bringing:
         first = self._incarnation << MESSAGE_BITS
         position = self._positions.get(queue, first)
         self._positions[queue] = position + 1
+        before = line.get("position")
+        if isinstance(told, int) and isinstance(before, int):
+            self._branches.moved(told, before, position)
         self._writes.message(message)
         self._writes.enqueue(queue, position, number)
         if count != message.delivery_count or annotations:

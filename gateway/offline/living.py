@@ -108,6 +108,10 @@ class Living:
         """What queues hold, by their numbers."""
         return {row[0]: Held(*row) for row in self._index.execute(_QUEUES)}
 
+    def has(self, queue: int, position: int) -> bool:
+        """Whether a copy is there."""
+        return self._index.execute(_HAS, (queue, position)).fetchone() is not None
+
     def digest(self) -> int:
         """Of which message stands where, how often it was delivered, and how large it is."""
         found = 0

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, final
 
-from gateway.bridge.branches.rows import branch_row, page_row
+from gateway.bridge.branches.rows import BranchRow, PageRow, branch_row, page_row
 from gateway.bridge.branches.shelf import NAME as BRANCH
 from gateway.bridge.durable.imports import ImportRow, import_row, untold
 from gateway.bridge.durable.topology_rows import (
@@ -23,6 +23,7 @@ from gateway.bridge.durable.topology_rows import (
     read_identity,
 )
 from gateway.bridge.seams import QueueSettings
+from gateway.bridge.staging.rows import part_row, staged_row
 from gateway.bridge.topology import PREDECLARED
 from gateway.errors import DecodeError
 from gateway.store.contents import topology_in
@@ -62,6 +63,7 @@ class Topology:
         damaged, unreadable: a line for each that is not, or has another version.
         queues: by number.
         marked: keys of queues that have had a subscription since the last stop in order.
+        branches: those that are prepared, or decided; pages: what they hold.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -73,6 +75,8 @@ class Topology:
         self.exchanges: list[ExchangeRow] = []
         self.bindings: list[BindingRow] = []
         self.marked: list[str] = []
+        self.branches: dict[tuple[str, str], BranchRow] = {}
+        self.pages: list[PageRow] = []
         self._hosts: set[str] = set()
         self._twice: list[str] = []
         readers: dict[int, Callable[[TopologyRow], object]] = {
@@ -84,7 +88,9 @@ class Topology:
             RowKind.PLAIN_HOST: lambda row: self._hosts.add(host_row(row.value)),
             RowKind.IMPORT: lambda row: import_row(row.value),
             RowKind.DISPATCHED: lambda row: self.marked.append(row.key),
-            RowKind.BRANCH_PAGE: lambda row: page_row(row.value),
+            RowKind.BRANCH_PAGE: lambda row: self.pages.append(page_row(row.value)),
+            RowKind.STAGED: lambda row: staged_row(row.value),
+            RowKind.STAGED_PART: lambda row: part_row(row.value),
             **dict.fromkeys(STATES, self._queue),
             RowKind.BRANCH: self._branch,
         }
@@ -132,6 +138,7 @@ class Topology:
     def _branch(self, stored: TopologyRow) -> None:
         """What it is to publish stands on a shelf of its own, which is a queue."""
         row = branch_row(stored.value)
+        self.branches[row.host, row.text] = row
         if row.number:
             settings = QueueSettings(durable=True)
             self._put(stored.kind, QueueRow(row.host, BRANCH + row.text, row.number, settings))

@@ -7,6 +7,7 @@ defects     counts those that reach the log
 collecting  what Python's cycle collector looks at, and when
 giving_back memory that is free goes back to the system
 declared    exchanges, queues and bindings of the configuration
+starting    the start while the event loop turns: how far it is, what it does in shares
 opening     the bridge upon store and audit log, and what the last life left in them
 moved       queues that have become an upstream's while they hold messages
 faces       what every face is told of the settings
@@ -17,6 +18,7 @@ changes     what counts from now on, as the audit log has it
 late_segments  the audit log as the store writes it, compared at the start with what is remembered
 letting_go  archives and removes old segments of it, and says so in it
 heads       tells in the log how far the audit log is sealed
+paging      the disk for queues that are larger than memory
 alerts      tells in the log of queues that hold as much as they are to alert of
 drift       tells in the log when wall time leaves the gateway's clock
 expiry      tells in the log that the certificate expires, or has

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 from twisted.web.server import Site
 
 from gateway import __version__
-from gateway.metrics import OBJECT_METRICS, Collector
+from gateway.metrics import METRICS, OBJECT_METRICS, Collector, Reader
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.census import Census
 from gateway.net.admin.control import Control
 from gateway.net.admin.disk import Disk
 from gateway.net.admin.http import admin_site
-from gateway.net.admin.measures import ByQueue, Sources
+from gateway.net.admin.measures import ByQueue, Sources, start_readers
 from gateway.net.admin.pieces import Pieces
 from gateway.net.data_directory import AUDIT_FOLDER
 from gateway.net.tls.layer import SHOWN_MAX, Terms
 from gateway.net.turn_shares import TurnShare
 from gateway.service.form import form
+from gateway.wire.accounts import Account
 
 if TYPE_CHECKING:
     from gateway.service.service import Service
@@ -34,6 +35,7 @@ def measured(service: Service) -> Sources:
         translated=service.faces.translated,
         replies=service.faces.replies,
         store=service.store.counts,
+        spill=service.spill,
         disk=Disk(
             service.settings.data_directory,
             AUDIT_FOLDER,
@@ -57,6 +59,31 @@ def measured(service: Service) -> Sources:
     )
 
 
+def site_of_start(service: Service) -> Site:
+    """What its admin port answers with until all is back: that it lives, and how far it is."""
+    sources: dict[str, Reader] = {
+        "gateway_build_info": lambda: [((__version__, form()), 1.0)],
+        "gateway_ready": lambda: [((), 0.0)],
+        **start_readers(service.counts),
+    }
+    rows = [row for row in METRICS if row.name in sources]
+    pieces, requests = (Pieces(service.reactor, service.turns.stalls) for _ in range(2))
+    kept = Account()
+    return admin_site(
+        Collector(rows, sources),
+        Collector((), {}),
+        service.ready,
+        in_thread=service.threads.beside,
+        tokens=service.tokens,
+        pieces=pieces,
+        answers=Answers(requests, kept),
+        requests=requests,
+        kept=kept,
+        reactor=service.reactor,
+        connections_max=service.admin_connections,
+    )
+
+
 def site_of(service: Service, collector: Collector) -> Site:
     """What its admin port answers with."""
     by_queue = ByQueue(service.bridge)
@@ -73,6 +100,7 @@ def site_of(service: Service, collector: Collector) -> Site:
         service.clock.now_ms,
         service.door,
         service.backup,
+        kept=service.faces.kept,
         let_go=service.letting_go.ask,
         pieces=pieces,
         answers=answers,
@@ -94,12 +122,22 @@ def site_of(service: Service, collector: Collector) -> Site:
     )
 
 
+def terms_of_start(service: Service) -> Terms:
+    """On which terms it speaks TLS until all is back."""
+    return _terms(service, Account())
+
+
 def tls_of(service: Service) -> Terms:
-    """On which terms it speaks TLS: its connections have one share, as those without a login."""
+    """On which terms it speaks TLS."""
+    return _terms(service, service.faces.accounts.everybody)
+
+
+def _terms(service: Service, kept: Account) -> Terms:
+    """The admin port's connections have one share, as those without a login."""
     share = TurnShare(service.turns.strangers)
     return Terms(
         service.turns,
-        service.faces.accounts.everybody,
+        kept,
         service.settings.limits.login_size,
         service.clock.now_ms,
         share=lambda _channel: share,

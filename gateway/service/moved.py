@@ -6,7 +6,6 @@ beforehand that it would.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Final
 
 from twisted.logger import Logger
@@ -30,7 +29,7 @@ from gateway.errors import StoreError, UnknownStoreError
 from gateway.net.upstreams.upstreams import profiles_of
 from gateway.store import outside
 from gateway.store.damage import in_short
-from gateway.store.interface import Entry, Judge, TopologyRow
+from gateway.store.interface import Judge, TopologyRow
 from gateway.store.sqlite import FILE_NAME
 
 log: Final = Logger(namespace="gateway.service.Service")
@@ -52,8 +51,7 @@ def refuse_moved(settings: Settings, *, accept_moved: bool) -> Judge:
     """What refuses a store whose messages would go elsewhere, as a reload does: StartupError."""
     home_of = _homes(settings)
 
-    def judge(topology: list[TopologyRow], entries: list[Entry]) -> None:
-        held = Counter(entry.queue_id for entry in entries)
+    def judge(topology: list[TopologyRow], held: dict[int, int]) -> None:
         moved = sent_away(topology, held, home_of)
         if moved and not accept_moved:
             raise UnknownStoreError(_refusal(moved))

@@ -61,6 +61,7 @@ def empty_bridge(
         store,
         settings.queues.as_limits(
             settings.store_backlog,
+            settings.limits,
             users=not settings.anonymous_allowed,
             hosts=len(hosts) > 1,
         ),
@@ -70,7 +71,7 @@ def empty_bridge(
         plain_host=plain_host(recovered.topology, hosts[0]),
         now_ms=now_ms,
     )
-    store.held = lambda: bridge.pressure.messages
+    store.held = lambda: int(bridge.pressure.held)
 
     def last_sequence() -> int:
         if met() or bridge.asked:
@@ -153,17 +154,14 @@ def _tell_of_damage(bridge: Bridge, recovered: Recovered, last: int) -> None:
         )
 
 
-def recover(
+def tell_of_recovery(
     settings: Settings, bridge: Bridge, recovered: Recovered, upstreams: Upstreams, damaged: str
 ) -> None:
-    """What the store has goes back into the bridge, and what is remote on to its upstream.
+    """What came of what the store has, and what the audit log has of the last life.
 
     Args:
         damaged: what is wrong with the audit log's end, or "".
     """
-    bridge.place(upstreams.placements, [*upstreams.upstreams.values()])
-    recovered.nameless = _nameless(recovered, settings.data_directory / AUDIT_FOLDER)
-    bridge.recover(recovered)
     for line in bridge.problems:
         log.error("recovery: {line}", line=line)
     tell_of_moved(bridge, recovered.topology)
@@ -185,15 +183,14 @@ def recover(
         upstreams.remember(LastLife(2 * recent).read(settings.data_directory / AUDIT_FOLDER))
 
 
-def _nameless(recovered: Recovered, log_directory: Path) -> dict[int, str]:
-    """Queues of which the store has messages and no row, and what the audit log calls them."""
-    known = numbers_of(recovered.topology)
-    copies = {
-        (entry.message.id, entry.position): entry.queue_id
-        for entry in recovered.entries
-        if entry.queue_id not in known
-    }
-    if not copies:
-        return {}
+def nameless(recovered: Recovered) -> set[int]:
+    """Queues of which the store has messages and no row."""
+    return recovered.held.keys() - numbers_of(recovered.topology)
+
+
+def names_of(
+    queues: set[int], copies: dict[tuple[int, int], int], log_directory: Path
+) -> dict[int, str]:
+    """What the audit log calls them, or "". `copies`: what they have, by message and position."""
     names = last_nodes(log_directory, copies)
-    return {number: names.get(number, "") for number in sorted(set(copies.values()))}
+    return {number: names.get(number, "") for number in sorted(queues)}

@@ -22,13 +22,13 @@ from gateway.net.clock import keep_time
 from gateway.net.logs import flush
 from gateway.net.open_files import FileShares, share_files
 from gateway.net.past_mending import past_mending
-from gateway.net.stopping import Stage
 from gateway.net.threads import loosen
 from gateway.service.collecting import Collecting
 from gateway.service.defects import Defects
 from gateway.service.files import password_notes
 from gateway.service.service import Service
 from gateway.service.standing import Standing
+from gateway.service.starting import StoppedError
 
 THREAD_DIED: Final = 70  # the exit code; sysexits.h calls it an internal software error
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -186,7 +186,6 @@ def run(
     reactor = cast(PosixReactorBase, installed)
     keep_time(reactor)
     loosen(reactor)
-    # Who asks for a reload while messages are recovered gets it when the reactor runs.
     _on_signals((signal.SIGHUP,), lambda: reactor.callFromThread(lambda: service.reload()))
     try:
         service = Service(
@@ -198,13 +197,7 @@ def run(
         )
         # Not Twisted's own: its second signal ends in a traceback.
         _on_signals(SIGNALS, lambda: reactor.callFromThread(service.stop))
-        stopping = service.stopping
-        Standing(
-            SIGNALS,
-            reactor.callFromThread,
-            lambda: stopping.stage == Stage.FINISHED,
-            end_standing,
-        ).watch()
+        Standing(SIGNALS, reactor.callFromThread, lambda: service.finished, end_standing).watch()
         threading.excepthook = on_thread_died
         sys.unraisablehook = on_unraisable
         _spare.append(bytearray(ROOM_FOR_WORDS))
@@ -212,12 +205,22 @@ def run(
         globalLogPublisher.addObserver(Defects(service.counts))
         service.turns.give_up = end_at_once
         service.read_again = read_again
-        shares = _share_files(service)
-        service.start()
-        _warn(service, shares)
-        Collecting(reactor, partial(_gone, service))
         service.on_stopped = reactor.stop
+        failures: list[Failure] = []
+
+        def end(failure: Failure) -> None:
+            failures.append(failure)
+            reactor.stop()
+
+        def begin() -> None:
+            service.begin().addCallback(lambda _nothing: _start(service)).addErrback(end)
+
+        reactor.callWhenRunning(begin)
         reactor.run(installSignalHandlers=False)
+        for failure in failures:
+            if not isinstance(failure.value, StoppedError):
+                failure.raiseException()
+            service.log.info("{why}", why=str(failure.value))
         return service.exit_code
     finally:
         # Python gives signals their defaults back as it ends, unless they are ignored: each would
@@ -225,6 +228,14 @@ def run(
         for number in HANDLED:
             signal.signal(number, signal.SIG_IGN)
         flush()
+
+
+def _start(service: Service) -> None:
+    """All is back."""
+    shares = _share_files(service)
+    service.start()
+    _warn(service, shares)
+    Collecting(service.reactor, partial(_gone, service))
 
 
 def _on_signals(numbers: tuple[signal.Signals, ...], call: Callable[[], None]) -> None:

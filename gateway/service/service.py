@@ -1,8 +1,8 @@
 """One gateway: what it is made of, its start, its stop, and other settings while it runs.
 
-Start: data directory and recovery, bridge, faces, listeners, admin port. Stop: `net.stopping`, then
-the last turn, the final audit records and the store. Everything that can fail does so at the start,
-with one line.
+Start: listeners and admin port, data directory, bridge, recovery, faces (`starting`). Stop:
+`net.stopping`, then the last turn, the final audit records and the store. Everything that can fail
+does so at the start, with one line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, final
 
-from twisted.internet.defer import maybeDeferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.python.failure import Failure
 from twisted.web.server import Site
@@ -20,7 +20,7 @@ from gateway import __version__
 from gateway.audit.retention import Retention
 from gateway.config import Address, Settings
 from gateway.config.access import LoadedRules, load_rules
-from gateway.errors import ConfigurationError, GatewayError, StartupError, StoreError
+from gateway.errors import ConfigurationError, GatewayError, StoreError
 from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
 from gateway.faces.server_0_10 import connection as server_0_10
 from gateway.faces.server_1_0 import connection as server_1_0
@@ -31,7 +31,7 @@ from gateway.net.admin.tokens import Tokens
 from gateway.net.backup import Backup
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
-from gateway.net.data_directory import AUDIT_FOLDER, open_store
+from gateway.net.data_directory import AUDIT_FOLDER
 from gateway.net.duties import Duties
 from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
 from gateway.net.held_back import HeldBack
@@ -55,11 +55,12 @@ from gateway.net.stalls import worked_ms, worked_units
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.threads import LoosePool
 from gateway.net.tls.files import within_tls
+from gateway.net.tls.layer import Terms
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.reload import SIGNALLED, BusyError, Operator, Reloading
 from gateway.net.upstreams.renewal import LOOK_S, Renewal
 from gateway.net.upstreams.upstreams import Upstreams
-from gateway.service.admin import measured, site_of, tls_of
+from gateway.service.admin import measured, site_of, site_of_start, terms_of_start, tls_of
 from gateway.service.alerts import AlertLines
 from gateway.service.changes import Changes, digest
 from gateway.service.declared import declare
@@ -91,8 +92,18 @@ from gateway.service.late_segments import LateSegments
 from gateway.service.letting_go import LOOK_S as LETTING_GO_LOOK_S
 from gateway.service.letting_go import LettingGo
 from gateway.service.moved import refuse_moved
-from gateway.service.opening import empty_bridge, recover, tell_of_log
+from gateway.service.opening import (
+    empty_bridge,
+    nameless,
+    names_of,
+    tell_of_log,
+    tell_of_recovery,
+)
+from gateway.service.paging import PagingLines, begin_paging
 from gateway.service.rules import RulesInForce
+from gateway.service.starting import NotBegun, Starting
+from gateway.store.interface import Entry
+from gateway.store.spill import Spill
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
 from gateway.translate.view import View
@@ -103,9 +114,7 @@ SESSIONS_LOOK_S: Final = 1
 
 @final
 class Service:
-    """One gateway in one process: made, started, running, stopped; then `exit_code` counts.
-
-    Making it opens the data directory and recovers what it holds.
+    """One gateway in one process: made, begun, started, running, stopped; `exit_code` counts then.
 
     Raises:
         StartupError: with one line that says why it cannot run.
@@ -134,87 +143,162 @@ class Service:
         self.read_again: Callable[[], Settings] = lambda: settings
         self.ports = Ports(reactor)
         self._checkpoint_waits = False
+        self._reload_waits = False
+        self.spill: Spill | None = None
         self.threads = PasswordThreads(reactor, self.clock.now_ms)
-        access = load_rules(settings)
+        self._access = load_rules(settings)
         self._tls, self._admin_context = client_tls(settings), admin_tls(settings)
         self.certificate_expires_s = certificate_expires_s(settings)
         self.file_threads = LoosePool(reactor, FILE_THREADS, "files")
+        self.archive_threads = LoosePool(reactor, 1, "archive")
         self.files = KeptFiles(
-            lambda: kept(self.reloading.settings),
+            lambda: kept(self._in_force),
             in_thread=self.file_threads.ask,
             clock=reactor,
         )
         self.files.keep(read_all(kept(settings)))
         self.tokens = Tokens(
-            lambda: self.reloading.settings,
+            lambda: self._in_force,
             self.clock.now_ms,
             AdminCounts(),
             self.files.read,
         )
-        self.segments = segments = LateSegments(
+        self.segments = LateSegments(
             settings.data_directory / AUDIT_FOLDER,
             accept_new_store=accept_new_store,
             now_ms=self.clock.now_ms,
             sign=load_signer(settings),
         )
-        retention = Retention(settings.data_directory / AUDIT_FOLDER)
-        retention.read_books(settings.audit.books, load_book_keys(settings))
-        self.store = self._store(segments, accept_damaged_store, accept_moved_queues)
-        self.recovered = open_store(self.store, settings.data_directory)
+        self._retention = Retention(settings.data_directory / AUDIT_FOLDER)
+        self._retention.read_books(settings.audit.books, load_book_keys(settings))
+        self._not_begun = NotBegun()
+        self.turns = TurnLoop(
+            reactor,
+            self.clock.now_ms,
+            self._not_begun,
+            self.counts,
+            worked_ms=worked_ms,
+            worked_units=worked_units(form()),
+        )
+        self._duties = Duties(reactor, self.turns, self.counts)
+        self.store = self._store(self.segments, accept_damaged_store, accept_moved_queues)
+        self.starting = Starting(reactor, self.store, self.counts)
+
+    # Begin.
+
+    def begin(self) -> Deferred[None]:
+        """Listen, and recover what the data directory holds while the event loop turns.
+
+        Then `start` lets clients in. It fails with StartupError or ConfigurationError, or since it
+        was told to stop: then nothing is open any more.
+        """
+        return Deferred.fromCoroutine(self._begin())
+
+    async def _begin(self) -> None:
+        self.starting.begin()
         try:
-            self.authentication = self._authentication()
-            self.bridge = empty_bridge(
-                settings,
-                self.store,
-                self.recovered,
-                segments,
-                self.clock.now_ms(),
-                met=lambda: self.counts.accepted > 0 or len(settings.upstreams) > 0,
-            )
-            tell_of_log(self.bridge, self.store, self.recovered, segments)
-            self.turns = TurnLoop(
-                reactor,
-                self.clock.now_ms,
-                self.bridge,
-                self.counts,
-                worked_ms=worked_ms,
-                worked_units=worked_units(form()),
-            )
-            self._duties = Duties(reactor, self.turns, self.counts)
-            self.faces = self._faces(access)
-            self.upstreams = Upstreams(
-                settings,
-                self.bridge,
-                self.turns,
-                self.faces,
-                self.threads.derive_for,
-                read=self.files.read,
-            )
-            recover(settings, self.bridge, self.recovered, self.upstreams, segments.flaw)
-            declare(settings, self.bridge)
-            self._keep_replies()
-            self.changes = Changes(self.bridge, self.clock.now_ms, self.turns.schedule)
-            self.changes.begin("configuration", digest(settings), "")
-            self.changes.begin("users", *self.authentication.users_file())
-            self.rules = RulesInForce(access, self.bridge, self.faces.access, self.changes)
-            self.rules.count_queues()
-            self.authentication.on_read = self._note_users
-            self.door = self._door()
-            self.reloading = self._reloading()
-            self._hurried = Pace(self.clock.now_ms)  # who wants a reload while there is one
+            self._listen()
+            self.recovered = await self.starting.opened()
+            try:
+                self._make()
+                await self._recover()
+                self._complete()
+            except BaseException:
+                with suppress(StoreError):  # which would hide why there is no gateway
+                    self.store.give_back()
+                raise
         except BaseException:
-            with suppress(StoreError):  # which would hide why there is no gateway
-                self.store.give_back()
+            self.ports.shut(*self.ports.open)
+            self._close_spill()
+            self._stop_threads()
             raise
+        finally:
+            self.starting.end()
+
+    def _listen(self) -> None:
+        """Open all ports: clients wait, and the admin port says why. StartupError."""
+        listen = self.settings.listen
+        for name, address in (("amqp", listen.amqp), ("amqps", listen.amqps)):
+            if address is not None:
+                self.ports.listen(name, address)
+        self.ports.listen("admin", self.settings.admin)
+        for pool in (self.threads, self.file_threads, self.archive_threads):
+            pool.start()
+        self._serve_admin(site_of_start(self), terms_of_start(self))
+
+    def _make(self) -> None:
+        """What there is between store and clients, still empty."""
+        settings, recovered, segments = self.settings, self.recovered, self.segments
+        self.authentication = self._authentication()
+        self.bridge = empty_bridge(
+            settings,
+            self.store,
+            recovered,
+            segments,
+            self.clock.now_ms(),
+            met=lambda: self.counts.accepted > 0 or len(settings.upstreams) > 0,
+        )
+        tell_of_log(self.bridge, self.store, recovered, segments)
+        self.faces = self._faces(self._access)
+        self.upstreams = Upstreams(
+            settings,
+            self.bridge,
+            self.turns,
+            self.faces,
+            self.threads.derive_for,
+            read=self.files.read,
+        )
+        self._paging_lines = PagingLines(self.bridge.paging, self.clock)
+        self.spill = begin_paging(
+            settings,
+            self.bridge,
+            self.store,
+            self.turns,
+            self.reactor.callFromThread,
+            self._paging_lines,
+        )
+        self.bridge.place(self.upstreams.placements, [*self.upstreams.upstreams.values()])
+
+    async def _recover(self) -> None:
+        """What the store has goes back into the bridge."""
+        recovered, log_directory = self.recovered, self.settings.data_directory / AUDIT_FOLDER
+        unknown = nameless(recovered)
+        if unknown:
+            copies = await self.starting.copies_of(unknown)
+            recovered.nameless = names_of(unknown, copies, log_directory)
+        recovery = self.bridge.recover(recovered)
+        queues = sorted(recovered.held) if recovery.ordered else None
+
+        def take(entries: list[Entry]) -> None:
+            self.bridge.now_ms = self.clock.now_ms()
+            recovery.take(entries)
+
+        await self.starting.recall(take, queues)
+        self.bridge.end_recovery(recovery)
+
+    def _complete(self) -> None:
+        """All is back: whatever else there is, but clients."""
+        settings, segments = self.settings, self.segments
+        tell_of_recovery(settings, self.bridge, self.recovered, self.upstreams, segments.flaw)
+        declare(settings, self.bridge)
+        self._keep_replies()
+        self.changes = Changes(self.bridge, self.clock.now_ms, self.turns.schedule)
+        self.changes.begin("configuration", digest(settings), "")
+        self.changes.begin("users", *self.authentication.users_file())
+        self.rules = RulesInForce(self._access, self.bridge, self.faces.access, self.changes)
+        self.rules.count_queues()
+        self.authentication.on_read = self._note_users
+        self.door = self._door()
+        self.reloading = self._reloading()
+        self._hurried = Pace(self.clock.now_ms)  # who wants a reload while there is one
         self.backup = Backup(
             self.store,
             settings.data_directory,
-            reactor.callFromThread,
+            self.reactor.callFromThread,
             lambda: self.bridge.store_error if self.bridge.stuck() else None,
         )
-        self.archive_threads = LoosePool(reactor, 1, "archive")
         self.letting_go = LettingGo(
-            retention,
+            self._retention,
             self.bridge,
             segments,
             self.backup,
@@ -233,6 +317,14 @@ class Service:
             self._close_upstreams,
             drain_timeout_ms=settings.drain_timeout,
         )
+        self.starting.over = True
+        self._not_begun.pass_on(self.bridge)
+        self.turns.begin(self.bridge)
+
+    @property
+    def _in_force(self) -> Settings:
+        """The settings that count."""
+        return self.reloading.settings if self.starting.over else self.settings
 
     @property
     def addresses(self) -> dict[str, Address]:
@@ -260,6 +352,8 @@ class Service:
 
     def _faces(self, access: LoadedRules) -> FaceSettings:
         faces = face_settings(self.settings, self.clock, self.authentication, access)
+        scheme = "https" if self.settings.admin_tls else "http"
+        faces.admin_address = f"{scheme}://{self.addresses['admin']}"
         for name, host in self.bridge.hosts.items():  # before relays, which keep what they find
             replies = ReplyTable(keep_new=True)
             faces.replies[name] = replies
@@ -380,31 +474,16 @@ class Service:
     # Start.
 
     def start(self) -> None:
-        """Listen; clients are welcome. StartupError if it cannot, and the store is closed."""
-        listen = self.settings.listen
-        proxies = listen.proxy_protocol
+        """All is back: clients are welcome."""
+        proxies = self.settings.listen.proxy_protocol
         sources = measured(self)
         self.collector = Collector(METRICS, readers(sources), sources.count)
-        site = site_of(self, self.collector)
-        try:
-            if listen.amqp is not None:
-                self.ports.listen(
-                    "amqp", listen.amqp, Listener(self.door, passed_on="amqp" in proxies)
-                )
-            if listen.amqps is not None:
-                self.ports.listen(
-                    "amqps",
-                    listen.amqps,
-                    Listener(self.door, tls_first=True, passed_on="amqps" in proxies),
-                )
-            self._listen_for_admin(site)
-        except StartupError:
-            self._close_listeners()
-            self._finish()
-            raise
-        self.threads.start()
-        self.file_threads.start()
-        self.archive_threads.start()
+        for name in ("amqp", "amqps"):
+            if name in self.addresses:
+                tls_first = name == "amqps"
+                listener = Listener(self.door, tls_first=tls_first, passed_on=name in proxies)
+                self.ports.serve(name, listener)
+        self._serve_admin(site_of(self, self.collector), tls_of(self))
         self.upstreams.dial(
             self.reactor, self.clock.now_ms, self.turns, self.counts, self.door.next_id
         )
@@ -424,6 +503,7 @@ class Service:
         every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
         every(LAG_INTERVAL_S, self._heads.look)
         every(LETTING_GO_LOOK_S, self.letting_go.look)
+        every(LAG_INTERVAL_S, self._paging_lines.look)
         every(LAG_INTERVAL_S, AlertLines(self.bridge.copies.alarms).look)
         every(LAG_INTERVAL_S, DriftLines(self.clock.drift_ms).look)
         every(LAG_INTERVAL_S, ExpiryLines(lambda: self.certificate_expires_s, self.clock).look)
@@ -431,17 +511,17 @@ class Service:
         every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
         self.turns.schedule()
         self._say_started()
+        if self._reload_waits:
+            self.reload()
 
-    def _listen_for_admin(self, site: Site) -> None:
-        secure = self.settings.admin_tls
+    def _serve_admin(self, site: Site, terms: Terms) -> None:
+        """Who comes to the admin port from now on is answered by this one."""
         factory = (
-            within_tls(site, lambda: self._admin_context, TlsOrTold, tls_of(self))
-            if secure
+            within_tls(site, lambda: self._admin_context, TlsOrTold, terms)
+            if self.settings.admin_tls
             else site
         )
-        self.ports.listen("admin", self.settings.admin, factory)
-        scheme = "https" if secure else "http"
-        self.faces.admin_address = f"{scheme}://{self.addresses['admin']}"
+        self.ports.serve("admin", factory)
 
     def _held(self) -> int:
         """Octets on all accounts."""
@@ -484,7 +564,7 @@ class Service:
             form=form(),
             where=where,
             directory=str(self.settings.data_directory),
-            entries=len(self.recovered.entries),
+            entries=self.recovered.count,
         )
 
     def ready(self) -> str | None:
@@ -492,7 +572,9 @@ class Service:
 
         They are while a full disk leaves the reserve: consumers make room.
         """
-        if not self.addresses:
+        if not self.starting.over:
+            return self.starting.reason()
+        if not self._duties.running:
             return "starting"
         if self.stopping.stage != Stage.RUNNING:
             return "draining"
@@ -501,7 +583,10 @@ class Service:
         return None
 
     def reload(self) -> None:
-        """Have the configuration, as it is now, count; say what came of it."""
+        """Have the configuration, as it is now, count, once all is back; say what came of it."""
+        if not self.starting.over:
+            self._reload_waits = True
+            return
         done = maybeDeferred(self.reloading.reload, self.read_again, SIGNALLED)
         done.addCallback(lambda told: self.log.info("configuration reloaded: {told}", told=told))
         done.addErrback(self._say_refused)
@@ -523,8 +608,16 @@ class Service:
 
     # Stop.
 
+    @property
+    def finished(self) -> bool:
+        """Whether its stop no more needs the event loop."""
+        return self.starting.over and self.stopping.stage == Stage.FINISHED
+
     def stop(self) -> None:
         """Begin the graceful stop; again: go straight to closing the connections."""
+        if not self.starting.over:
+            self.starting.stop()
+            return
         self.reloading.stop()
         self.stopping.signal()
 
@@ -557,6 +650,7 @@ class Service:
         self.bridge.checkpoint(now_ms, last=True)
         audit.clock(now_ms, self.clock.drift_ms())
         audit.incarnation_stopped(now_ms)
+        self._close_spill()
         try:
             self.store.close(audit.take_block(now_ms))
             if started:  # else it never started, and says itself why
@@ -569,10 +663,16 @@ class Service:
                 error=error,
                 unwritten=self.store.counts.unwritten(),
             )
-        self.threads.stop()
-        self.file_threads.stop()
-        self.archive_threads.stop()
+        self._stop_threads()
         self.on_stopped()
+
+    def _close_spill(self) -> None:
+        if self.spill is not None:
+            self.spill.close()
+
+    def _stop_threads(self) -> None:
+        for pool in (self.threads, self.file_threads, self.archive_threads):
+            pool.stop()
 
 
 def _doubtful(settings: Settings) -> list[str]:

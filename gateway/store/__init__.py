@@ -13,6 +13,9 @@ trouble, reserve        what the disk refuses, and when it is over; room set asi
 slowness                a disk that does not answer
 unlogged                which audit records a kill would lose meanwhile
 damage                  what is not as it was written, and what of it is good
-recovery                from rows to the entries of queues
-occupancy, rewriting    which rows are still needed, and how the others go
+recovery                from turns to the entries of queues in memory
+occupancy, places       which rows are still needed; in which the living entries are
+rewriting               how the others go
+recall/                 what rests in the log is read again
+spill                   pages of queues that do not fit into memory, for the life of the process
 """

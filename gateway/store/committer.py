@@ -26,6 +26,9 @@ batches (`occupancy`), at most `REWRITTEN_OCTETS` or so of stragglers ride along
 the log is overgrown, and the WAL is checkpointed each `WAL_OCTETS`. When idle for a second it all
 is brought up to date, and the segment synced.
 
+What rests in the log is read again (`fetching`) after that, a share of rows from one commit to the
+next, or all that is asked for while no turn waits.
+
 Failure: what the disk refuses - a group, an audit block, housekeeping - is tried again with growing
 pauses until it is written (`trouble`), and nothing else is written or reported meanwhile. SQLite
 writes a commit whose sync failed anew, and so does a checkpoint; of segments `audit.segment_file`
@@ -48,9 +51,19 @@ from gateway.audit.ends import NOTHING_KNOWN, LogEnds
 from gateway.errors import DecodeError, StoreError
 from gateway.store.copying import Copying
 from gateway.store.database import Database
-from gateway.store.interface import AuditSegments, CallInReactor, Committed, LogKeeper, StoreCounts
+from gateway.store.interface import (
+    AuditSegments,
+    CallInReactor,
+    Committed,
+    LogKeeper,
+    OnFetched,
+    StoreCounts,
+)
 from gateway.store.log_rows import pack_row, unpack_row
 from gateway.store.occupancy import Occupancy
+from gateway.store.recall.fetching import Fetching, Request
+from gateway.store.recall.kept_rows import KeptRows
+from gateway.store.recall.recalling import Recalling
 from gateway.store.recovery import TopologyChanges
 from gateway.store.rewriting import living_part
 from gateway.store.trouble import Trouble
@@ -74,6 +87,8 @@ STOP_ATTEMPTS: Final = 4  # then a stop gives up
 Turn = tuple[int, bytes, bytes]
 _STOP: Final[Turn] = (-1, b"", b"")
 _COPY: Final[Turn] = (-2, b"", b"")  # a copy wants its next share
+_FETCH: Final[Turn] = (-3, b"", b"")  # a request, in its order among the turns
+_RECALL: Final[Turn] = (-4, b"", b"")  # a piece is wanted of what was held at the beginning
 
 
 @final
@@ -110,6 +125,7 @@ class Committer:
         seal_ms: int = SEAL_MS,
         call_in_reactor: CallInReactor,
         committed: Committed,
+        fetched: OnFetched,
         log: LogKeeper | None = None,
         late: Callable[[], None] | None = None,
     ) -> None:
@@ -139,6 +155,14 @@ class Committer:
         self._doomed: list[int] = []
         self._copies: SimpleQueue[Copying] = SimpleQueue()
         self._copying: Copying | None = None
+        self._requests: SimpleQueue[Request] = SimpleQueue()
+        rows = self._kept_rows = KeptRows(database, occupancy, trouble.unreadable)
+        self._fetching = Fetching(
+            occupancy, rows, lambda piece: call_in_reactor(partial(fetched, piece))
+        )
+        self._recalling = Recalling(database, occupancy, rows)
+        self._recalls: SimpleQueue[tuple[OnFetched, list[int] | None]] = SimpleQueue()
+        self._recalled = 0  # pieces that are wanted
         self._look_ns = 0
         self._next_look_ns = 0
         self._next_look_inside_ns = 0
@@ -157,6 +181,16 @@ class Committer:
         copying = Copying(lambda: self.waiting.put(_COPY))
         self._copies.put(copying)
         return copying
+
+    def fetch(self, request: Request) -> None:
+        """From another thread: answer it, when all turns that wait now are committed."""
+        self._requests.put(request)
+        self.waiting.put(_FETCH)
+
+    def recall(self, take: OnFetched, queues: list[int] | None) -> None:
+        """From another thread: have `take` called in this one with the next piece."""
+        self._recalls.put((take, queues))
+        self.waiting.put(_RECALL)
 
     def run(self) -> None:
         """The thread; `error` says afterwards why the store could not be closed in order."""
@@ -184,10 +218,23 @@ class Committer:
             self._settle(self._group(turns, rewritten))
         else:
             self._insist(self._look)
-        self._insist(partial(self._tidy, idle=not turns))
+        reads = self._fetching.asked or self._recalled > 0 or self._recalling.under_way
+        if turns or rewritten or not reads:
+            self._insist(partial(self._tidy, idle=not turns and not reads))
         if more:
             self._copy_on()
+            self._read_again()
+            if not turns and not reads:
+                self._kept_rows.forget()
         return more
+
+    def _read_again(self) -> None:
+        """What was asked for of the log, as far as no turn waits meanwhile."""
+        while self._recalled:
+            self._recalled -= 1
+            self._recalling.piece(*self._recalls.get())
+        if self._fetching.asked:
+            self._fetching.answer(lambda: not self.waiting.empty())
 
     def _copy_on(self) -> None:
         """Hand over what comes next of the copy that is made, if it is wanted already."""
@@ -241,7 +288,11 @@ class Committer:
         try:
             turn = self.waiting.get(timeout=self._patience())
             while turn is not _STOP:
-                if turn is not _COPY:
+                if turn is _FETCH:
+                    self._fetching.ask(self._requests.get())
+                elif turn is _RECALL:
+                    self._recalled += 1
+                elif turn is not _COPY:
                     turns.append(turn)
                     octets += len(turn[1]) + len(turn[2])
                 if octets >= most:
@@ -253,6 +304,10 @@ class Committer:
 
     def _patience(self) -> float:
         """Seconds to wait for a turn before doing something else."""
+        if self._fetching.asked:
+            return 0.0
+        if self._recalling.under_way:
+            return IDLE_S
         return 0.0 if self._overgrown() and self._occupancy.victim() else IDLE_S
 
     def _group(self, turns: list[Turn], rewritten: list[bytes]) -> Group:
@@ -325,7 +380,7 @@ class Committer:
         """The living parts of the oldest rows with garbage, if the log is overgrown."""
         parts: list[bytes] = []
         octets = 0
-        if not self._overgrown():
+        if self._recalling.under_way or not self._overgrown():
             return parts
         most = self._trouble.group_octets(REWRITTEN_OCTETS)
         while len(parts) < REWRITTEN_ROWS and octets < most:

@@ -198,6 +198,14 @@ class Database:
             found = self._db.execute("SELECT body FROM log WHERE number = ?", (number,)).fetchone()
         return bytes(found[0]) if found else b""
 
+    def some_rows(self, numbers: list[int]) -> dict[int, bytes]:
+        """These rows of the log, as far as they are there."""
+        listed = ",".join(map(str, numbers))
+        asked = f"SELECT number, body FROM log WHERE number IN ({listed})"
+        with reading():
+            found = self._db.execute(asked).fetchall()
+        return {int(number): body if isinstance(body, bytes) else b"" for number, body in found}
+
     def topology(self) -> tuple[list[TopologyRow], dict[TopologyKey, str]]:
         """The topology, by kind and key, and one line for each row that is not as written."""
         with reading():

@@ -72,8 +72,8 @@ class Recovered:
 
     Attributes:
         topology: ordered by kind, then key.
-        entries: ordered by queue, then position; exactly the entries that were confirmed and not
-            dequeued.
+        held: how many entries each queue has, by its number: exactly those that were confirmed and
+            not dequeued. `Store.recall` hands them over.
         highest_message_id: no message of this data directory has a greater id, neither a stored one
             nor one that was only ever in memory.
         incarnation: how often this data directory was opened, this time included.
@@ -88,7 +88,7 @@ class Recovered:
     """
 
     topology: list[TopologyRow]
-    entries: list[Entry]
+    held: dict[int, int]
     highest_message_id: int
     incarnation: int
     previous: int
@@ -101,7 +101,7 @@ class Recovered:
         self,
         *,
         topology: list[TopologyRow],
-        entries: list[Entry],
+        held: dict[int, int],
         highest_message_id: int,
         incarnation: int,
         clean: bool,
@@ -110,7 +110,7 @@ class Recovered:
         previous: int = 0,
     ) -> None:
         self.topology = topology
-        self.entries = entries
+        self.held = held
         self.highest_message_id = highest_message_id
         self.incarnation = incarnation
         self.previous = previous
@@ -119,9 +119,49 @@ class Recovered:
         self.aside = aside
         self.nameless = {}
 
+    @property
+    def count(self) -> int:
+        """How many entries it held."""
+        return sum(self.held.values())
 
-# Before anything is written: raises StartupError where what was read must not be begun with.
-Judge = Callable[[list[TopologyRow], list[Entry]], None]
+
+@final
+@dataclass(init=False, slots=True)
+class Fetched:
+    """A piece of what `Store.fetch` or `Store.recall` was asked for.
+
+    Attributes:
+        request: the number that it was asked under; 0 if it was recalled.
+        entries: of each queue by position, behind those of earlier pieces.
+        last: nothing more comes.
+        error: why entries are not among them that live: their rows cannot be read. Of the last
+            piece only.
+    """
+
+    request: int
+    entries: list[Entry]
+    last: bool
+    error: StoreError | None
+
+    def __init__(
+        self, request: int, entries: list[Entry], *, last: bool, error: StoreError | None = None
+    ) -> None:
+        self.request = request
+        self.entries = entries
+        self.last = last
+        self.error = error
+
+
+OnFetched = Callable[[Fetched], None]
+
+
+def nobody_asked(_piece: Fetched) -> None:
+    """What becomes of pieces before there is somebody who fetches."""
+
+
+# Before anything is written: raises StartupError where what was read, the topology and how many
+# entries queues have, must not be begun with.
+Judge = Callable[[list[TopologyRow], dict[int, int]], None]
 
 
 @final
@@ -135,6 +175,7 @@ class StoreCounts:
         turns, octets_done: of these, what was reported as committed.
         commits: transactions of durable turns.
         octets: octets that these wrote to the log.
+        octets_read: of rows, at open.
         commit_us: microseconds spent in commits.
         attempts, answers: writes that the commit thread has begun, and those that came to an end,
             good or bad.
@@ -157,6 +198,7 @@ class StoreCounts:
         "log_octets_cut",
         "octets",
         "octets_done",
+        "octets_read",
         "octets_submitted",
         "rows",
         "rows_damaged",
@@ -171,6 +213,7 @@ class StoreCounts:
         self.octets_done = 0
         self.commits = 0
         self.octets = 0
+        self.octets_read = 0
         self.commit_us = 0
         self.attempts = 0
         self.answers = 0
@@ -248,20 +291,46 @@ class AuditSegments(Protocol):
 
 
 class Store(Protocol):
-    """Where turns are made durable; all calls come from the reactor's thread."""
+    """Where turns are made durable; all calls come from the reactor's thread.
+
+    Attributes:
+        on_fetched: is given what was fetched, on the reactor's thread; whoever fetches sets it.
+    """
+
+    on_fetched: OnFetched
 
     @property
     def counts(self) -> StoreCounts:
         """Plain numbers for the metrics."""
 
     def open(self) -> Recovered:
-        """Read everything; blocks.
+        """Read what there is, but no message; blocks.
 
         `StartupError` if another process has the data directory, `StoreError` if it is unreadable.
         """
 
     def submit(self, turn: int, writes: bytes, audit_block: bytes) -> None:
         """Take one turn, numbers ascending; never blocks. Nothing durable: `writes` is empty."""
+
+    def recall(self, take: OnFetched, queues: list[int] | None = None) -> None:
+        """Read what was held when it was opened, piece by piece; never blocks.
+
+        Each call is for one piece, which `take` is given on the store's thread; the first call, and
+        the first behind the last piece, begins from the beginning. Queues come side by side, as
+        they are on disk; or only `queues`, one after another.
+        """
+
+    def fetch(
+        self, request: int, queue_number: int, first_position: int, behind_position: int
+    ) -> None:
+        """Read again what lives in a part of a queue; never blocks.
+
+        `on_fetched` is called with the pieces, of requests in the order in which they were made.
+        They have what every turn left that was submitted before; of later ones, what they have
+        dequeued may still be there, and what they have enqueued may be there already. Copies of a
+        message have a `Message` each. While the disk refuses, nothing is fetched; nor after
+        `close`.
+        """
 
     def close(self, final_audit: bytes) -> None:
         """Commit what waits, then `final_audit`, mark the store as closed in order; blocks.

@@ -30,6 +30,9 @@ from gateway.store.writes import (
 from gateway.wire.buffers import Reader, Writer
 
 ROW_VERSION: Final = 1
+# In a message's record: where it says where its body begins, and where its texts are.
+BODY_AT: Final = 4 + 8 + 1 + 1 + 2
+TEXTS_AT: Final = BODY_AT + 8 + 4 + 8 + 8 + 8 + 4 + 4 + 8 + 8
 
 
 def pack_row(writes: bytes, audit: bytes) -> bytes:
@@ -183,10 +186,23 @@ def read_message(octets: bytes, start: int, end: int) -> Message:
 
 @final
 class _Checker:
-    """Listens to nothing but reads every message."""
+    """Listens to nothing but looks at every message."""
+
+    def __init__(self) -> None:
+        self.highest_message_id = 0
 
     def on_message(self, message_id: int, octets: bytes, start: int, end: int) -> None:
-        read_message(octets, start, end)
+        """As `read_message`, without making one."""
+        reader = Reader(octets, start, end)
+        reader.skip(BODY_AT)
+        body_at = reader.i64()
+        reader.skip(TEXTS_AT - BODY_AT - 8)
+        reader.text(reader.u32())
+        reader.text(reader.u32())
+        if not 0 <= body_at <= reader.remaining():
+            raise DecodeError(f"body at {body_at} of {reader.remaining()} octets")
+        if message_id > self.highest_message_id:
+            self.highest_message_id = message_id
 
     def on_enqueue(self, queue_id: int, position: int, message_id: int) -> None:
         return
@@ -207,9 +223,8 @@ class _Checker:
         return
 
 
-_CHECKER: Final = _Checker()
-
-
-def check(writes: bytes) -> None:
-    """`DecodeError` unless every record of `writes` can be read."""
-    walk(writes, _CHECKER)
+def check(writes: bytes) -> int:
+    """`DecodeError` unless every record of `writes` can be read; the highest id of a message."""
+    checker = _Checker()
+    walk(writes, checker)
+    return checker.highest_message_id

@@ -9,10 +9,14 @@ from gateway.store.interface import (
     AuditSegments,
     CallInReactor,
     Committed,
+    Fetched,
+    OnFetched,
     Recovered,
     StoreCounts,
     TopologyRow,
+    nobody_asked,
 )
+from gateway.store.places import NOWHERE
 from gateway.store.recovery import Replay
 
 
@@ -31,6 +35,7 @@ class MemoryStore:
         segments: AuditSegments | None = None,
     ) -> None:
         self.counts = StoreCounts()
+        self.on_fetched: OnFetched = nobody_asked
         self._call_in_reactor = call_in_reactor
         self._committed = committed
         self._segments = segments
@@ -44,7 +49,7 @@ class MemoryStore:
         clean, self._clean = self._clean, False
         return Recovered(
             topology=self.topology(),
-            entries=self._content.entries(),
+            held={number: len(queue) for number, queue in self._content.queues.items()},
             highest_message_id=self._content.highest_message_id,
             incarnation=self._incarnation,
             clean=clean,
@@ -70,6 +75,22 @@ class MemoryStore:
         if audit_block and self._segments is not None:
             self._segments.append(audit_block)
         self._call_in_reactor(partial(self._committed, turn))
+
+    def recall(self, take: OnFetched, queues: list[int] | None = None) -> None:
+        """See `Store.recall`; all of it is one piece, by queue, which `take` is given at once."""
+        numbers = sorted(self._content.queues) if queues is None else queues
+        entries = [
+            entry for number in numbers for entry in self._content.living(number, 0, NOWHERE)
+        ]
+        take(Fetched(0, entries, last=True))
+
+    def fetch(
+        self, request: int, queue_number: int, first_position: int, behind_position: int
+    ) -> None:
+        """See `Store.fetch`; all of it is one piece."""
+        entries = self._content.living(queue_number, first_position, behind_position)
+        piece = Fetched(request, entries, last=True)
+        self._call_in_reactor(lambda: self.on_fetched(piece))
 
     def close(self, final_audit: bytes) -> None:
         """See `Store.close`."""

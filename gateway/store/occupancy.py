@@ -22,8 +22,10 @@ import heapq
 from typing import Final, final
 
 from gateway.store.log_rows import walk
+from gateway.store.places import Places
 
 ENTRY_OCTETS: Final = 25
+MOST: Final = 4096  # entries that are named at once
 
 
 @final
@@ -85,7 +87,7 @@ class Occupancy:
         self.dead_octets = 0
         self.dead: list[int] = []
         self.current = Row(0, 0)
-        self.places: dict[int, dict[int, int]] = {}
+        self.places: dict[int, Places] = {}
         self.counted: dict[tuple[int, int], tuple[int, int, bytes]] = {}
         self._dirty: list[int] = []
 
@@ -150,7 +152,14 @@ class Occupancy:
     def place(self, queue_id: int, position: int) -> int:
         """The row that a living entry is in; 0 if it does not live."""
         queue = self.places.get(queue_id)
-        return 0 if queue is None else queue.get(position, 0)
+        return 0 if queue is None else queue.get(position)
+
+    def living(
+        self, queue_id: int, first: int, behind: int, most: int = MOST
+    ) -> list[tuple[int, int]]:
+        """The living entries of a part of a queue, as `Places.living`."""
+        queue = self.places.get(queue_id)
+        return [] if queue is None else queue.living(first, behind, most)
 
     def on_message(self, message_id: int, octets: bytes, start: int, end: int) -> None:
         """Weigh it."""
@@ -160,12 +169,13 @@ class Occupancy:
         """The entry is in the current row now."""
         queue = self.places.get(queue_id)
         if queue is None:
-            queue = self.places[queue_id] = {}
+            queue = self.places[queue_id] = Places()
         row = self.current
-        before = queue.get(position, 0)
+        before = queue.put(position, row.number)
         if before:
             self._supersede(before)
-        queue[position] = row.number
+            if self.counted:
+                self._uncount(queue_id, position)  # what it has now comes behind it
         row.entries += 1
         row.live += 1
 
@@ -174,10 +184,10 @@ class Occupancy:
         queue = self.places.get(queue_id)
         if queue is None:
             return
-        before = queue.pop(position, 0)
+        before = queue.take(position)
         if not before:
             return
-        if not queue:
+        if queue.count == 0:
             del self.places[queue_id]
         self._supersede(before)
         if self.counted:

@@ -1,4 +1,4 @@
-"""Replays the rows of the log, in order, into the entries that they leave in the queues.
+"""Replays turns, in order, into the entries that they leave in the queues of a `MemoryStore`.
 
 `Held` keeps their places alone; `TopologyChanges` picks out of one row what belongs into the
 topology table.
@@ -15,7 +15,7 @@ from gateway.store.log_rows import read_message, walk
 
 @final
 class Replay:
-    """The content of the queues after the rows told so far (also what `MemoryStore` keeps)."""
+    """The content of the queues after the turns told so far."""
 
     def __init__(self) -> None:
         self.queues: dict[int, dict[int, Entry]] = {}
@@ -37,6 +37,18 @@ class Replay:
             for position in sorted(queue):
                 entry = queue[position]
                 entry.message = shared.setdefault(entry.message.id, entry.message)
+                found.append(entry)
+        return found
+
+    def living(self, queue_id: int, first: int, behind: int) -> list[Entry]:
+        """The entries of a part of a queue as they are now, by position."""
+        found: list[Entry] = []
+        queue = self.queues.get(queue_id, {})
+        for position in sorted(queue):
+            if first <= position < behind:
+                kept = queue[position]
+                entry = Entry(queue_id, position, kept.delivery_count, kept.message)
+                entry.annotations = kept.annotations
                 found.append(entry)
         return found
 

@@ -33,13 +33,15 @@ from gateway.store.interface import (
     Failed,
     Judge,
     LogKeeper,
+    OnFetched,
     Recovered,
     StoreCounts,
+    nobody_asked,
 )
 from gateway.store.lock import lock, unlock
 from gateway.store.log_rows import check, unpack_row
 from gateway.store.occupancy import Occupancy
-from gateway.store.recovery import Replay
+from gateway.store.recall.fetching import Request
 from gateway.store.reserve import Reserve
 from gateway.store.slowness import Slowness
 from gateway.store.trouble import Trouble
@@ -70,11 +72,13 @@ class SqliteStore:
         reserve_octets: int = 0,
         log: LogKeeper | None = None,
         accept_damaged: bool = False,
-        judge: Judge = lambda _topology, _entries: None,
+        judge: Judge = lambda _topology, _held: None,
     ) -> None:
         """Make it; `accept_damaged`: it is opened without what cannot be read of it."""
         self.counts = StoreCounts()
-        self._directory = directory
+        self.on_fetched: OnFetched = nobody_asked
+        self.abandoned = False  # whoever opens it, or is about to, is told to stop
+        self.directory = directory
         self._segments = segments
         self._call_in_reactor = call_in_reactor
         self._committed = committed
@@ -102,7 +106,7 @@ class SqliteStore:
 
     def open(self) -> Recovered:
         """See `Store.open`."""
-        self._locks = lock(self._directory)
+        self._locks = lock(self.directory)
         try:
             recovered = self._begin_somehow()
             self.unlogged.open()
@@ -136,6 +140,23 @@ class SqliteStore:
         self.counts.turns_submitted += 1
         self.counts.octets_submitted += len(writes) + len(audit_block)
         self._committer.waiting.put((turn, writes, audit_block))
+
+    def recall(self, take: OnFetched, queues: list[int] | None = None) -> None:
+        """See `Store.recall`; `recalling` says how."""
+        self._committer.recall(take, queues)
+
+    def fetch(
+        self, request: int, queue_number: int, first_position: int, behind_position: int
+    ) -> None:
+        """See `Store.fetch`; `fetching` says how."""
+        self._committer.fetch(Request(request, queue_number, first_position, behind_position))
+
+    def size(self) -> int:
+        """Octets of its file."""
+        try:
+            return (self.directory / FILE_NAME).stat().st_size
+        except OSError:
+            return 0
 
     def look(self, now_ms: int) -> None:
         """Each second or so: does the disk answer?"""
@@ -175,9 +196,10 @@ class SqliteStore:
             patience_s = STOP_S
 
     def _begin(self, *, late: bool = False) -> Recovered:
-        path = self._directory / FILE_NAME
+        path = self.directory / FILE_NAME
         life = 0
         self._logged = 0
+        self._highest_id = 0
         missing = not path.exists()
         if missing:  # and is not made where it must not be
             life = 0 if self._log is None else self._log.compare(KNOWS_NOTHING, store="missing")
@@ -203,15 +225,15 @@ class SqliteStore:
         database = self._database
         incarnation = max(database.meta("incarnation"), life) + 1
         self._found_clean = clean = database.meta("clean") != 0 or incarnation == 1
-        replay, occupancy, damage = Replay(), Occupancy(), Damage()
-        next_number, unlogged = self._replay(replay, occupancy, damage)
+        occupancy, damage = Occupancy(), Damage()
+        next_number, unlogged = self._replay(occupancy, damage)
         topology, damage.topology = database.topology()
         damage.missing = database.shrunk_tables()
         damage.aside, damage.untold = database.set_aside()
         if damage.found() and not self._accept_damaged:
-            raise UnknownStoreError(_refusal(self._directory, damage.found()))
-        entries = replay.entries()
-        self._judge(topology, entries)
+            raise UnknownStoreError(_refusal(self.directory, damage.found()))
+        held = {number: int(places.count) for number, places in occupancy.places.items()}
+        self._judge(topology, held)
         self.counts.rows_damaged = len(damage.found()) + len(damage.aside)
         self._logged = max(self._logged, life)
         owed = self._copy_to_log(unlogged, damage, late)
@@ -231,6 +253,7 @@ class SqliteStore:
             seal_ms=self._seal_ms,
             call_in_reactor=self._call_in_reactor,
             committed=self._committed,
+            fetched=lambda piece: self.on_fetched(piece),
             log=self._log,
             late=beginning.write if late else None,
         )
@@ -238,8 +261,8 @@ class SqliteStore:
             self._committer.delete_dead()
         return Recovered(
             topology=topology,
-            entries=entries,
-            highest_message_id=max(replay.highest_message_id, incarnation << INCARNATION_SHIFT),
+            held=held,
+            highest_message_id=max(self._highest_id, incarnation << INCARNATION_SHIFT),
             incarnation=incarnation,
             previous=0 if self._log is None else self._logged or NO_LIFE,
             clean=clean and not damage.found(),
@@ -247,24 +270,24 @@ class SqliteStore:
             aside=damage.aside,
         )
 
-    def _replay(
-        self, replay: Replay, occupancy: Occupancy, damage: Damage
-    ) -> tuple[int, list[int]]:
+    def _replay(self, occupancy: Occupancy, damage: Damage) -> tuple[int, list[int]]:
         """Read the log; the next row's number, and the rows that the audit log may not have yet."""
         next_number = 1
         unlogged: list[int] = []
         kept = -1 if self._log is None else self._log.kept()
         for number, row in self._database.rows():
             next_number = number + 1
+            if self.abandoned:
+                raise StoreError("it was told to stop")
             try:
                 writes, audit = unpack_row(row)
-                check(writes)
+                self._highest_id = max(self._highest_id, check(writes))
             except DecodeError:
                 damage.add_row(number, row)
                 unlogged.append(number)
                 continue
-            replay.apply(writes)
             occupancy.add(number, len(row), writes)
+            self.counts.octets_read += len(row)
             if audit and (kept < 0 or last_sequence_in(audit) > kept):
                 unlogged.append(number)
         return next_number, unlogged

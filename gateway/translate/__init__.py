@@ -4,6 +4,7 @@ What is mapped to what is data, one row each, in `gateway/mappings/*.yaml`; the 
 plain and quotes the rows' ids. Nothing of it performs I/O or knows a connection.
 
     message               a message for the peer that it goes to
+    contents/             the classes file and stream of 0-10, as messages and back
     facts, batch          what is read once, on arrival
     towards_0_10/, towards_1_0/   messages, part by part
     crossing, escrow      one message on its way across; values that travel beside it

@@ -45,6 +45,7 @@ SUBSCRIPTION: Final = 3  # a subscription is told that there is room again
 NODE: Final = 600  # a queue or an exchange is made, or deleted, beside its bindings
 BINDING: Final = 60  # a binding comes, or goes, beside the words of its key
 ATTACHED: Final = 500  # a link of 1.0 is granted, beside its command: all that it consists of
+ABSENT: Final = 600  # a session or link is kept without its connection, beside its deliveries
 LINK: Final = 80  # a subscription or a link ends, beside its deliveries
 MATCH: Final = 3  # a binding is looked at by exchange.bound, a header or an argument by a router
 STEP: Final = 2  # a word of a routing key meets a node of the bindings' tree, or one of a rule's

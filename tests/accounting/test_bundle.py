@@ -3,19 +3,25 @@
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pyspark
 import pytest
+import yaml
 from support.audit_logs import balanced_log
 
 from gateway.accounting import bundle
+from gateway.accounting.command_line import parser
 from gateway.accounting.java import MISSING, java_home
 from gateway.accounting.runs import finished
 from gateway.accounting.session import ONE_PARTITION_OCTETS, local_settings
 
 EXECUTORS = 2
+ROOT = Path(__file__).parents[2]
+PROJECT = ROOT / "pyproject.toml"
+OPERATING = ROOT / "docs" / "operating.md"
 
 
 def test_the_bundle_has_nothing_compiled_and_runs_where_the_project_is_not(tmp_path: Path):
@@ -40,6 +46,18 @@ def test_without_one_name_of_a_zip_it_says_how_it_is_used(tmp_path: Path, given:
     told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (told.returncode, told.stderr.startswith("usage: ")) == (1, True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_application_for_kubernetes_is_the_command_for_spark_submit():
+    text = OPERATING.read_text(encoding="utf-8")
+    (block,) = [each for each in text.split("```") if "kind: SparkApplication" in each]
+    spec = yaml.safe_load(block.removeprefix("yaml\n"))["spec"]
+    given = parser().parse_args(spec["arguments"])
+    assert (str(given.log), str(given.out)) == ("s3a://logs/gateway/audit", "s3a://reports/gateway")
+    program, archive = spec["mainApplicationFile"], spec["deps"]["pyFiles"]
+    assert f"--py-files {Path(archive[0]).name} {Path(program).name} reconcile" in text
+    wanted = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]["accounting"]
+    assert f"pyspark>={spec['sparkVersion'].removesuffix('.0')}" in wanted
 
 
 def spark_of_its_own(directory: Path) -> Path:

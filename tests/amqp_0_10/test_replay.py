@@ -5,7 +5,8 @@ import pytest
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import UINT32, VBIN32
 from gateway.amqp_0_10.errors import InvalidArgumentError
-from gateway.amqp_0_10.replay import SENT_OCTETS, Replay, SentCommand, offsets
+from gateway.amqp_0_10.replay import SENT_OCTETS, Replay, SentCommand, offsets, redelivered
+from gateway.amqp_0_10.structs import read_header, write_header
 from gateway.amqp_0_10.types import Array
 
 LAST = 0xFFFFFFFF
@@ -87,3 +88,47 @@ def test_fragments_may_be_binaries_and_nothing_else_that_is_no_struct() -> None:
         offsets(Array(UINT32, [7]))
     with pytest.raises(InvalidArgumentError):
         offsets(Array(VBIN32, [octets[:9]]))
+
+
+HEADERS = [
+    (spec.DeliveryProperties(routing_key="k"), spec.MessageProperties(content_type="t")),
+    (spec.DeliveryProperties(redelivered=True, priority=5), None),
+    (None, spec.MessageProperties(content_type="t")),
+    (None, None),
+]
+
+
+@pytest.mark.parametrize(("delivery", "properties"), HEADERS)
+def test_a_message_that_may_have_come_before_says_so_and_is_else_as_it_was(
+    delivery: spec.DeliveryProperties | None, properties: spec.MessageProperties | None
+) -> None:
+    expected = delivery or spec.DeliveryProperties()
+    header = write_header(delivery, properties)
+    expected.redelivered = True
+    marked = redelivered(header)
+    found = read_header(marked, len(marked))
+    assert found == (expected, None, properties)
+
+
+def test_properties_in_front_of_those_of_the_delivery_are_passed_over() -> None:
+    header = write_header(None, spec.MessageProperties(content_type="t" * 200))
+    header += write_header(spec.DeliveryProperties(routing_key="k"), None)
+    marked = redelivered(header)
+    assert len(marked) == len(header)
+    assert sum(one != other for one, other in zip(header, marked, strict=True)) == 1
+
+
+def test_only_messages_are_marked_and_what_that_takes_is_counted() -> None:
+    replay = Replay()
+    properties = write_header(spec.DeliveryProperties(routing_key="k"), None)
+    for header, command in [
+        (properties, spec.MessageTransfer(destination="x")),
+        (b"", spec.MessageTransfer(destination="x")),
+        (None, spec.MessageCancel(destination="d")),
+    ]:
+        replay.add(len(replay), SentCommand(command, False, header, b"", False))
+    before = replay.octets
+    assert replay.redeliver() == 8
+    assert replay.octets == before + 8
+    assert [replay.get(number).header for number in (0, 2)] == [redelivered(properties), None]
+    assert replay.forget([(0, 2)]) == before + 8

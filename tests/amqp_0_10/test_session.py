@@ -14,8 +14,10 @@ from gateway.amqp_0_10.events import (
     TimeoutRequested,
     Violation,
 )
+from gateway.amqp_0_10.progress import AHEAD
 from gateway.amqp_0_10.structs import close_struct, open_struct
 from gateway.wire.limits import Limits
+from gateway.wire.serial import MASK
 
 QUERY = drive.command(spec.QueueQuery(queue="q"))
 TRANSFER = drive.command(spec.MessageTransfer(destination="x"), header=b"", body=b"body")
@@ -265,6 +267,21 @@ def test_a_command_point_ahead_counts_what_it_skips_as_done() -> None:
     assert drive.values(server.data_to_send()) == [spec.SessionCompleted(commands=[(0, 4)])]
 
 
+def test_a_session_may_have_more_commands_than_serial_numbers_tell_apart() -> None:
+    server = drive.opened_server()
+    session = drive.attached(server)
+    command_id = 0
+    for _ in range(18):
+        command_id = (command_id + AHEAD) & MASK
+        point = says(spec.SessionCommandPoint(command_id=command_id, command_offset=0))
+        [event] = told(server, point, TRANSFER)
+        assert event.command_id == command_id
+        session.complete(command_id, command_id)
+        [completed] = drive.values(server.data_to_send())
+        assert completed.commands[-1][1] == command_id
+        command_id += 1
+
+
 @rule("0-10", "session.gap", "gap-confirmation-and-completion")
 @rule("0-10", "session.gap", "aborted-commands")
 def test_a_gap_aborts_the_command_under_way_and_counts_as_completed() -> None:
@@ -300,6 +317,19 @@ def test_a_gap_leaves_commands_alone_that_have_come() -> None:
             spec.SessionCommandPoint(command_id=0xFFFFFFFF, command_offset=0),
             errors.InvalidArgumentError,
         ),
+        (
+            spec.SessionCommandPoint(command_id=AHEAD + 1, command_offset=0),
+            errors.InvalidArgumentError,
+        ),
+        (
+            spec.SessionCommandPoint(command_id=0x7FFFFFFF, command_offset=0),
+            errors.InvalidArgumentError,
+        ),
+        (
+            spec.SessionCommandPoint(command_id=0x80000000, command_offset=0),
+            errors.InvalidArgumentError,
+        ),
+        (spec.SessionGap(commands=[(0, AHEAD)]), errors.InvalidArgumentError),
     ],
 )
 def test_a_control_about_commands_that_cannot_be_ends_the_session(

@@ -182,3 +182,34 @@ def test_a_file_that_holds_no_token_is_neither_sent_nor_shown(
     assert gateway.asked == ("", None)
     for word in content.split():
         assert word not in done.output.replace("this is no token: one word of", "").split()
+
+
+def test_sessions_without_a_connection_are_asked_for_and_shown(gateway: Gateway) -> None:
+    session = {
+        "number": 7,
+        "kind": "session",
+        "name": "mine",
+        "virtual_host": "/",
+        "user": "ann",
+        "container": "",
+        "connection": 3,
+        "address": "10.0.0.1:5",
+        "node": "",
+        "away_s": 61.5,
+        "left_s": 30.0,
+        "unsettled": 2,
+        "octets": 1024,
+    }
+    link = session | {"kind": "sender", "user": "", "container": "app", "node": "q", "left_s": None}
+    gateway.answer = {"sessions": [session, link]}
+    head, first, second = gateway.ctl("sessions").splitlines()
+    assert head.startswith("NUMBER")
+    assert first.split()[:7] == ["7", "session", "mine", "ann", "-", "10.0.0.1:5", "-"]
+    assert first.split()[-4:] == ["2", "1.0", "KiB", "/"]
+    assert "(no login)" in second and "app" in second and "(its session)" in second
+    assert gateway.asked == ("sessions", None)
+
+
+def test_a_session_without_a_connection_is_ended(gateway: Gateway) -> None:
+    gateway.ctl("end", "7")
+    assert gateway.asked == ("end", {"session": 7})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,7 @@ CROWD = 64
 RECORDS_MAX = 16 * 2**20  # octets that wait for the store
 
 
-def _filled(gateway: GatewayProcess, count: int, queue: str = "q") -> tuple[Raw010, Session]:
+def filled(gateway: GatewayProcess, count: int, queue: str = "q") -> tuple[Raw010, Session]:
     client, session = logged_in(gateway)
     client.does(session, [spec.QueueDeclare(queue=queue)])
     header = header_of(key=queue)
@@ -40,7 +41,7 @@ def _filled(gateway: GatewayProcess, count: int, queue: str = "q") -> tuple[Raw0
 
 def _emptied(last: Command) -> Callable[[GatewayProcess, int], Sequence[Raw]]:
     def play(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-        client, session = _filled(gateway, count)
+        client, session = filled(gateway, count)
         client.does(session, [last])
         return [client]
 
@@ -73,7 +74,7 @@ def bindings(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
 
 def browsed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """Commands about all deliveries that there could be, again and again."""
-    client, session = _filled(gateway, 5_000)
+    client, session = filled(gateway, 5_000)
     client.does(
         session,
         [
@@ -90,7 +91,7 @@ def browsed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
 
 def dispositions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """The same in 1.0: dispositions that settle nothing."""
-    client, _session = _filled(gateway, 5_000)
+    client, _session = filled(gateway, 5_000)
     browsing = _spec.Source(address="q", distribution_mode=_spec.DISTRIBUTION_COPY)
     receiver = receiving(gateway, browsing, 5_000)
     received = 0
@@ -126,9 +127,42 @@ def sessions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     return [again]
 
 
+def _control(code: int, fields: bytes) -> bytes:
+    """A frame of 0-10 with a control of channel 1."""
+    payload = struct.pack(">H", code) + fields
+    return struct.pack(">BBHBBHI", 0x0F, 0, len(payload) + 12, 0, 0, 1, 0) + payload
+
+
+def come_and_go(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
+    """Sessions are attached, asked to be kept and detached, all without waiting for an answer."""
+    client = Raw010(gateway.amqp_port, patience_s=120).log_in()
+    with ThreadPoolExecutor(1) as reader:
+        heard = reader.submit(_all_detached, client, count)
+        for number in range(count):
+            name = struct.pack(">HH", 0x0100, 4) + b"s%03d" % (number % 200)
+            asked = struct.pack(">HI", 0x0100, 60)
+            client.say(_control(0x0201, name) + _control(0x0205, asked) + _control(0x0203, name))
+        assert heard.result()
+    return [client]
+
+
+def _all_detached(client: Raw, count: int) -> bool:
+    """Whether so many are answered with session.detached."""
+    detached, rest = 0, b""
+    while detached < count:
+        heard = client.hear()
+        if not heard:
+            return False
+        rest += heard
+        while len(rest) >= 14 and len(rest) >= int.from_bytes(rest[2:4]):
+            detached += rest[1] == 0 and rest[12:14] == b"\x02\x04"
+            rest = rest[int.from_bytes(rest[2:4]) :]
+    return True
+
+
 def left_behind(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """A connection is gone at once whose sessions have queues and unsettled deliveries."""
-    other, _session = _filled(gateway, 200 * count)
+    other, _session = filled(gateway, 200 * count)
     client = Raw010(gateway.amqp_port, patience_s=120).log_in()
     for channel in range(count):
         session = client.attach(channel)
@@ -350,5 +384,6 @@ ATTACKS = (
     Attack("records of messages that no queue takes", unrouted, 500_000, 20_000),
     Attack("floods of tiny frames", floods, 64, 4, units_max=600 * SHARE),
     Attack("floods of heartbeats of one address", nameless, 200, 4, units_max=800 * SHARE),
+    Attack("sessions that come and go", come_and_go, 20_000, 500),
     Attack("subscriptions of one connection", sessions, 50, 2, units_max=40 * SHARE),
 )

@@ -2,43 +2,52 @@
 
     PYTHONPATH=$PWD/tests:$PWD python tests/faults/xa_kill.py --kills 200 --results FILE [--seed 1]
 
-A branch takes messages of one queue and sends others to two; it is committed or rolled back, in one
-phase or two. In each life some branches go all the way, then each session stops at a step of its
-own, most of them while the answer is under way; then kill -9. After the restart, what `recover`
-names and what is in the queues says of each branch that it is done, undone or in doubt, all of it:
+A branch takes messages of one queue and sends others to two, to a ring, and to a queue at another
+gateway, into a spool in front of it; it is committed or rolled back, in one phase or two. In each
+life some branches go all the way, then each session stops at a step of its own, most of them while
+the answer is under way; then kill -9. After the restart, what `recover` names and what is in the
+queues says of each branch that it is done, undone or in doubt, all of it:
 
 * what was prepared for sure is in doubt until it is asked to end, however often the gateway dies;
 * what was told to be committed is done, and what was told to be rolled back is undone;
 * where the answer was under way it is one or the other, and stays so;
 * what an operator has ended is so, and `recover` names it until its manager has forgotten it;
-* each message is in one place, and what was out comes again as redelivered.
+* each message is in one place, and what was out comes again as redelivered;
+* the ring has as many as it holds of those that branches have sent that are done, the last of each;
+* once the spool is empty the other gateway has all that those branches have sent to it, and nothing
+  of branches that nobody has told to be committed.
 """
 
 from __future__ import annotations
 
 import random
 import sys
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from faults.kill import text_of
 from faults.runs import play_kills
+from faults.xa_behind import Behind, browsed
+from faults.xa_branches import DONE, HELD, RING, SOURCE, SPOOLED, TARGETS, UNDONE, Branch, Knowledge
 from support.gateway_process import GatewayProcess
 from support.lines import Lines
 from support.qpidd_lines import in_doubt, result_in_words, xid
 from support.verbs import amqp_gateway
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10._spec_constants import INT64, STR16
 from gateway.audit.verify import verify
 from gateway.clients.client import Subscription
 from gateway.clients.client_0_10 import Client010, Delivered010
 from gateway.clients.letter import Letter, Typed
+from gateway.wire.tagged import Tagged
 
-SOURCE, TARGETS = "source", ("target-a", "target-b")
-DONE, UNDONE, DOUBT = "done", "undone", "in doubt"
+RING_ARGUMENTS = [
+    ("qpid.policy_type", Tagged(STR16, "ring")),
+    ("qpid.max_count", Tagged(INT64, HELD)),
+]
+IN_SPOOL = 'gateway_upstream_spooled_messages{upstream="behind"}'
 KILLS_A_RUN = 4
 LARGE = 300  # messages for each target: it is prepared, and ended, over several turns
 SESSIONS, STOCK = 12, 120
@@ -51,103 +60,6 @@ KINDS = {
     "in one phase": (*WORK, "commit in one phase"),
     "rolled back": (*WORK, "rollback"),
 }
-# What a branch may be after its steps so far, where the last one is told to be done, and where not.
-SURE = {"prepare": {DOUBT}, "commit": {DONE}, "commit in one phase": {DONE}}
-UNSURE = {
-    "prepare": {DOUBT, UNDONE},
-    "commit": {DOUBT, DONE},
-    "commit in one phase": {UNDONE, DONE},
-}
-
-
-@dataclass
-class Branch:
-    """One branch: what it takes and sends, and what it may be now.
-
-    Attributes:
-        decision: the verb that its manager has sent, or will.
-    """
-
-    name: str
-    takes: list[str] = field(default_factory=list)
-    sends: list[tuple[str, str]] = field(default_factory=list)
-    may_be: set[str] = field(default_factory=lambda: {UNDONE})
-    decision: str = ""
-
-    def asks(self, step: str) -> None:
-        """It may have been done, or not."""
-        if step == "rollback":
-            self.may_be = {DOUBT, UNDONE} if DOUBT in self.may_be else {UNDONE}
-        else:
-            self.may_be = UNSURE.get(step, {UNDONE})
-        if step in ("commit", "rollback"):
-            self.decision = step
-
-    def is_told(self, step: str) -> None:
-        """It has been done."""
-        self.may_be = SURE.get(step, {UNDONE})
-
-
-class Knowledge:
-    """What is known of the branches and of the queues.
-
-    Attributes:
-        there: what is in the queues, if all branches that are not over are undone.
-        seen: what a session has been sent.
-        branches: those that are not over.
-        by_hand: what an operator has made of those that are over and not forgotten.
-        ends: how many were found to be what, after a kill.
-    """
-
-    def __init__(self) -> None:
-        self.there: Counter[tuple[str, str]] = Counter()
-        self.seen: set[str] = set()
-        self.branches: list[Branch] = []
-        self.by_hand: dict[str, str] = {}
-        self.ends: Counter[str] = Counter()
-
-    def check(self, found: list[tuple[str, Letter]], doubtful: list[str]) -> None:
-        """After a restart: every branch is one thing, and nothing else is lost or there twice."""
-        queues = Counter((queue, text_of(letter)) for queue, letter in found)
-        known = {branch.name for branch in self.branches} | set(self.by_hand)
-        assert set(doubtful) <= known, f"nobody prepared {set(doubtful) - known}"
-        assert set(self.by_hand) <= set(doubtful), f"forgotten: {set(self.by_hand) - set(doubtful)}"
-        for branch in list(self.branches):
-            branch.may_be = {self._look(branch, queues, branch.name in doubtful)}
-            self.is_over(branch)
-        held = Counter((SOURCE, text) for branch in self.branches for text in branch.takes)
-        there = self.there - held
-        assert queues == there, f"{queues - there} too much, {there - queues} lost"
-        unmarked = [
-            text_of(letter)
-            for _, letter in found
-            if text_of(letter) in self.seen and not letter.redelivered
-        ]
-        assert not unmarked, f"not marked as redelivered: {unmarked[:5]}"
-
-    def _look(self, branch: Branch, queues: Counter[tuple[str, str]], doubtful: bool) -> str:
-        takes = [queues[SOURCE, text] for text in branch.takes]
-        sends = [queues[sent] for sent in branch.sends]
-        is_so = {
-            DONE: not any(takes) and all(sends),
-            UNDONE: all(takes) and not any(sends),
-            DOUBT: doubtful and not any(takes) and not any(sends),
-        }
-        told = f"{branch}: {takes} of what it takes are there, {sends} of what it sends"
-        assert any(is_so.values()), f"half done: {told}"
-        found = [state for state in is_so if is_so[state] and state in branch.may_be]
-        assert found and doubtful == (found == [DOUBT]), f"{found}: {told}"
-        self.ends[found[0]] += 1
-        return found[0]
-
-    def is_over(self, branch: Branch) -> None:
-        """If it is known to be done or undone, nothing will change that."""
-        if branch.may_be == {DONE}:
-            self.there.subtract((SOURCE, text) for text in branch.takes)
-            self.there.update(branch.sends)
-            self.there = +self.there
-        if branch.may_be != {DOUBT}:
-            self.branches.remove(branch)
 
 
 class Worker:
@@ -218,7 +130,7 @@ class Worker:
     def _sends(self) -> list[Any]:
         waits = []
         large = self.chance.random() < 0.1
-        for queue in TARGETS:
+        for queue in (*TARGETS, RING, SPOOLED):
             for number in range(LARGE if large else self.chance.randrange(1, 4)):
                 text = f"{self.branch.name}.{number}"
                 self.branch.sends.append((queue, text))
@@ -239,9 +151,15 @@ class Life:
     """One start of the gateway, in which branches are worked at until it dies."""
 
     def __init__(
-        self, gateway: GatewayProcess, knowledge: Knowledge, chance: random.Random, name: str
+        self,
+        gateway: GatewayProcess,
+        behind: Behind,
+        knowledge: Knowledge,
+        chance: random.Random,
+        name: str,
     ) -> None:
         self.gateway = gateway.start()
+        self.behind = behind
         self.knowledge = knowledge
         self.chance = chance
         self.name = name
@@ -252,19 +170,17 @@ class Life:
     def looks(self) -> None:
         """What recover says, and what is in the queues."""
         found: list[tuple[str, Letter]] = []
-        for queue in (SOURCE, *TARGETS):
-            self.lines.wait_for(self.manager.declare_queue(queue, durable=True))
-            query = self.manager.query(spec.QueueQuery(queue=queue))
-            depth = self.lines.wait_for(query).message_count or 0
-            letters: list[Letter] = []
-            browser = Subscription(queue, credit=depth or 1, once=True, settled=True, browse=True)
-            self.lines.wait_for(
-                self.manager.receive(browser, lambda got, into=letters: into.append(got.letter))
-            )
-            self.lines.run_until(lambda want=depth, got=letters: len(got) >= want)
-            found += [(queue, letter) for letter in letters]
+        self.lines.wait_for(self.manager.declare_queue(SPOOLED, durable=True))
+        for queue in (SOURCE, *TARGETS, RING):
+            arguments = RING_ARGUMENTS if queue == RING else None
+            declare = spec.QueueDeclare(queue=queue, durable=True, arguments=arguments)
+            self.lines.wait_for(self.manager.command(declare))
+            found += [(queue, letter) for letter in browsed(self.lines, self.manager, queue)]
         doubtful = in_doubt(self.lines.wait_for(self.manager.query(spec.DtxRecover())))
         self.knowledge.check(found, doubtful)
+        while self.gateway.metrics()[IN_SPOOL]:
+            self.lines.turn(0.01)
+        self.knowledge.check_behind(self.behind.texts())
 
     def ends_what_is_in_doubt(self, *, all_of_it: bool) -> None:
         """The manager decides, or an operator, or it is left to the next life."""
@@ -339,13 +255,23 @@ class Life:
 
 def campaign(directory: Path, kills: int, seed: int) -> str:
     """So many lives on one directory; what was proved, in a line."""
+    behind = Behind(directory / "behind")
+    try:
+        told = lives(directory, kills, seed, behind)
+    finally:
+        behind.stop()
+    return told
+
+
+def lives(directory: Path, kills: int, seed: int, behind: Behind) -> str:
+    """The same, with what is behind there."""
     chance = random.Random(seed)
     knowledge = Knowledge()
     token = directory / "token"
     token.write_text("secret\n")
-    gateway = GatewayProcess(directory, {"admin_token_file": str(token)})
+    gateway = GatewayProcess(directory, {"admin_token_file": str(token), **behind.config()})
     for number in range(1, kills + 1):
-        life = Life(gateway, knowledge, chance, str(number))
+        life = Life(gateway, behind, knowledge, chance, str(number))
         try:
             life.looks()
             life.ends_what_is_in_doubt(all_of_it=False)
@@ -354,7 +280,7 @@ def campaign(directory: Path, kills: int, seed: int) -> str:
         finally:
             life.gateway.kill()
             life.lines.hang_up()
-    last = Life(gateway, knowledge, chance, "last")
+    last = Life(gateway, behind, knowledge, chance, "last")
     try:
         last.looks()
         last.ends_what_is_in_doubt(all_of_it=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from interop import foreign
+from interop.content import Client, Session, talking
 from interop.declaring import declare_queues
 from interop.foreign import PASSWORD, USER
 from interop.needed import needed
@@ -28,6 +29,19 @@ def qpid_python() -> foreign.Client:
     """The Python client of AMQP 0-10, in its Python 2.7."""
     needed("qpid-python")
     return foreign.QPID_PYTHON
+
+
+@pytest.fixture
+def content(qpid_python: foreign.Client, port: int) -> Iterator[Client]:
+    """The same, in the classes file and stream."""
+    with talking(port) as client:
+        yield client
+
+
+@pytest.fixture
+def a(content: Client) -> Session:
+    """Its first session."""
+    return content.session("a")
 
 
 @pytest.fixture

@@ -176,7 +176,7 @@ def _java_1_0() -> list[str]:
 
 def _java_xa() -> list[str]:
     options = ["-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx128m", "-Dqpid.amqp.version=0-10"]
-    jars = f"{installed.NARAYANA}/*:{installed.JARS}/*"
+    jars = f"{installed.XA}/*:{installed.JARS}/*"
     return ["java", *options, "-cp", f"{_java_classes('xa', jars)}:{jars}", "XaPeer"]
 
 
@@ -193,6 +193,11 @@ def _java_classes(peer: str = "jms", jars: str = f"{installed.JARS}/*") -> Path:
                 made.rename(classes)
             assert classes.is_dir()
     return classes
+
+
+def python27(peer: str) -> tuple[list[str], dict[str, str]]:
+    """The command of a program of that client's Python 2.7, and its environment."""
+    return _python27(peer), _PYTHON27_ENVIRONMENT
 
 
 def _python27(peer: str = "qpid_messaging.py") -> list[str]:
@@ -223,7 +228,7 @@ def python27_sessions(port: int) -> list[Event]:
 _PYTHON27_ENVIRONMENT = {"PYTHONPATH": "/opt/qpid-python", "PYTHONDONTWRITEBYTECODE": "1"}
 JMS = Client("jms", "0-10", _java)
 JMS_1_0 = Client("jms-1.0", "1.0", _java_1_0, options={"protocol": "1.0"})
-NARAYANA = Client("narayana", "0-10", _java_xa)
+XA = Client("xa", "0-10", _java_xa)
 QPID_PYTHON = Client(
     "qpid-python",
     "0-10",

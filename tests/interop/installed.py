@@ -18,7 +18,7 @@ CACHE = Path(
     or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "amqp-gateway-interop"
 )
 JARS = CACHE / "jars"
-NARAYANA = CACHE / "narayana"
+XA = CACHE / "xa"
 KAFKA = CACHE / "kafka"
 MOTO = CACHE / "moto"
 RHEA = CACHE / "rhea"
@@ -53,7 +53,16 @@ JAR_DIGESTS = {
     "slf4j-nop-1.7.30.jar": "2d550dcefaea23d223b72027dbc7cbdb7327676ccefdd9cfe49cf9ea8e9ac8e0",
     "json-20240303.jar": "3cf6cd6892e32e2b4c1c39e0f52f5248a2f5b37646fdfbb79a66b46b618414ed",
 }
-NARAYANA_DIGESTS = {
+# of the transaction managers Narayana and Atomikos
+XA_DIGESTS = {
+    "transactions-jta-5.0.9.jar": (
+        "da1f2eacfab08ff9f8bb95101313eb71b8d8558c9d36f3f08c065c44e371d34e"
+    ),
+    "transactions-api-5.0.9.jar": (
+        "69aa15018da10f06883b58234e286d8c8b63152be5451b1a371d7a263d731dbc"
+    ),
+    "transactions-5.0.9.jar": "75c5b7c88ceed533fbb729ac5ece00afb2406a0891be910202c7542a6c3bd510",
+    "atomikos-util-5.0.9.jar": "db95018f5f1a3095f12d80c3f8973b3b66133b5d326c056363528f7139eb5eb9",
     "narayana-jta-5.13.1.Final.jar": (
         "f9b187c77153f9f9e3caa5bac07ffa2285a0d0d0967d187495fe9ef66d4a88ab"
     ),
@@ -131,11 +140,11 @@ def _jms_missing() -> str | None:
     return _commands_missing("java", "javac")
 
 
-def _narayana_missing() -> str | None:
-    lacking = [jar for jar in NARAYANA_DIGESTS if not (NARAYANA / jar).is_file()]
+def _xa_missing() -> str | None:
+    lacking = [jar for jar in XA_DIGESTS if not (XA / jar).is_file()]
     if lacking:
-        return f"{', '.join(lacking)} not in {NARAYANA}"
-    return _jms_missing()  # its resources are that client's
+        return f"{', '.join(lacking)} not in {XA}"
+    return _jms_missing()  # the resources are that client's
 
 
 def _kafka_missing() -> str | None:
@@ -210,7 +219,7 @@ _CHECKS: dict[str, Callable[[], str | None]] = {
     "proton": proton_missing,
     "kerberos": kerberos_missing,
     "jms": _jms_missing,
-    "narayana": _narayana_missing,
+    "xa": _xa_missing,
     "kafka": _kafka_missing,
     "moto": _moto_missing,
     "rhea": _rhea_missing,

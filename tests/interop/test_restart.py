@@ -9,6 +9,7 @@ from support.gateway_process import GatewayProcess
 
 ADDRESS = "{name}; {{create: always, node: {{type: queue, durable: true}}}}"
 ACCEPTED = 'gateway_messages_total{outcome="accepted",stage="settled"}'
+ENTERED = 'gateway_messages_total{outcome="entered",stage="queued"}'
 WAYS = [GatewayProcess.stop, GatewayProcess.kill]
 
 
@@ -27,6 +28,54 @@ def test_a_python_client_of_0_10_goes_on_behind(
         qpid_python.run("send", gateway.amqp_port, [{"body": ["string", "x"]}], address=address)
         said = receiving.finish().without_error()
         assert [each["body"] for each in said.received] == [["string", "x"]]
+
+
+def test_what_a_python_client_of_0_10_had_not_confirmed_is_sent_again(
+    qpid_python: Client, tmp_path: Path, name: str
+) -> None:
+    with GatewayProcess(tmp_path) as gateway:
+        address = ADDRESS.format(name=name)
+        bodies = [str(number) for number in range(2000)]
+        messages = [{"body": ["string", body], "durable": True} for body in bodies]
+        sending = qpid_python.start(
+            "send", gateway.amqp_port, messages, address=address, window=100, reconnect="yes"
+        )
+        for entered in (300, 300):
+            while gateway.metrics()[ENTERED] < entered:
+                pass
+            gateway.kill()
+            gateway.start(same_ports=True)
+        sending.finish().without_error()
+        stored = gateway.recovered + int(gateway.metrics()[ENTERED])
+        said = qpid_python.run("receive", gateway.amqp_port, address=address, count=stored)
+        received = [each["body"][1] for each in said.received]
+        assert list(dict.fromkeys(received)) == bodies
+        assert len(received) <= len(bodies) + 2 * 100
+
+
+def test_what_a_python_client_of_0_10_sends_unreliably_comes_once_or_not_at_all(
+    qpid_python: Client, tmp_path: Path, name: str
+) -> None:
+    with GatewayProcess(tmp_path) as gateway:
+        made = ADDRESS.format(name=name).replace("{create", "{link: {reliability: %s}, create")
+        bodies = [str(number) for number in range(2000)]
+        messages = [{"body": ["string", body], "durable": True} for body in bodies]
+        unsure = made % "unreliable"
+        sending = qpid_python.start(
+            "send", gateway.amqp_port, messages, address=unsure, window=100, reconnect="yes"
+        )
+        while gateway.metrics()[ENTERED] < 300:
+            pass
+        gateway.kill()
+        gateway.start(same_ports=True)
+        sending.finish().without_error()
+        stored = gateway.recovered + int(gateway.metrics()[ENTERED])
+        said = qpid_python.run(
+            "receive", gateway.amqp_port, address=made % "at-most-once", count=stored
+        )
+        received = [int(each["body"][1]) for each in said.received]
+        assert received == sorted(set(received))
+        assert len(received) == stored
 
 
 @pytest.mark.parametrize("end", WAYS, ids=["a stop", "a crash"])

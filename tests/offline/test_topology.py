@@ -19,6 +19,7 @@ from gateway.bridge.durable.topology_rows import (
     encoded_position,
 )
 from gateway.bridge.seams import QueueSettings
+from gateway.bridge.staging.rows import PartRow, StagedRow
 from gateway.offline.checking import Check
 from gateway.offline.directory import to_read
 from gateway.offline.listing import nodes
@@ -45,6 +46,8 @@ def rows() -> dict[tuple[int, str], bytes | None]:
         RowKind.BINDING: binding,
         RowKind.DISPATCHED: b"",
         RowKind.NOTES: NotesRow(HOST, 1, [(b"key", 1, b"value")]).encoded(),
+        RowKind.STAGED: StagedRow(HOST, "user", "file", 9, 1, b"").encoded(),
+        RowKind.STAGED_PART: PartRow(HOST, "user", "file", 0, 0, 1, b"content").encoded(),
         RowKind.TRANSIT: queue("t", 2),
         RowKind.DEBT: binding,
         RowKind.DELETED: queue("d", 3),

@@ -14,8 +14,10 @@ from support.remotes import FakeRelay, FakeRemote, FakeRules, FakeSource
 
 from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.paging.away import AwayPage
 from gateway.bridge.queues.discipline import Discipline, FlowLimits
-from gateway.bridge.queues.queue import Queue
+from gateway.bridge.queues.places import NO_PAGE, PAGE_MASK
+from gateway.bridge.queues.queue import EVERYTHING, Queue
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.seams import DeliverStatus, PublishStatus, SubscribeOptions
 from gateway.message import (
@@ -62,10 +64,17 @@ class OddBodies:
 
 
 class Script(RuleBasedStateMachine):
+    memory_octets = 0  # pages of queues go away when there is more
+
     def __init__(self) -> None:
         super().__init__()
         limits = BridgeLimits(
-            messages_high=12, messages_low=6, messages_max=25, turn_deliveries=3, route_cache_max=2
+            messages_high=12,
+            messages_low=6,
+            messages_max=25,
+            turn_deliveries=3,
+            route_cache_max=2,
+            memory_octets=self.memory_octets,
         )
         rules = FakeRules()
         self.remote: FakeRemote = rules.add("far", "deep.*")
@@ -386,8 +395,10 @@ class Script(RuleBasedStateMachine):
             queues[queue.number] = queue
         for relay in self.remote.every_relay:
             queues[relay.queue.number] = relay.queue
+        for queue in self.world.host.settlement.lingering_queues():
+            queues[queue.number] = queue
         pressure = self.world.bridge.pressure
-        assert pressure.messages == sum(queue.depth for queue in queues.values())
+        assert pressure.held == sum(queue.depth for queue in queues.values())
         assert pressure.payload == sum(queue.octets for queue in queues.values())
 
     @invariant()
@@ -412,6 +423,9 @@ class Script(RuleBasedStateMachine):
                         "a copy waits although a consumer has credit"
                     )
                     waiting = queue.places.next_at(waiting.position + 1)
+                passed = subscription.filter is not None or queue.choosy or waiting is not None
+                seen = passed or queue.places.missed == NO_PAGE
+                assert seen or not self.world.auto_commit, "it waits for a page, and none comes"
             del consumer
 
     def _idle(self, subscription: Subscription) -> bool:
@@ -469,6 +483,63 @@ Script.TestCase.settings = settings(
     max_examples=examples(250), stateful_step_count=40, deadline=None
 )
 TestScript = Script.TestCase
+
+
+class PagedScript(Script):
+    """The same where pages have few copies, and go to the disk as soon as they can."""
+
+    memory_octets = 1
+
+    def _declare(self) -> None:
+        paging = self.world.bridge.paging
+        paging.near, paging.patience = 1, 3
+        super()._declare()
+
+    @rule(full=SELDOM)
+    def disk(self, full: bool) -> None:
+        self.world.disk.full = full
+
+    @rule(queue=QUEUES)
+    def next_page(self, queue: str) -> None:
+        """What comes next is in another page."""
+        found = self.world.host.topology.find_queue(queue)
+        if found is not None and found.behind == EVERYTHING:
+            found.next_position += PAGE_MASK - (found.next_position & PAGE_MASK) + 1
+
+    @rule(queue=QUEUES, durable=st.booleans())
+    def send_pages(self, queue: str, durable: bool) -> None:
+        for size in range(5):
+            self.publish("", queue, durable, size, NO_TTL, 0)
+            self.next_page(queue)
+
+    @invariant()
+    def what_is_away_is_on_disk_or_in_the_log(self) -> None:
+        for queue in self.world.host.topology.queues.values():
+            for page in queue.places.ahead(0, queue.places.pages):
+                away = page.away
+                assert isinstance(away, AwayPage | None)
+                if away is not None:
+                    assert (
+                        away.logged if away.spot is None else away.spot[0] in self.world.disk.pages
+                    )
+
+    def on_looked_up(self, token: int, answer: object) -> None:
+        """A queue is empty."""
+
+    def _everything_ends(self) -> None:
+        super()._everything_ends()
+        queues = self.world.host.topology.queues.values()
+        for queue in queues:
+            if not self.world.host.settlement.clearing.purge(queue, self, 0):
+                self.world.host.declaring.purge_queue(queue.name)
+        self.world.turn()
+        assert self.world.disk.pages == {} or any(queue.depth for queue in queues)
+
+
+PagedScript.TestCase.settings = settings(
+    max_examples=examples(250), stateful_step_count=40, deadline=None
+)
+TestPagedScript = PagedScript.TestCase
 
 
 def test_a_copy_that_a_relay_holds_of_a_deleted_spool_ends_after_a_crash() -> None:

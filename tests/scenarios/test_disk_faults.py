@@ -279,7 +279,7 @@ def test_on_a_full_disk_a_stop_without_clients_waits_for_no_room(
     assert stand.gateway.reactor.seconds() == began
     stand.disk.heal()
     again = WholeGateway(stand.data).start()
-    assert len(again.service.recovered.entries) == 2
+    assert again.service.recovered.count == 2
     again.stop()
 
 

@@ -397,7 +397,7 @@ def test_rows_that_somebody_deleted_are_refused_or_told_for_ever(
     with capturedLogs() as captured:
         gateway = WholeGateway(data, accept_damaged_store=True).start()
     assert any(f"the table {table} has 0 rows" in line for line in criticals(captured))
-    assert len(gateway.service.recovered.entries) == messages
+    assert gateway.service.recovered.count == messages
     assert gateway.service.store.counts.rows_damaged == 1
     gateway.stop()
     (record,) = told(data, "log-differs")

@@ -11,6 +11,7 @@ from gateway.audit.schema import Kind, Reason
 from gateway.bridge.seams import QueueSettings
 from gateway.permissions.own_rules import OwnRules
 from gateway.wire.limits import Limits
+from gateway.wire.places import Elsewhere, Place
 
 
 def topology(world):
@@ -196,6 +197,15 @@ def test_a_silent_client_is_not_told_to_have_broken_its_protocol():
     hub.world.turn()
     assert "on_broken" not in told
     assert told[-1] == "on_closed"
+
+
+def test_who_is_sent_elsewhere_is_told_apart_from_who_was_refused():
+    hub = Hub()
+    hub.settings.elsewhere["/"] = Elsewhere(Place(False, "b.example", 5672))
+    client = hub.client()
+    client.face.receive_eof(hub.world.now_ms)
+    hub.world.turn()
+    assert connections(hub.world)[-1][:3] == ("CONNECTION_REFUSED", 1, "REDIRECTED")
 
 
 def test_messages_have_the_number_of_the_connection_that_they_came_by():

@@ -52,7 +52,7 @@ class Office:
 
     def asks(self, command: str, **asked: str) -> None:
         """By `ctl`."""
-        site: Any = self.whole.reactor.tcpServers[1][1]
+        site: Any = self.whole.reactor.tcpServers[1][1].inner
         request: Any = DummyRequest([b"ctl", command.encode()])
         request.client = OPERATOR
         request.path = b"/ctl/" + command.encode()

@@ -186,7 +186,8 @@ Service.reload = Service.stop
 
 def test_signals_at_the_beginning_and_at_the_end_kill_nothing(tmp_path: Path) -> None:
     done = serve_changed(SIGNALLED, tmp_path)
-    assert done.stderr.splitlines()[-1].rpartition(": ")[2] == "stopped"
+    assert done.stderr.splitlines()[-1].rpartition(": ")[2] == "stopped before it was ready"
+    assert done.returncode == 0
 
 
 # A gateway whose store is given a turn that nobody can read, as soon as it has started.

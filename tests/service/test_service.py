@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.rules import rule
-from support.whole_gateway import WholeGateway
+from support.whole_gateway import ThreadedMemoryReactor, WholeGateway
 from translate.cases import U, old_message, s
 from twisted.internet.error import CannotListenError
 from twisted.logger import capturedLogs, formatEvent
@@ -109,7 +109,7 @@ def test_what_was_confirmed_is_there_again_after_a_restart(tmp_path: pathlib.Pat
     first.stop()
     second = WholeGateway(tmp_path).start()
     assert second.service.faces.federation_tag == tag
-    assert len(second.service.recovered.entries) == 1
+    assert second.service.recovered.count == 1
     came = receive_all(second, second.connect_1_0(), "q")
     assert came[0].letter.durable
     second.stop()
@@ -148,14 +148,13 @@ def test_a_directory_that_cannot_be_used_is_one_line(tmp_path: pathlib.Path) -> 
 def test_a_port_in_use_is_one_line_and_the_data_directory_is_let_go(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = WholeGateway(tmp_path)
-
     def taken(*_: object, **__: object) -> None:
         raise CannotListenError("127.0.0.1", 0, OSError(98, "Address already in use"))
 
-    monkeypatch.setattr(whole.reactor, "listenTCP", taken)
-    with pytest.raises(StartupError, match=r"cannot listen on 127.0.0.1:0: Address already in use"):
-        whole.start()
+    told = r"cannot listen on 127.0.0.1:0: Address already in use"
+    with monkeypatch.context() as patch, pytest.raises(StartupError, match=told):
+        patch.setattr(ThreadedMemoryReactor, "listenTCP", taken)
+        WholeGateway(tmp_path)
     WholeGateway(tmp_path).start().stop()
 
 
@@ -322,7 +321,7 @@ def test_a_stop_does_not_wait_for_ever_and_the_unsettled_is_kept(tmp_path: pathl
     whole.pass_time(0.2)
     whole.pass_time(3)
     assert whole.stopped
-    assert len(WholeGateway(tmp_path).service.recovered.entries) == 1
+    assert WholeGateway(tmp_path).service.recovered.count == 1
 
 
 def test_a_second_signal_goes_straight_to_the_close(whole: WholeGateway) -> None:

@@ -1,7 +1,8 @@
 from collections.abc import Callable
 
-from support.stores import Segments, one_message
+from support.stores import Segments, one_message, recalled
 
+from gateway.store.interface import Fetched
 from gateway.store.memory import MemoryStore
 from gateway.store.writes import TurnWriter
 
@@ -9,7 +10,7 @@ from gateway.store.writes import TurnWriter
 def test_a_memory_store_hands_over_what_it_was_given_when_opened_again() -> None:
     committed: list[int] = []
     store = MemoryStore(lambda call: call(), committed.append)
-    assert store.open().entries == []
+    assert store.open().held == {}
     store.submit(1, one_message(1).take(), b"")
     writer = TurnWriter()
     writer.topology(1, "queue", b"settings")
@@ -18,7 +19,8 @@ def test_a_memory_store_hands_over_what_it_was_given_when_opened_again() -> None
     store.submit(2, writer.take(), b"")
     assert committed == [1, 2]
     after_crash = store.open()
-    assert [entry.position for entry in after_crash.entries] == [1]
+    assert after_crash.held == {1: 1}
+    assert [entry.position for entry in recalled(store)] == [1]
     assert [row.key for row in after_crash.topology] == ["queue"]
     assert not after_crash.clean
     store.close(b"")
@@ -44,3 +46,20 @@ def test_audit_blocks_go_straight_to_the_segments() -> None:
     store.close(b"z;")
     assert segments.blocks == [b"a", b"z"]
     assert segments.closed
+
+
+def test_what_lives_in_a_part_of_a_queue_is_fetched_in_one_piece() -> None:
+    pieces: list[Fetched] = []
+    calls: list[Callable[[], None]] = []
+    store = MemoryStore(calls.append, lambda _turn: None)
+    store.open()
+    store.on_fetched = pieces.append
+    for position in range(1, 5):
+        store.submit(position, one_message(position).take(), b"")
+    store.fetch(7, 1, 2, 4)
+    assert pieces == []
+    for call in calls:
+        call()
+    (piece,) = pieces
+    assert (piece.request, piece.last, piece.error) == (7, True, None)
+    assert [entry.position for entry in piece.entries] == [2, 3]

@@ -6,10 +6,12 @@ and compares what they say with what the queues hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from support.bridge_ledger import BlockLog, LedgerCheck
+from support.paged import PageDisk
 from support.remotes import FakeRules
+from support.stores import recalled
 
 from gateway.audit.digests import digest
 from gateway.audit.records.log import AuditLog
@@ -32,10 +34,19 @@ from gateway.message import (
     Outcome,
     Refusal,
 )
+from gateway.store.interface import Entry as StoredEntry
+from gateway.store.interface import Recovered
 from gateway.store.memory import MemoryStore
 from gateway.wire.tagged import Tagged
 
 START_MS = 1_790_000_000_000
+
+
+def recover(bridge: Bridge, recovered: Recovered, entries: Iterable[StoredEntry] = ()) -> None:
+    """The bridge begins with what a store had in it."""
+    recovery = bridge.recover(recovered)
+    recovery.take(list(entries))
+    bridge.end_recovery(recovery)
 
 
 class Headers:
@@ -173,7 +184,9 @@ class World:
         if self.rules is not None:
             self.rules.begin(self.bridge)
             self.bridge.place(self.rules, list(self.rules.remotes.values()))
-        self.bridge.recover(recovered)
+        self.disk = PageDisk(self.calls.append, self.bridge.paging)
+        self.bridge.paging.disk = self.disk
+        recover(self.bridge, recovered, recalled(self.store))
         self.turn()
 
     @property

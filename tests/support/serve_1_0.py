@@ -34,12 +34,16 @@ def main(directory):
         data_directory=pathlib.Path(directory),
     )
     service = Service(settings, reactor)
-    for name in ("q", "durable"):
-        queue = QueueSettings(durable=name == "durable")
-        service.bridge.default_host.declaring.declare_queue(name, queue, Owner())
     service.on_stopped = reactor.stop
-    service.start()
-    print(service.addresses["amqp"].port, flush=True)
+
+    def start(_nothing):
+        for name in ("q", "durable"):
+            queue = QueueSettings(durable=name == "durable")
+            service.bridge.default_host.declaring.declare_queue(name, queue, Owner())
+        service.start()
+        print(service.addresses["amqp"].port, flush=True)
+
+    reactor.callWhenRunning(lambda: service.begin().addCallback(start))
 
     def wait_for_eof():
         sys.stdin.read()

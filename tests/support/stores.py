@@ -7,10 +7,11 @@ import queue
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from gateway.errors import StoreError
 from gateway.message import Message
-from gateway.store.interface import Recovered
+from gateway.store.interface import Entry, Fetched, Recovered, Store, TopologyRow
 from gateway.store.sqlite import SqliteStore
 from gateway.store.writes import TurnWriter
 
@@ -119,7 +120,11 @@ class Running:
             **options,
         )
         self.recovered: Recovered = self.store.open()
+        self.entries = recalled(self.store)
+        assert len(self.entries) == self.recovered.count
         self.turn = 0
+        self.pieces: list[Fetched] = []
+        self.store.on_fetched = self.pieces.append
 
     def submit(self, writer: TurnWriter | None = None, audit: bytes = b"") -> int:
         self.turn += 1
@@ -137,25 +142,72 @@ class Running:
         self.submit(writer, audit)
         self.wait()
 
+    def fetched(self, queue_id: int, first: int, behind: int) -> list[Fetched]:
+        """The pieces of an answer, the last one with them."""
+        request = len(self.pieces) + 1
+        self.store.fetch(request, queue_id, first, behind)
+        self.reactor.run_until(lambda: any(each.last for each in self.of(request)))
+        return self.of(request)
+
+    def of(self, request: int) -> list[Fetched]:
+        """What has come for that request."""
+        return [each for each in self.pieces if each.request == request]
+
     def close(self) -> None:
         self.store.close(b"")
 
 
-def content(recovered: Recovered) -> dict[tuple[int, int], tuple[int, Message]]:
-    """The entries by queue and position, checked to come in order and once."""
-    places = [(entry.queue_id, entry.position) for entry in recovered.entries]
+def recalled(store: Store, queues: list[int] | None = None) -> list[Entry]:
+    """What an open store held when it was opened: checked to come once, each queue in order."""
+    pieces: queue.SimpleQueue[Fetched] = queue.SimpleQueue()
+    entries: list[Entry] = []
+    last = False
+    while not last:
+        store.recall(pieces.put, queues)
+        piece = pieces.get(timeout=30)
+        assert piece.error is None
+        entries += piece.entries
+        last = piece.last
+    by_queue = sorted(entries, key=lambda entry: entry.queue_id)
+    places = [(entry.queue_id, entry.position) for entry in by_queue]
     assert places == sorted(set(places))
+    return by_queue
+
+
+class Reopened(NamedTuple):
+    """What a store had in it."""
+
+    entries: list[Entry]
+    topology: list[TopologyRow]
+    clean: bool
+    damage: list[str]
+    aside: list[str]
+    incarnation: int
+    highest_message_id: int
+
+
+def content(store: Running | Reopened) -> dict[tuple[int, int], tuple[int, Message]]:
+    """The entries by queue and position."""
     return {
         (entry.queue_id, entry.position): (entry.delivery_count, entry.message)
-        for entry in recovered.entries
+        for entry in store.entries
     }
 
 
-def reopened(directory: Path, *, accept_damaged: bool = False) -> Recovered:
+def reopened(directory: Path, *, accept_damaged: bool = False) -> Reopened:
     """What a store in this directory holds; the directory is left closed in order."""
     running = Running(directory, accept_damaged=accept_damaged)
     running.close()
-    return running.recovered
+    found = running.recovered
+    return Reopened(
+        running.entries,
+        found.topology,
+        found.clean,
+        found.damage,
+        found.aside,
+        found.incarnation,
+        found.highest_message_id,
+    )
 
 
 def scratch() -> tempfile.TemporaryDirectory[str]:

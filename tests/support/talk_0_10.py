@@ -9,6 +9,7 @@ from support.bridge_world import World
 from support.remotes import FakeRules
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10._spec_structs import STRUCTS
 from gateway.amqp_0_10.connection import Connection
 from gateway.amqp_0_10.events import (
     Attached,
@@ -27,16 +28,18 @@ from gateway.amqp_0_10.events import (
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import Role
 from gateway.amqp_0_10.structs import open_struct, read_header, write_header
-from gateway.amqp_0_10.types import Command, FieldTable
+from gateway.amqp_0_10.types import Command, FieldTable, Struct
 from gateway.bridge.limits import BridgeLimits
 from gateway.faces.face import AuthenticationWaiter, Face, FaceSettings, Peer
 from gateway.faces.server_0_10.connection import ServerConnection
 from gateway.translate.view import READER
+from gateway.wire.buffers import Reader, Writer
 from gateway.wire.limits import Limits
 from gateway.wire.sasl import Credentials, ServerMechanism, server_mechanism
 from gateway.wire.scram import is_scram
 from gateway.wire.scram_server import ScramServer
 
+CONTENT = (spec.FileStage, spec.FileReturn, spec.StreamDeliver, spec.StreamReturn)
 TAG = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
 
@@ -250,6 +253,22 @@ class Client:
         self.gateway.world.turn()
 
 
+def properties_of(header: bytes) -> object:
+    """The one struct of a header segment."""
+    reader = Reader(header)
+    struct = reader.sub(reader.u32())
+    decoded = STRUCTS[struct.u16()](struct, 32)
+    assert not reader.remaining()
+    return decoded
+
+
+def header_of(properties: Struct) -> bytes:
+    """A header segment of one struct."""
+    writer = Writer()
+    properties.encode(writer)  # type: ignore[attr-defined]  # of those with a size and a code
+    return writer.getvalue()
+
+
 def completed(*ranges: tuple[int, int]) -> str:
     return "completed " + " ".join(f"{first}-{last}" for first, last in ranges)
 
@@ -257,6 +276,9 @@ def completed(*ranges: tuple[int, int]) -> str:
 def described(event: Event) -> object:
     """One event, as tests write it."""
     if isinstance(event, CommandReceived):
+        if event.payload and isinstance(event.command, CONTENT):
+            header = properties_of(event.payload[: event.body_at])
+            return (event.command, header, event.payload[event.body_at :])
         if event.payload or isinstance(event.command, spec.MessageTransfer):
             header = read_header(event.payload, event.body_at)
             return (event.command, header, event.payload[event.body_at :])

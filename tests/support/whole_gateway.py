@@ -14,6 +14,7 @@ from support.net import Wire
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
+from twisted.python.failure import Failure
 
 from gateway.clients.client import Client, ClientProtocol, Login
 from gateway.clients.client_0_10 import Client010
@@ -119,7 +120,18 @@ class WholeGateway:
         self.stopped = False
         self.service.on_stopped = self._on_stopped
         self.guests: list[Guest] = []
+        self._begin()
         _made.append(self)
+
+    def _begin(self) -> None:
+        """All is back in memory; or raise why not."""
+        failures: list[Failure] = []
+        begun = self.service.begin().addErrback(failures.append)
+        while not begun.called:
+            self.reactor.from_threads.get(timeout=THREAD_TIMEOUT_S)()
+            self.reactor.advance(0)
+        for failure in failures:
+            failure.raiseException()
 
     def end(self) -> None:
         """Its threads end, unless it has stopped; nothing is said to anybody."""
@@ -128,6 +140,8 @@ class WholeGateway:
         service = self.service
         with suppress(StoreError):
             service.store.close(b"")
+        if service.spill is not None:
+            service.spill.close()
         for pool in (service.threads, service.file_threads, service.archive_threads):
             pool.stop()
 

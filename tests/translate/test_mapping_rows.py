@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from translate import bodies_cases, ends_cases, fields_cases, values_cases
+from translate import bodies_cases, contents_cases, ends_cases, fields_cases, values_cases
 from translate.cases import (
     CASES,
     LOSSES,
@@ -16,7 +16,7 @@ from gateway.errors import ConfigurationError
 from gateway.translate import mapping_rows
 from gateway.translate import message as translation
 
-CASE_MODULES = (fields_cases, values_cases, bodies_cases, ends_cases)
+CASE_MODULES = (fields_cases, values_cases, bodies_cases, contents_cases, ends_cases)
 
 
 @pytest.mark.parametrize("case", sorted(CASES), ids=" ".join)

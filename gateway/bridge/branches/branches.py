@@ -265,6 +265,10 @@ class Branches:
         else:
             self._rollback(branch, input, None, 0)
 
+    def drop(self, branch: Branch) -> None:
+        """He ends one that can only be rolled back, and has been; nobody works in it."""
+        self._tell_failed(branch, over=True)
+
     # What happens by itself.
 
     def on_deadline(self, queue: Queue, now_ms: int) -> bool:

@@ -48,9 +48,10 @@ class RecoveringBranches:
 
     Attributes:
         aside: the names of prepared ones whose hosts are not configured, in the audit log.
+        awaited: what they have accepted: those places are pinned until `restore`.
     """
 
-    __slots__ = ("_by_text", "_copies", "_numbers", "_shelves", "aside")
+    __slots__ = ("_by_text", "_copies", "_numbers", "_shelves", "aside", "awaited")
 
     def __init__(self, copies: Copies, numbers: Numbers) -> None:
         self._copies = copies
@@ -58,6 +59,7 @@ class RecoveringBranches:
         self._by_text: dict[tuple[str, str], Returning] = {}
         self._shelves: dict[int, Returning] = {}
         self.aside: list[int] = []
+        self.awaited: set[Place] = set()
 
     def read(self, row: BranchRow, host: VirtualHost) -> None:
         """A branch of a host that is there; `DecodeError`."""
@@ -81,6 +83,7 @@ class RecoveringBranches:
         if returning is None:
             raise DecodeError(f"there is no branch {page.text!r}")
         returning.accepts += page.accepts
+        self.awaited.update(page.accepts)
         returning.held += page.held
         returning.branch.shelf.recover(page)
 
@@ -137,6 +140,8 @@ class RecoveringBranches:
         for number, position in sorted(returning.accepts):
             queue = queues.get(number)
             entry = None if queue is None else queue.places.get(position)
+            if queue is not None and entry is not None:
+                queue.places.pin(position, -1)
             if entry is not None and entry.holder == AVAILABLE:
                 by_queue.setdefault(number, []).append(entry)
         settlement = returning.host.settlement

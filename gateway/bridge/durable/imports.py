@@ -129,6 +129,11 @@ class Imports:
         self._rows: list[ImportRow] = []
         self._telling: list[Telling] = []
 
+    @property
+    def any(self) -> bool:
+        """Whether there are some, once all rows are read: their copies are told of in order."""
+        return len(self._rows) > 0
+
     def read(self, row: TopologyRow) -> None:
         """A row of kind `IMPORT`; `DecodeError`."""
         found = import_row(row.value)

@@ -37,8 +37,8 @@ from gateway.bridge.host import VirtualHost
 from gateway.bridge.ledger import DURABLE, TRANSIT
 from gateway.bridge.node_names import prefix_of
 from gateway.bridge.numbers import Numbers
-from gateway.bridge.queues.copies import DELIVERY_COUNT_MAX, Copies
-from gateway.bridge.queues.places import Entry
+from gateway.bridge.queues.copies import Copies
+from gateway.bridge.queues.places import DELIVERY_COUNT_MAX, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
 from gateway.errors import DecodeError
@@ -51,12 +51,13 @@ BLOCK_OCTETS: Final = 1 << 20
 
 @final
 class Recovery:
-    """Rebuilds one bridge; used once.
+    """Rebuilds one bridge; used once: `begin`, `take` until there are no more entries, `end`.
 
     Attributes:
         absent: the queues of no configured host, by the audit log's number of their name.
         problems: one line for each row that could not be used, for each host that is missing, and
             for the copies of each queue that is in no row.
+        topology: what it was begun with.
     """
 
     __slots__ = (
@@ -64,6 +65,7 @@ class Recovery:
         "_branches",
         "_copies",
         "_digests",
+        "_dispatched",
         "_host_of",
         "_hosts",
         "_imports",
@@ -74,6 +76,7 @@ class Recovery:
         "_queues",
         "absent",
         "problems",
+        "topology",
     )
 
     def __init__(
@@ -82,7 +85,9 @@ class Recovery:
         plain_host: str,
         copies: Copies,
         numbers: Numbers,
+        recovered: Recovered,
     ) -> None:
+        self.topology = recovered.topology
         self._hosts = hosts
         self._plain_host = plain_host
         self._copies = copies
@@ -95,17 +100,21 @@ class Recovery:
         self._nameless: dict[int, int] = {}
         self._digests: dict[int, int] = {}
         self._imports = Imports(copies.ledger, numbers, copies.turns.writes)
+        self._dispatched = Dispatched(
+            copies.turns.writes, clean=recovered.clean, first_position=numbers.first_position
+        )
         self.absent: dict[int, AbsentQueue] = {}
         self.problems: list[str] = []
 
-    def run(self, recovered: Recovered) -> None:
-        """Rebuild everything and write the audit's `recovered` records."""
+    @property
+    def ordered(self) -> bool:
+        """Whether `take` wants all entries of a queue before those of the next, by number."""
+        return self._imports.any
+
+    def begin(self, recovered: Recovered) -> None:
+        """Rebuild everything but what is in the queues."""
         self._numbers.above(recovered.highest_message_id)
-        dispatched = Dispatched(
-            self._copies.turns.writes,
-            clean=recovered.clean,
-            first_position=self._numbers.first_position,
-        )
+        dispatched = self._dispatched
         self._store_plain_host(recovered.topology)
         nodes: list[TopologyRow] = []
         bindings: list[TopologyRow] = []
@@ -117,8 +126,15 @@ class Recovery:
         self._count_alternates()
         dispatched.apply(list(self._queues.values()))
         self._imports.begin({name: prefix_of(name, self._plain_host) for name in self._hosts})
-        for entry in recovered.entries:
-            self._entry(entry, dispatched)
+
+    def take(self, entries: list[StoredEntry]) -> None:
+        """Entries, of each queue by position: they are back, and in the audit's records."""
+        for entry in entries:
+            self._entry(entry, self._dispatched)
+        self._digests.clear()
+
+    def end(self) -> None:
+        """All entries are back."""
         self._imports.end()
         self._branches.restore(self._queues)
         for number, count in self._nameless.items():
@@ -127,7 +143,7 @@ class Recovery:
                 "kept, but the accounting will call them lost"
             )
         for number, queue in self._queues.items():
-            dispatched.keep(queue)
+            self._dispatched.keep(queue)
             self._host_of[number].on_recovered(queue)
 
     def _store_plain_host(self, rows: list[TopologyRow]) -> None:
@@ -360,6 +376,8 @@ class Recovery:
         entry = Entry(stored.position, message, count, True)
         entry.annotations = stored.annotations
         self._copies.recover(queue, entry)
+        if (queue.number, entry.position) in self._branches.awaited:
+            queue.places.pin(entry.position, 1)  # in memory until its branch has it
         flags = DURABLE | TRANSIT if queue.transit else DURABLE
         if self._say(queue.node, stored, count, flags=flags, lane=queue.lane_of(entry)):
             queue.entered += 1

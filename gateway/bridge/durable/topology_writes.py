@@ -10,6 +10,7 @@ from typing import final
 
 from gateway.bridge.durable.topology_rows import ExchangeRow, QueueRow, RowKind, row_key
 from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.queues.places import NO_PAGE
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import Target
 from gateway.bridge.turns import TurnBook
@@ -89,7 +90,8 @@ class TopologyWrites:
         entry = queue.places.next_at(0)
         while entry is not None and not entry.durable:
             entry = queue.places.next_at(entry.position + 1)
-        if entry is not None:
+        away = queue.places.missed != NO_PAGE and queue.settings.durable  # whatever is there
+        if entry is not None or away:
             row = self._row(queue)
             self._turns.writes.topology(RowKind.DELETED, row.numbered_key(), row.encoded())
             queue.rows.written = True

@@ -9,10 +9,16 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Final, final
 
+from gateway.bridge.queues.contents import CONTENT
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
 from gateway.message import Message
 
 MIDDLE: Final = 5
+
+
+def is_higher(message: Message) -> bool:
+    """Whether content of a class is of the higher of two levels: of the priorities 5 to 9."""
+    return message.flags & CONTENT != 0 and message.rank() >= MIDDLE
 
 
 @final
@@ -25,6 +31,11 @@ class Band:
         self.places = places
         self._head = 0
         self._returned: list[int] = []
+
+    @property
+    def head(self) -> int:
+        """No copy in front of it is to be had, but for those that were given back."""
+        return self._head
 
     def peek(self) -> Entry | None:
         """The first copy that nobody holds."""
@@ -68,9 +79,11 @@ class Bands:
         levels: the lowest first.
     """
 
-    __slots__ = ("_fair", "_first", "_level", "_run", "levels")
+    __slots__ = ("_by_class", "_fair", "_first", "_level", "_run", "levels")
 
-    def __init__(self, count: int, fair: tuple[int, ...]) -> None:
+    def __init__(self, count: int, fair: tuple[int, ...], *, by_class: bool = False) -> None:
+        """`by_class`: two levels, by which only content of classes is told apart."""
+        self._by_class = by_class
         self.levels = [Band(Places()) for _ in range(count)]
         # With fewer than ten levels those in the middle are their own (1.0 3.2.1, 0-10 the same).
         self._first = MIDDLE - (count + 1) // 2
@@ -80,6 +93,8 @@ class Bands:
 
     def level_of(self, message: Message) -> int:
         """0 is the lowest."""
+        if self._by_class:
+            return 1 if is_higher(message) else 0
         return min(max(message.rank() - self._first, 0), len(self.levels) - 1)
 
     def band_of(self, entry: Entry) -> Band:

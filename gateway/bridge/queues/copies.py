@@ -9,10 +9,12 @@ from typing import Final, final
 
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.ledger import Ledger
+from gateway.bridge.paging.away import AwayPage, Back
+from gateway.bridge.paging.paging import LARGE, Paging
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.alarms import Alarm, Alarms
 from gateway.bridge.queues.deadlines import Deadlines
-from gateway.bridge.queues.places import AVAILABLE, Entry
+from gateway.bridge.queues.places import AVAILABLE, DELIVERY_COUNT_MAX, PAGE_MASK, Entry, Page
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
 from gateway.bridge.spread.entering import Entering, Hiding
@@ -20,23 +22,23 @@ from gateway.bridge.tickets import Ticket, Tickets
 from gateway.bridge.turns import TurnBook
 from gateway.message import ACCEPTED, NEVER, Message, Outcome, OutcomeKind
 
-# What the store's records and a 1.0 header hold; a publisher may begin there.
-DELIVERY_COUNT_MAX: Final = 0xFFFFFFFF
 EXPIRED_BEHIND: Final = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, undeliverable_here=True)
 
 
 @final
 class Copies:
-    """Puts copies in and takes them out, in memory and in the turn's writes.
+    """Puts copies in and takes them out, in memory and in the turn's writes. Implements `Losing`.
 
     Attributes:
         entering: what comes in over several turns.
         alarms: which queues hold much, for people.
+        paging: which of them are on disk.
         hiding: who hides the queues that dead letters come to, while a long commit is done.
     """
 
     __slots__ = (
-        *("alarms", "deadlines", "entering", "hiding", "ledger", "pressure", "tickets", "turns"),
+        *("alarms", "deadlines", "entering", "hiding", "ledger", "paging", "pressure", "tickets"),
+        "turns",
     )
 
     def __init__(
@@ -46,9 +48,12 @@ class Copies:
         pressure: Pressure,
         deadlines: Deadlines,
         entering: Entering,
+        paging: Paging,
     ) -> None:
         self.alarms = Alarms()
         self.entering = entering
+        self.paging = paging
+        paging.losing = self
         self.hiding: Hiding | None = None
         self.ledger = ledger
         self.turns = turns
@@ -106,9 +111,14 @@ class Copies:
     ) -> None:
         if stock is None:
             stock = self.pressure.stock_of(message.publisher)
+        size = len(message.payload)
+        if size >= LARGE:
+            self.paging.make_room(queue, size)
         entry = queue.append(message, durable, stock)
         entry.ticket = ticket
-        self.pressure.entered(len(message.payload), stock)
+        self.pressure.entered(size, stock)
+        if entry.position & PAGE_MASK == 0:
+            self.paging.began(queue)
         if message.expires_ms != NEVER:
             self.deadlines.arm(queue, message.expires_ms)
         if durable:
@@ -131,6 +141,9 @@ class Copies:
         if queue.alarm is not None:
             self._alert(queue, queue.alarm)
         self.be_last(queue, entry)
+        tail = queue.places.tail
+        if tail is not None and tail.live == 1:
+            self.paging.recovered(queue)
 
     def _alert(self, queue: Queue, alarm: Alarm) -> None:
         self.alarms.look(alarm, queue.places.count, queue.octets, self.ledger.now_ms)
@@ -158,14 +171,32 @@ class Copies:
         if ticket is not None:
             entry.ticket = None
             self.tickets.end(ticket, outcome)
+        self._let_go(queue, entry.position)
+        self._look(queue)
+
+    def _let_go(self, queue: Queue, position: int) -> None:
+        """A publish waits for that copy no more."""
         flow = queue.flow
         if flow is not None and flow.withheld:
-            for withheld in flow.let_go(entry.position):
+            for withheld in flow.let_go(position):
                 self.tickets.end(withheld, None)
+
+    def _look(self, queue: Queue) -> None:
+        """There is less in it than there was."""
         if queue.alarm is not None:
             self._alert(queue, queue.alarm)
         if queue.emptied is not None and queue.places.count == 0:
             queue.emptied.on_empty(queue)
+
+    def lose(self, queue: Queue, page: Page, away: AwayPage, back: Back) -> None:
+        """See `Losing`. The store, if it has one of them, keeps it."""
+        for position, message in back.lost:
+            self.ledger.lost(queue, message, position)
+            self._let_go(queue, position)
+        for number, source in enumerate(away.sources):
+            self.pressure.lost(back.messages[number], back.octets[number], source.stock)
+        queue.lose(page, back.lost, away.payload - back.payload)
+        self._look(queue)
 
     def end_flow(self, queues: list[Queue]) -> None:
         """Nobody makes room in these any more: no publish is to wait for that."""

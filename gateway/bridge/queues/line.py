@@ -14,13 +14,14 @@ from typing import Final, Protocol, final
 from gateway.bridge.queues.dispatch import Dispatcher
 from gateway.bridge.queues.groups import NOBODY, Groups
 from gateway.bridge.queues.looking import go_on, look, look_again, look_back, over
-from gateway.bridge.queues.places import Entry
+from gateway.bridge.queues.places import NO_PAGE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.message import Condition, Delivery, Message, Refusal
 from gateway.wire.work import LINK, LOOK, OCTETS_SENT, SENDING, SHARE, VERB, WORK
 
+EXCLUDED_MAX: Final = 1000  # of one copy
 FEW: Final = 16  # subscriptions that end at once, however busy the turn
 
 
@@ -73,7 +74,7 @@ class Cancellation:
 
 @final
 class Line:
-    """One queue and its subscriptions.
+    """One queue and its subscriptions. Implements `paging.Waiter`.
 
     Attributes:
         subscriptions: the living ones, by number.
@@ -90,6 +91,7 @@ class Line:
         "_host",
         "_lookers",
         "_takers",
+        "_waits",
         "cancelled",
         "queue",
         "scheduled",
@@ -109,6 +111,7 @@ class Line:
         self._gone = 0  # cancelled ones among the takers and lookers, at most
         self._choosers = 0  # consumers with a filter
         self._choosy = queue.choosy
+        self._waits = False  # for a page that is away: what is left of this turn may be in it
 
     def join(self, subscription: Subscription) -> None:
         """A new subscription, still without credit."""
@@ -202,11 +205,15 @@ class Line:
                     look_back(self.queue, subscription, entry)
         self.on_entered()
 
-    def exclude(self, entry: Entry, subscription: int) -> None:
-        """Keep a copy from a subscription from now on."""
-        if entry.excluded is None:
-            entry.excluded = set()
-        entry.excluded.add(subscription)
+    def exclude(self, entry: Entry, whom: int) -> None:
+        """Keep a copy from a subscription from now on, or, negative, from all of an owner."""
+        excluded = entry.excluded
+        if excluded is None:
+            excluded = set()
+            entry.excluded = excluded
+        if len(excluded) >= EXCLUDED_MAX:
+            excluded.discard(min(excluded, key=abs))  # it has gone, most likely
+        excluded.add(whom)
         self.queue.choosy = True
 
     def has_ready_consumer(self, message: Message) -> bool:
@@ -235,6 +242,7 @@ class Line:
         """Send what can be sent within the budget; whether there is more to do at once."""
         dispatcher = self._dispatcher
         groups = self.queue.groups
+        self._waits = False
         if self._may_send():
             takers = lookers = True
             if groups is not None:
@@ -247,9 +255,28 @@ class Line:
                     takers = self._serve_taker()
                 if lookers:
                     lookers = self._serve_looker()
+            if self.queue.places.away:
+                self._look_ahead()
             if dispatcher.budget <= 0 or (groups is not None and groups.freed is not None):
                 return True
-        return len(self._draining) > 0 and self._finish_drains()
+        return len(self._draining) > 0 and not self._waits and self._finish_drains()
+
+    def _look_ahead(self) -> None:
+        """Pages of the queue are away: those are brought back that are wanted next."""
+        self.queue.places.wanted.clear()
+        if self.queue.users.consumers > self._choosers:
+            self._dispatcher.copies.paging.look_ahead(self.queue)
+
+    def on_page(self) -> None:
+        """See `paging.Waiter`."""
+        self._dispatcher.schedule(self)
+
+    def _await_page(self) -> None:
+        """There is nothing to send in front of a page that is away, if that is why."""
+        number = self.queue.places.missed
+        if number != NO_PAGE:
+            self._waits = True
+            self._dispatcher.copies.paging.want(self.queue, number, self)
 
     def _may_send(self) -> bool:
         queue = self.queue
@@ -323,6 +350,8 @@ class Line:
             return True
         entry = self._next_taken()
         if entry is None:
+            if self._dispatcher.budget > 0:
+                self._await_page()
             return False
         size = len(entry.message.payload)
         for _ in range(len(takers)):
@@ -365,11 +394,12 @@ class Line:
                 subscription.active = False
                 continue
             lookers.rotate(-1)
+            self.queue.places.missed = NO_PAGE
             entry = look(dispatcher, self.queue, subscription)
-            if (
-                entry is not None
-                and subscription.allowance.covers(len(entry.message.payload))
-                and self._send(subscription, entry)
+            if entry is None:
+                self._await_page()
+            elif subscription.allowance.covers(len(entry.message.payload)) and self._send(
+                subscription, entry
             ):
                 return True
         return False
@@ -428,6 +458,8 @@ class Line:
             queue.hold(entry, subscription.number)
         if not settled:
             subscription.unsettled += 1
+            if not acquire:
+                queue.places.pin(entry.position, 1)
         elif acquire:
             copies.leave(queue, entry)
         return True

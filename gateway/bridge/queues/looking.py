@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from gateway.bridge.queues.dispatch import Dispatcher
-from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.bridge.queues.places import AVAILABLE, PAGE_BITS, Entry, Places
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription, Walk
 from gateway.message import NEVER
@@ -26,7 +26,8 @@ def look(dispatcher: Dispatcher, queue: Queue, subscription: Subscription) -> En
     for level in bands.order():
         dispatcher.spend(LOOK)
         places = bands.levels[level].places
-        entry = _look_through(dispatcher, queue, places, subscription, subscription.walks[level])
+        walk = _walk_of(subscription, level)
+        entry = _look_through(dispatcher, queue, places, subscription, walk)
         if entry is not None:
             return entry
     return None
@@ -39,6 +40,9 @@ def _look_through(
         back = len(walk.revisit) > 0
         if back:
             entry = places.get(walk.revisit[0])
+            if entry is None and places.is_away(walk.revisit[0]):
+                places.missed = walk.revisit[0] >> PAGE_BITS
+                return None
         else:
             entry = places.next_at(walk.cursor)
             if entry is None:
@@ -76,12 +80,11 @@ def _suits(queue: Queue, subscription: Subscription, entry: Entry) -> bool:
         and not groups.allows(entry, subscription.number)
     ):
         return False
-    if (
-        subscription.acquire
-        and entry.excluded is not None
-        and subscription.number in entry.excluded
-    ):
-        return False
+    excluded = entry.excluded
+    if excluded is not None and subscription.acquire:
+        owner = subscription.owner.owner_id()
+        if subscription.number in excluded or -owner in excluded:
+            return False
     return subscription.filter is None or subscription.filter.accepts(entry.message)
 
 
@@ -114,4 +117,12 @@ def go_on(queue: Queue, subscription: Subscription, entry: Entry) -> None:
 def _walk(queue: Queue, subscription: Subscription, entry: Entry) -> Walk:
     if queue.bands is None:
         return subscription.walks[0]
-    return subscription.walks[queue.bands.level_of(entry.message)]
+    return _walk_of(subscription, queue.bands.level_of(entry.message))
+
+
+def _walk_of(subscription: Subscription, level: int) -> Walk:
+    """That in one level; a queue may have got levels since the subscription began."""
+    walks = subscription.walks
+    while len(walks) <= level:
+        walks.append(Walk())
+    return walks[level]

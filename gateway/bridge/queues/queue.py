@@ -9,25 +9,26 @@ own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from heapq import heapify, heappop, heappush
 from typing import Final, Protocol, final
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.alarms import Alarm
-from gateway.bridge.queues.bands import Band, Bands
-from gateway.bridge.queues.discipline import NO_ALERTS, NO_FLOW, Policy
+from gateway.bridge.queues.bands import Band, Bands, is_higher
+from gateway.bridge.queues.contents import CONTENT, Contents
+from gateway.bridge.queues.discipline import NO_ALERTS, NO_FLOW, FlowLimits, Policy
 from gateway.bridge.queues.entrance import Entrance
+from gateway.bridge.queues.expiring import Expiring
 from gateway.bridge.queues.flow import FlowControl
 from gateway.bridge.queues.groups import Groups
 from gateway.bridge.queues.last_values import LastValues
 from gateway.bridge.queues.numbering import Numbering
-from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.bridge.queues.places import AVAILABLE, NO_PAGE, Entry, Page, Places
 from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
+from gateway.wire.work import LOOK, WORK
 
-REBUILD_SLACK: Final = 64
 EVERYTHING: Final = (1 << 62) - 1
 
 
@@ -107,14 +108,18 @@ class Queue:
         last_values: of a queue that keeps those: which copies they are.
         groups: of a queue that has those.
         numbering: of a queue that counts its copies.
+        memory_count, memory_size: what is in memory of it, where it is declared so: the rest is on
+            disk, if it may be; 0: however much.
         alarm: of a queue that is to tell how much is in it.
         rings: what enters it when it is full pushes others out, unless it is remote.
+        expiring: which of its copies expires next.
         evicting: a ring lets copies go, of which none may come back to it meanwhile.
         destructs: it is deleted when more is in it than may be, unless it is remote.
         displaces: it rings, destructs, or keeps last values.
         entrance: what it lets in.
         emptied: who is told when it is empty; `None`: nobody need be.
         flow: whose publishes wait for room in it; `None`: nobody's do.
+        contents: files and streams in it, once there were any.
     """
 
     __slots__ = (
@@ -128,6 +133,7 @@ class Queue:
         "checksum",
         "choosy",
         "clearing",
+        "contents",
         "deleted",
         "destructs",
         "displaces",
@@ -143,6 +149,8 @@ class Queue:
         "last_values",
         "max_count",
         "max_size",
+        "memory_count",
+        "memory_size",
         "name",
         "next_position",
         "node",
@@ -212,15 +220,23 @@ class Queue:
         self.numbering: Numbering | None = None
         if discipline.number_header:
             self.numbering = Numbering(discipline.number_header)
+        self.memory_count = 0
+        self.memory_size = discipline.paged
+        by_place = self.bands is None and self.groups is None and self.last_values is None
+        if discipline.policy == Policy.FLOW_TO_DISK and by_place:
+            self.memory_count, self.max_count = self.max_count, 0
+            sizes = [each for each in (self.max_size, discipline.paged) if each]
+            self.memory_size, self.max_size = min(sizes, default=0), 0
         self.alarm: Alarm | None = None
         if discipline.alerts != NO_ALERTS:
             self.alarm = Alarm(host, name, discipline.alerts)
         self.destructs = discipline.policy == Policy.SELF_DESTRUCT
         self.displaces = self.rings or self.destructs or self.last_values is not None
+        self.contents: Contents | None = None
         self.flow: FlowControl | None = None
         if discipline.flow != NO_FLOW:
             self.flow = FlowControl(discipline.flow)
-        self.expiring: list[tuple[int, int]] = []
+        self.expiring = Expiring(self.places)
         self.choosy = False
         self.octets = 0
         self.unsettled = 0
@@ -236,7 +252,7 @@ class Queue:
 
     def holds(self, position: int) -> bool:
         """Whether the copy at `position` has not left."""
-        return self.places.get(position) is not None
+        return self.places.holds(position)
 
     @property
     def depth(self) -> int:
@@ -290,6 +306,35 @@ class Queue:
             return self.rings and self._is_full_ring(size, count)
         return self._lacks_room(size + self.promised_octets, count + self.promised)
 
+    def is_full_for(self, message: Message) -> bool:
+        """Whether its own limits forbid that message.
+
+        There is room for files, whose publishers wait, and for what of streams others make room.
+        """
+        size = len(message.payload)
+        if not self.full_for(size):
+            return False
+        if not message.flags & CONTENT or self.placement is not None or self.evicting:
+            return True
+        return self.max_size > 0 and size > self.max_size
+
+    def await_files(self) -> None:
+        """Files come: whoever publishes them waits while more is in it than may be."""
+        contents = self._contents()
+        if contents.flows or self.flow is not None or self.placement is not None:
+            return
+        contents.flows = True
+        count, size = self.max_count, self.max_size
+        if count or size:
+            limits = FlowLimits(
+                stop_count=count,
+                stop_size=size,
+                resume_count=count + 1 if count else 0,
+                resume_size=size + 1 if size else 0,
+            )
+            self.flow = FlowControl(limits)
+            self.flow.came(self.places.count, self.octets)
+
     def is_over(self) -> bool:
         """Whether more is in it than its own limits allow."""
         return self._lacks_room(0, 0)
@@ -334,10 +379,14 @@ class Queue:
         """A copy at its position, which is behind all others: new, or recovered."""
         position = entry.position
         message = entry.message
+        if message.flags & CONTENT:
+            self._take_content(message)
         self.next_position = position + 1
         self.places.append(entry)
         if self.bands is not None:
             self.bands.put(entry)
+        if self.contents is not None:
+            self.contents.put(entry, self.lane_of(entry) if self.bands is not None else 0)
         if self.groups is not None:
             self.groups.put(entry)
         if self.numbering is not None:
@@ -347,11 +396,45 @@ class Queue:
             self.flow.came(self.places.count, self.octets)
         self.checksum ^= entry_mix(message.id, position)
         if message.expires_ms != NEVER:
-            heappush(self.expiring, (message.expires_ms, position))
+            self.expiring.came(position, message.expires_ms)
+
+    def _contents(self) -> Contents:
+        """What there is of content of classes, from now on."""
+        contents = self.contents
+        if contents is None:
+            contents = Contents(self.places, rings=self.rings)
+            self.contents = contents
+            # What is there goes before all files in any case, unless by its level.
+            entry = self.places.next_at(0) if self.rings and self.bands is not None else None
+            while entry is not None:
+                contents.put(entry, self.lane_of(entry))
+                entry = self.places.next_at(entry.position + 1)
+                WORK.units += LOOK
+        return contents
+
+    def _take_content(self, message: Message) -> None:
+        """A file or a stream's message comes: of these there are two levels of priority at least.
+
+        Messages stay in their order: they are all of the lower one.
+        """
+        self._contents()
+        local = self.placement is None and not self.transit
+        here = local and self.places.away == 0  # of what is on disk the order is known there
+        if self.bands is None and self.groups is None and here and is_higher(message):
+            bands = Bands(2, (), by_class=True)
+            entry = self.places.next_at(0)
+            while entry is not None:
+                entry.returned = False
+                bands.put(entry)
+                WORK.units += LOOK
+                entry = self.places.next_at(entry.position + 1)
+            self.bands = bands
 
     def remove(self, entry: Entry) -> None:
         """The copy leaves the queue, whoever held it."""
         self.places.remove(entry)
+        if self.contents is not None:
+            self.contents.remove(entry)
         if self.bands is not None:
             self.bands.remove(entry)
         if self.last_values is not None:
@@ -368,13 +451,26 @@ class Queue:
         if entry.holder != AVAILABLE:
             self.unsettled -= 1
         if self.places.count == 0:
-            self.choosy = False
-            self.band.forget()
-            if self.bands is not None:
-                self.bands.forget()
-            self.expiring.clear()
-        else:
-            self._trim_expiring()
+            self._forget()
+
+    def lose(self, page: Page, copies: list[tuple[int, int]], octets: int) -> None:
+        """These copies of a page, by position and message, have not come back; what they had."""
+        self.places.lose(page, len(copies))
+        self.octets -= octets
+        for position, message in copies:
+            self.checksum ^= entry_mix(message, position)
+        if self.flow is not None:
+            self.flow.left(self.places.count, self.octets)
+        if self.places.count == 0:
+            self._forget()
+
+    def _forget(self) -> None:
+        """It is empty."""
+        self.choosy = False
+        self.band.forget()
+        if self.bands is not None:
+            self.bands.forget()
+        self.expiring.forget()
 
     def peek(self) -> Entry | None:
         """The copy that is next of those that nobody holds; of a choosy queue not for everybody.
@@ -389,10 +485,17 @@ class Queue:
         """The copy that has to make room for others.
 
         Of those that nobody holds the oldest of the lowest; if that is the one that came last, and
-        somebody holds what goes before it, that.
+        somebody holds what goes before it, that. Never a file, and only streams where no ring is.
         """
         bands = self.bands
+        contents = self.contents
+        if not self.rings:
+            return None if contents is None else contents.stream_to_go()
         entry = self.band.peek() if bands is None else bands.lowest()
+        if entry is None and self.places.missed != NO_PAGE:
+            return None  # it is on disk
+        if contents is not None and contents.files:
+            return contents.other_to_go() if entry is None or contents.is_file(entry) else entry
         if entry is not None and entry.position != self.next_position - 1:
             return entry
         oldest = self.places.next_at(0) if bands is None else bands.oldest()
@@ -415,29 +518,10 @@ class Queue:
         self.unsettled -= 1
         band = self.band if self.bands is None else self.bands.band_of(entry)
         band.give_back(entry)
+        if self.contents is not None:
+            self.contents.free(entry, 0 if self.bands is None else self.lane_of(entry))
         if self.groups is not None:
             self.groups.give_back(entry)
         if entry.message.expires_ms != NEVER:
             # It may have been passed over while it was held.
-            heappush(self.expiring, (entry.message.expires_ms, entry.position))
-            self._trim_expiring()
-
-    def next_expired(self, now_ms: int) -> Entry | None:
-        """A copy that is over its time and that nobody holds; call again until `None`."""
-        expiring = self.expiring
-        while expiring and expiring[0][0] <= now_ms:
-            entry = self.places.get(heappop(expiring)[1])
-            if entry is not None and entry.holder == AVAILABLE:
-                return entry
-        return None
-
-    def next_expiry_ms(self) -> int | None:
-        """When the next copy may expire."""
-        return self.expiring[0][0] if self.expiring else None
-
-    def _trim_expiring(self) -> None:
-        places = self.places
-        if len(self.expiring) > 2 * places.count + REBUILD_SLACK:
-            kept = {item for item in self.expiring if places.get(item[1]) is not None}
-            self.expiring = list(kept)
-            heapify(self.expiring)
+            self.expiring.came(entry.position, entry.message.expires_ms)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Final, Protocol, final
 
-from gateway.bridge.queues.places import AVAILABLE, Entry
+from gateway.bridge.paging.paging import Paging
+from gateway.bridge.queues.places import AVAILABLE, NO_PAGE, PAGE_BITS, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.spread.spread import Spread
@@ -37,18 +38,23 @@ class Emptied(Protocol):
 
 @final
 class Emptying:
-    """One queue that is being emptied. Implements `Piecework`.
+    """One queue that is being emptied. Implements `Piecework`, `paging.Waiter`.
 
     Attributes:
+        done: it is empty, and whoever waited was told.
         position: the next copy to look at; `end`: the first that stays.
         waiter, token: who is told at the end; `None`: the queue is deleted.
     """
 
-    __slots__ = ("_emptied", "_spared", "end", "position", "queue", "token", "waiter")
+    __slots__ = (
+        *("_clearing", "_emptied", "_missed", "_spared", "done", "end", "position", "queue"),
+        *("token", "waiter"),
+    )
 
     def __init__(
         self,
         emptied: Emptied,
+        clearing: Clearing,
         queue: Queue,
         waiter: LookUpWaiter | None,
         token: int,
@@ -56,6 +62,9 @@ class Emptying:
     ) -> None:
         self._spared = spared
         self._emptied = emptied
+        self._clearing = clearing
+        self._missed: int = NO_PAGE
+        self.done = False
         self.queue = queue
         self.position = 0
         self.end = queue.next_position if waiter is None else min(queue.next_position, queue.behind)
@@ -67,18 +76,27 @@ class Emptying:
         return f"queue {self.queue.name!r}, which is emptied"
 
     def go_on(self, end: int) -> bool:
-        """See `Piecework`."""
+        """See `Piecework`. Also over for now where it waits for a page, until that is there."""
         if not self._empty(end):
             return False
+        if self._missed != NO_PAGE:
+            self._clearing.await_page(self, self._missed)
+            return True
+        self.done = True
         if self.waiter is not None:
             self.waiter.on_looked_up(self.token, None)
         elif self.queue.clearing:
             self._emptied.on_cleared(self.queue)
         return True
 
+    def on_page(self) -> None:
+        """See `Waiter`."""
+        self._clearing.go_on(self)
+
     def _empty(self, end: int) -> bool:
         queue = self.queue
         purging = self.waiter is not None
+        self._missed = NO_PAGE
         if purging and queue.deleted:
             return True  # what was in it is gone, or goes the way of its queue
         entry = queue.places.next_at(self.position)
@@ -95,6 +113,10 @@ class Emptying:
             elif self._spared != EVERYBODY:
                 self._emptied.take_back(queue, entry, self._spared)
             entry = queue.places.next_at(self.position)
+        missed = queue.places.missed
+        if entry is None and missed << PAGE_BITS < self.end:
+            self._missed = missed
+        queue.places.wanted.clear()
         return True
 
 
@@ -102,10 +124,11 @@ class Emptying:
 class Clearing:
     """The queues of one virtual host that are being emptied."""
 
-    __slots__ = ("_deleted", "_emptied", "_spread")
+    __slots__ = ("_deleted", "_emptied", "_paging", "_spread")
 
-    def __init__(self, emptied: Emptied, spread: Spread) -> None:
+    def __init__(self, emptied: Emptied, spread: Spread, paging: Paging) -> None:
         self._emptied = emptied
+        self._paging = paging
         self._spread = spread
         self._deleted: dict[int, Queue] = {}
 
@@ -115,17 +138,27 @@ class Clearing:
 
     def purge(self, queue: Queue, waiter: LookUpWaiter, token: int) -> bool:
         """Purge a queue over several turns, if it has too much for one: then `waiter` is told."""
-        if queue.depth * COPY <= SHARE:
+        if queue.depth * COPY <= SHARE and not queue.places.away:
             return False
-        self._spread.put_off(Emptying(self._emptied, queue, waiter, token))
+        self._spread.put_off(Emptying(self._emptied, self, queue, waiter, token))
         return True
+
+    def await_page(self, emptying: Emptying, number: int) -> None:
+        """What is emptied is on disk: it comes back for that."""
+        self._paging.want(emptying.queue, number, emptying)
+
+    def go_on(self, emptying: Emptying) -> None:
+        """It is there."""
+        self._spread.put_off(emptying)
 
     def abandon(self, queue: Queue, spared: int) -> bool:
         """Empty a deleted queue; whether it is done: else it is, some turns later (`forget`).
 
         `spared`: the owner whose acquired copies stay, or `EVERYBODY`.
         """
-        if self._spread.begin(Emptying(self._emptied, queue, None, 0, spared)):
+        emptying = Emptying(self._emptied, self, queue, None, 0, spared)
+        self._spread.begin(emptying)
+        if emptying.done:
             return True
         queue.clearing = True
         self._deleted[queue.number] = queue

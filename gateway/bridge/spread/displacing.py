@@ -16,8 +16,9 @@ from mypy_extensions import i64 as int64
 
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.queues.contents import FILE
 from gateway.bridge.queues.copies import Copies
-from gateway.bridge.queues.places import AVAILABLE, Entry
+from gateway.bridge.queues.places import AVAILABLE, NO_PAGE, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.spread.entering import FEW
 from gateway.bridge.spread.rerouting import NO_END, Rerouting
@@ -93,7 +94,10 @@ class Displaced:
 
 @final
 class Trimming:
-    """A ring that has very many copies to let go. Implements `Piecework`."""
+    """A ring that has very many copies to let go, or those to go on disk.
+
+    Implements `Piecework`, `paging.Waiter`.
+    """
 
     __slots__ = ("_displacing", "_queue")
 
@@ -108,6 +112,10 @@ class Trimming:
     def go_on(self, end: int) -> bool:
         """See `Piecework`."""
         return self._displacing.trim(self._queue, end)
+
+    def on_page(self) -> None:
+        """See `Waiter`."""
+        self._displacing.on_page(self, self._queue)
 
 
 @final
@@ -141,7 +149,9 @@ class Displacing:
         taking, destroys: set as soon as there is one.
     """
 
-    __slots__ = ("_copies", "_end", "_hops", "_letting", "_under_way", "destroys", "taking")
+    __slots__ = (
+        *("_awaiting", "_copies", "_end", "_hops", "_letting", "_under_way", "destroys", "taking"),
+    )
 
     def __init__(self, copies: Copies, letting: Letting) -> None:
         self._copies = copies
@@ -150,6 +160,7 @@ class Displacing:
         self.destroys: Destroys | None = None
         self._hops = 0
         self._end: int64 = 0  # of what one verb may do
+        self._awaiting: set[int] = set()  # queues whose next to go is on disk
         self._under_way: set[int] = set()  # queues of which more goes in later turns
 
     def came(self, queue: Queue) -> None:
@@ -161,9 +172,10 @@ class Displacing:
             assert newest is not None
             WORK.units += COPY
             self._copies.be_last(queue, newest)
-        if queue.destructs and queue.is_over() and self._is_first(queue):
-            self._copies.turns.spread.put_off(Destruction(self, queue))
-        elif queue.rings:
+        if queue.destructs:
+            if queue.is_over() and not _is_file(queue) and self._is_first(queue):
+                self._copies.turns.spread.put_off(Destruction(self, queue))
+        elif queue.rings or queue.contents is not None:
             self._trim_some(queue, WORK.units + SHARE)
 
     def _trim_some(self, queue: Queue, end: int64) -> None:
@@ -224,6 +236,8 @@ class Displacing:
         try:
             while queue.is_over():
                 entry = queue.first_to_go()
+                if entry is None:
+                    self._await_page(queue)
                 if entry is None or not self._evict(queue, entry):
                     break  # or it goes later
                 if WORK.units > end:
@@ -233,6 +247,19 @@ class Displacing:
             self._hops -= 1
             ledger.transaction = transaction
         return True
+
+    def _await_page(self, queue: Queue) -> None:
+        """What is to go is on disk, if that is why there is nothing."""
+        missed = queue.places.missed
+        if missed != NO_PAGE and queue.number not in self._awaiting:
+            self._awaiting.add(queue.number)
+            self._copies.paging.want(queue, missed, Trimming(self, queue))
+
+    def on_page(self, trimming: Trimming, queue: Queue) -> None:
+        """It is here."""
+        self._awaiting.discard(queue.number)
+        if not queue.deleted and self._is_first(queue):
+            self._copies.turns.spread.put_off(trimming)
 
     def _evict(self, queue: Queue, entry: Entry) -> bool:
         """It leaves; `False`: it, or another, does so when it is its turn."""
@@ -251,3 +278,9 @@ class Displacing:
             return False
         self._letting.dead_letter(queue, entry, Reason.QUEUE_FULL).go_on(NO_END)
         return True
+
+
+def _is_file(queue: Queue) -> bool:
+    """Whether what came last is a file, which is not let go with its queue."""
+    newest = queue.places.get(queue.next_position - 1)
+    return newest is not None and newest.message.flags & FILE != 0

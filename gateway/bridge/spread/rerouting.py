@@ -137,7 +137,7 @@ class Rerouting:
             reason = Reason.NONE
             if queue.deleted:  # since it began
                 reason = Reason.QUEUE_DELETED
-            elif queue.full_for(len(message.payload)) or (
+            elif queue.is_full_for(message) or (
                 self._taken and not copies.pressure.has_room(1, size, self._stock)
             ):
                 reason = Reason.QUEUE_FULL

@@ -9,6 +9,7 @@ transfers                   message.transfer into the bridge
 subscription, credit        transfers out, as far as message.flow allows
 unsettled, deliveries       what was sent; accept, reject, release and acquire
 subscriptions               message.subscribe, flow, stop, cancel
+contents/                   the classes file and stream
 declare                     the classes exchange and queue
 transactions                the class tx, and work in a branch; distributed: the class dtx
 permissions                 what a command asks for, in the words of access rules

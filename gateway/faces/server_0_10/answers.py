@@ -14,6 +14,7 @@ from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.types import Command, Struct
 from gateway.faces.client import Client
 from gateway.faces.safe_with import SafeWith
+from gateway.faces.server_0_10.contents.windows import SharedWindows
 from gateway.faces.server_0_10.errors import execution_error
 from gateway.message import Outcome, Refusal
 from gateway.translate.outcomes import reject_of
@@ -30,6 +31,12 @@ class SessionHolder(Protocol):
 
     def hand_over(self, session: Session) -> None:
         """Another connection goes on with it, behind all that has come by this one."""
+
+    def windows(self) -> SharedWindows:
+        """How much all its sessions may be sent ahead, of the classes file and stream."""
+
+    def resume(self) -> None:
+        """There is room again, for whatever was held back for want of it."""
 
 
 @final
@@ -70,6 +77,14 @@ class Answers:
         """The session has another connection, or none."""
         self.client = client
         self._holder = holder
+
+    def windows(self) -> SharedWindows:
+        """See `SessionHolder`."""
+        return self._holder.windows()
+
+    def resume_all(self) -> None:
+        """What all sessions of the connection may be sent has changed."""
+        self._holder.resume()
 
     # Completion.
 
@@ -176,3 +191,10 @@ class Answers:
         """A command of the gateway, unless the protocol's session has ended."""
         if not self.session.ended:
             self.session.send_command(command)
+
+    def send_content(
+        self, command: Command, header: bytes, body: bytes, *, empty_body: bool = False
+    ) -> None:
+        """The same of one with content."""
+        if not self.session.ended:
+            self.session.send_command(command, header=header, body=body, empty_body=empty_body)

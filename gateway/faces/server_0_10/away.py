@@ -14,7 +14,8 @@ from typing import final
 from gateway.amqp_0_10.session import Session
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
-from gateway.faces.leaving import DELIVERY_OCTETS
+from gateway.faces.leaving import DELIVERY_OCTETS, AbsentStatus
+from gateway.faces.server_0_10.contents.windows import SharedWindows
 from gateway.faces.server_0_10.session import ServerSession
 
 
@@ -22,14 +23,16 @@ from gateway.faces.server_0_10.session import ServerSession
 class Away:
     """Implements `Absent`, `SessionHolder`, `Reviewed`."""
 
-    __slots__ = ("_client", "_deadline_ms", "_kept", "_session")
+    __slots__ = ("_client", "_deadline_ms", "_kept", "_session", "_since_ms", "_windows")
 
     def __init__(self, session: ServerSession, deadline_ms: int) -> None:
         # It holds this, too, when it has ended: then this holds it no longer.
         self._session: ServerSession | None = session
         self._deadline_ms = deadline_ms
+        self._since_ms = session.client.bridge.now_ms
         self._client: Client = session.client.absent(self)  # stands for who is not there
         self._kept = session.client.settings.kept
+        self._windows = SharedWindows()  # nothing is sent
 
     @property
     def deadline_ms(self) -> int:
@@ -41,12 +44,20 @@ class Away:
         """See `Absent`."""
         return self._client.account.held
 
+    def status(self) -> AbsentStatus:
+        """See `Absent`."""
+        session = self._session
+        name = "" if session is None else session.session.name.decode("utf-8", "replace")
+        unsettled = 0 if session is None else len(session.unsettled)
+        return self._client.absence(AbsentStatus("session", name, "", unsettled, self._since_ms))
+
     def begin(self) -> None:
         """Take the session; where more would be kept for its user than may be, it ends."""
         session, account = self._session, self._client.account
         assert session is not None
         session.away = self
         session.subscriptions.pause()
+        session.contents.pause()
         session.move(self._client, self)
         self._kept.absent[session.number] = self
         self._kept.detached += 1
@@ -88,6 +99,13 @@ class Away:
 
     def hand_over(self, session: Session) -> None:
         """See `SessionHolder`: it is with nobody."""
+
+    def windows(self) -> SharedWindows:
+        """See `SessionHolder`."""
+        return self._windows
+
+    def resume(self) -> None:
+        """See `SessionHolder`: nothing is sent."""
 
     def on_rules_changed(self, now_ms: int) -> None:
         """See `Reviewed`."""

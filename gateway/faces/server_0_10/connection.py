@@ -23,6 +23,7 @@ from gateway.amqp_0_10.events import (
     ControlReceived,
     Event,
     HeaderReceived,
+    PartReceived,
     SessionEnded,
     TimeoutRequested,
     Violation,
@@ -45,11 +46,12 @@ from gateway.faces.face import (
 )
 from gateway.faces.leaving import Leaving
 from gateway.faces.server_0_10.away import Away
+from gateway.faces.server_0_10.contents.windows import SharedWindows
 from gateway.faces.server_0_10.negotiation import Negotiation
 from gateway.faces.server_0_10.session import ServerSession
 from gateway.faces.server_0_10.transfers import record_refused
 from gateway.message import Encoding
-from gateway.wire.work import COMMAND, DELIVERY, WORK
+from gateway.wire.work import COMMAND, DELIVERY, SHARE, WORK
 
 
 @final
@@ -84,6 +86,8 @@ class ServerConnection:
         self._agenda: Agenda[Event] = Agenda()
         self._answers_max: int64 = settings.limits.answers_max  # that wait to be written
         self._leaving: Leaving[ServerSession] = Leaving()
+        self._cut_off = False  # the transport is over, and some of what came by it is not read
+        self._windows = SharedWindows()
 
     # What the pump calls.
 
@@ -95,7 +99,7 @@ class ServerConnection:
     @property
     def behind(self) -> bool:
         """Some of what came is to be done in later turns, or of its end."""
-        return len(self._agenda.waiting) > 0 or self._leaving.under_way
+        return len(self._agenda.waiting) > 0 or self._leaving.under_way or self._cut_off
 
     @property
     def reading_paused(self) -> bool:
@@ -118,14 +122,34 @@ class ServerConnection:
         self._take(self.connection.receive_data(data, now_ms), now_ms)
         self._read_on(now_ms)
 
+    def _reads_on(self) -> bool:
+        """Whether something waited for the answer to an attach, and nothing waits before it."""
+        connection = self.connection
+        if not connection.goes_on or connection.closed:
+            return False
+        return not (self._agenda.waiting or self._leaving.under_way)
+
     def _read_on(self, now_ms: int) -> None:
-        """What waited for the answer to an attach, unless more waits before it."""
-        while self.connection.goes_on and not self.behind and not self.connection.closed:
+        """What waited for the answer to an attach: a share of it."""
+        end = WORK.units + SHARE
+        while self._reads_on():
+            if WORK.units > end:
+                WORK.cut += 1
+                self.client.touch()
+                return
             self._take(self.connection.receive_data(b"", now_ms), now_ms)
 
     def receive_eof(self, now_ms: int) -> None:
         """The transport is over."""
         self.client.act(now_ms)
+        self._cut_off = self.connection.goes_on or self.connection.standing
+        if self._cut_off:
+            self.client.touch()
+        else:
+            self._end_of_octets(now_ms)
+
+    def _end_of_octets(self, now_ms: int) -> None:
+        self._cut_off = False
         self._agenda.ended = True
         self._take(self.connection.receive_eof(), now_ms)
         if not self.behind:
@@ -139,6 +163,8 @@ class ServerConnection:
         self.client.act(self.bridge.now_ms)
         if self._may_go_on():
             self._go_on()
+        elif not self.behind:
+            self._read_on(self.bridge.now_ms)
         for session in list(self._sessions.values()):
             session.carry_out_parked()
         for session in self._sessions.values():
@@ -164,11 +190,18 @@ class ServerConnection:
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` wants to be called."""
-        return self.connection.next_deadline()
+        deadline_ms = self.connection.next_deadline()
+        paced_ms = self._windows.paced_ms
+        if paced_ms and (deadline_ms is None or paced_ms < deadline_ms):
+            return paced_ms
+        return deadline_ms
 
     def handle_deadline(self, now_ms: int) -> None:
         """Heartbeats, and peers that are late."""
         self.client.act(now_ms)
+        if 0 < self._windows.paced_ms <= now_ms:
+            self._windows.paced_ms = 0
+            self.resume()
         self.client.visit.timed = True
         self._take(self.connection.handle_deadline(now_ms), now_ms)
         self.client.visit.timed = False
@@ -193,6 +226,10 @@ class ServerConnection:
             self.client.room.left = 0
         if not blocked:
             self.resume()
+
+    def windows(self) -> SharedWindows:
+        """See `SessionHolder`."""
+        return self._windows
 
     def resume(self) -> None:
         """There is room again, for whatever was held back for want of it."""
@@ -221,7 +258,7 @@ class ServerConnection:
         self.client.act(now_ms)
         self.client.visit.because(why.reason, why.text)
         self._answers_max = UNBOUNDED
-        while self.behind:  # what was read is not lost
+        while self.behind or self._reads_on():  # what was read is not lost
             self._go_on()
         self._keep_nothing()
         if why is STOPS:
@@ -273,7 +310,7 @@ class ServerConnection:
         """Whether it is time for another share of what waits."""
         if self._leaving.under_way:
             return True
-        if not self.behind or self._agenda.ended:
+        if not self.behind or self._agenda.ended or self._cut_off:
             return self.behind
         unwritten = self.bridge.unwritten
         return not (self._unread_too_much() or unwritten.too_much(self.client.author))
@@ -293,6 +330,8 @@ class ServerConnection:
         self.client.touch()
         self._carry_out(self._agenda.take(), self.bridge.now_ms)
         self._read_on(self.bridge.now_ms)
+        if self._cut_off and not (self._agenda.waiting or self._reads_on()):
+            self._end_of_octets(self.bridge.now_ms)
         if self._leaving.under_way:
             self._leaving.go_on(self.client, self._let_go)
         elif self._agenda.ended and not self.behind:
@@ -329,6 +368,10 @@ class ServerConnection:
             session = self._of(event.session)
             if session is not None:
                 session.on_completed(event.ranges)
+        elif isinstance(event, PartReceived):
+            session = self._of(event.session)
+            if session is not None:
+                session.contents.on_part(event)
         else:
             self._take_rare(event, now_ms)
 
@@ -484,6 +527,7 @@ class ServerConnection:
 
 def _is_of(event: Event, session: Session) -> bool:
     """Whether an event is of that session."""
-    if isinstance(event, CommandReceived | CommandsCompleted | TimeoutRequested | SessionEnded):
+    kinds = CommandReceived | CommandsCompleted | PartReceived | TimeoutRequested | SessionEnded
+    if isinstance(event, kinds):
         return event.session is session
     return False

@@ -174,8 +174,7 @@ class Negotiation:
         known = [_url(each) for each in elsewhere.known]
         redirect = elsewhere.redirect
         if redirect is not None and not command.insist:
-            client.visit.user = client.identity
-            client.visit.because(Reason.CANCELLED, f"it is sent to {redirect}")
+            client.on_redirected(redirect)
             self._connection.send_redirect(_url(redirect), known)
             return
         client.on_opened(host)

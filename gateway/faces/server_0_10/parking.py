@@ -24,7 +24,15 @@ SETTLING: Final = frozenset(
         spec.MessageReject.CODE,
         spec.MessageRelease.CODE,
         spec.MessageAcquire.CODE,
+        spec.FileAck.CODE,
+        spec.FileReject.CODE,
     )
+)
+# What moves octets of files, in its own order: behind it the client waits for answers to it.
+STAGING: Final = frozenset((spec.FileOpen.CODE, spec.FileOpenOk.CODE, spec.FileStage.CODE))
+# What publishes, and so waits while too much is held back.
+PUBLISHING: Final = frozenset(
+    (spec.MessageTransfer.CODE, spec.FilePublish.CODE, spec.StreamPublish.CODE)
 )
 # What may go before a transfer that is parked: it takes nothing away that the transfer needs.
 BESIDE: Final = frozenset(
@@ -46,7 +54,7 @@ BESIDE: Final = frozenset(
 # What settling has nothing to do with, whichever comes first.
 APART: Final = frozenset(
     (
-        spec.MessageTransfer.CODE,
+        *PUBLISHING,
         spec.MessageSubscribe.CODE,
         spec.MessageSetFlowMode.CODE,
         spec.MessageFlow.CODE,
@@ -151,11 +159,13 @@ class Parking:
         code = command.CODE
         if code in SETTLING:
             return self._barriers > 0
+        if code in STAGING:
+            return False
         if self.waiting is not None:
             return True
         if self._events:
             return self._others > 0 or code not in BESIDE
-        return slow and code == spec.MessageTransfer.CODE
+        return slow and code in PUBLISHING
 
     def park(self, event: CommandReceived) -> bool:
         """Keep a command for later; `False`: too much is kept already."""
@@ -171,8 +181,7 @@ class Parking:
         events = self._events
         if not events or self.waiting is not None:
             return None
-        transfer = events[0].command.CODE == spec.MessageTransfer.CODE
-        if transfer and slow:
+        if slow and events[0].command.CODE in PUBLISHING:
             return None
         event = events.popleft()
         self._account.give(_kept(event.octets))
@@ -181,7 +190,7 @@ class Parking:
         return event
 
     def _count(self, code: int, number: int) -> None:
-        if code != spec.MessageTransfer.CODE:
+        if code not in PUBLISHING:
             self._others += number
         if code not in APART:
             self._barriers += number

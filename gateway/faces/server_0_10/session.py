@@ -23,10 +23,11 @@ from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.types import Command, Struct
 from gateway.audit.schema import Reason
 from gateway.faces.client import Client
-from gateway.faces.features import CLASSES, Feature
+from gateway.faces.features import Feature
 from gateway.faces.leaving import Absent
 from gateway.faces.owning import SessionOwner
 from gateway.faces.server_0_10.answers import Answers, SessionHolder
+from gateway.faces.server_0_10.contents.contents import CLASS_FILE, CLASS_STREAM, Contents
 from gateway.faces.server_0_10.declare import Declarations, queue_asked_for
 from gateway.faces.server_0_10.deliveries import Deliveries
 from gateway.faces.server_0_10.distributed import Distributed
@@ -105,6 +106,15 @@ class ServerSession:
         )
         self.distributed = Distributed(self.answers, self.parking, self.transactions)
         self.transfers = Transfers(self.answers, self.transactions)
+        self.contents = Contents(
+            self.answers,
+            self.unsettled,
+            self.parking,
+            self._owner,
+            self.transfers,
+            self.transactions,
+        )
+        self.subscriptions.beside = self.contents
         self.permissions = Permissions(client)
         self.deliveries = Deliveries(
             client, self.unsettled, self.subscriptions, self.transactions, self.permissions
@@ -160,8 +170,11 @@ class ServerSession:
         if isinstance(command, spec.MessageTransfer):
             self.transfers.receive(event, command)
             return
-        WORK.units += SETTLING if command.CODE in SETTLES else COMMAND
         self.parking.octets = event.octets
+        if command.CODE >> 8 in (CLASS_FILE, CLASS_STREAM):
+            self.contents.carry_out(event, self.permissions)
+            return
+        WORK.units += SETTLING if command.CODE in SETTLES else COMMAND
         if isinstance(command, spec.MessageFlush):
             refusal = self.subscriptions.flush(command, command_id)
             if refusal is not None:
@@ -220,7 +233,7 @@ class ServerSession:
             return self.declarations.on_exchange_bound(command, *self.permissions.unseen(command))
         if class_code in (CLASS_EXCHANGE, CLASS_QUEUE):
             return self.declarations.carry_out(command)
-        self.client.uses.refuse(CLASSES.get(class_code, Feature.OTHER))
+        self.client.uses.refuse(Feature.OTHER)
         return Refusal(Condition.NOT_IMPLEMENTED, f"{type(command).__name__} is not offered here")
 
     def _carry_out_message(self, command: Command) -> Answer:
@@ -287,6 +300,8 @@ class ServerSession:
             self._answer(self.distributed.waited(), command, waited.command_id)
         elif isinstance(command, spec.MessageSubscribe | spec.TxCommit):
             self.answers.complete(waited.command_id)
+        elif isinstance(command, spec.FileConsume | spec.StreamConsume):
+            self.contents.consumed(waited.command_id, command)
         elif waited.carried_out:
             self._answer(None, command, waited.command_id)
         elif waited.done_upstream:
@@ -301,17 +316,24 @@ class ServerSession:
         WORK.units += SETTLING + RANGE * len(ranges)
         self.unsettled.completed(ranges)
         self.subscriptions.on_completed()
+        self.contents.on_completed()
         self.client.touch()
 
     def resume(self) -> None:
         """There is room again, for whatever was held back for want of it."""
         self.subscriptions.resume()
+        self.contents.resume()
 
     def on_rules_changed(self) -> None:
         """Other access rules are in force: a subscription that they forbid ends the session."""
-        refusal = self.subscriptions.review(self.permissions)
+        refusal = self._review()
         if refusal is not None:
             self.answers.fail(refusal)
+
+    def _review(self) -> Refusal | None:
+        """Why something that it takes may not go on, by other access rules."""
+        refusal = self.subscriptions.review(self.permissions)
+        return self.contents.review(self.permissions) if refusal is None else refusal
 
     # Its state, which may outlive its connection.
 
@@ -353,17 +375,19 @@ class ServerSession:
         self.transactions.move(client)
         self.distributed.move(client)
         self.transfers.move(client)
+        self.contents.move(client)
         self.permissions = Permissions(client)
         self.deliveries.move(client, self.permissions)
         self.declarations.move(client.uses, client.account)
 
     def go_on(self) -> None:
         """It has a connection again: what it may not have any more ends it."""
-        refusal = self.subscriptions.review(self.permissions)
+        refusal = self._review()
         if refusal is not None:
             self.answers.fail(refusal)
         else:
             self.subscriptions.go_on()
+            self.contents.go_on()
 
     def hand_over(self) -> None:
         """Another connection goes on with it: it is to have none."""
@@ -393,8 +417,11 @@ class ServerSession:
         self.distributed.end()
         self.transactions.end()
         # First what it holds: a queue that goes with its last subscription goes in its order.
+        self.contents.release()
         self.deliveries.give_back(reason)
         self.subscriptions.cancel_all(reason)
+        self.contents.cancel_all(reason)
         self.subscriptions.on_settled()
+        self.contents.end()
         self.client.host.owners.release(self._owner)
         self.client.bridge.audit.forget(self.audit_name)

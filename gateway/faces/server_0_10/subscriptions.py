@@ -6,7 +6,7 @@ its domain is an illegal-argument, as class execution says.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.types import Command, FieldTable
@@ -33,6 +33,13 @@ SUBSCRIPTION_OCTETS: Final = 4096  # what a subscription takes, apart from its s
 FILTER_ARGUMENTS: Final = frozenset((*SELECTOR_ARGUMENTS, NO_LOCAL))
 
 
+class Beside(Protocol):
+    """Who has other deliveries of the session."""
+
+    def on_settled(self) -> None:
+        """Some were settled."""
+
+
 @final
 class Subscriptions:
     """Those of one session.
@@ -40,6 +47,7 @@ class Subscriptions:
     Attributes:
         attaching: the one that has just come has to be attached at an upstream first.
         transactional: the session has selected transactions.
+        beside: who else is told that deliveries were settled.
     """
 
     __slots__ = (
@@ -51,6 +59,7 @@ class Subscriptions:
         "_parking",
         "_unsettled",
         "attaching",
+        "beside",
         "transactional",
     )
 
@@ -64,6 +73,7 @@ class Subscriptions:
         self._owner = owner
         self.attaching = False
         self.transactional = False
+        self.beside: Beside | None = None
         self._living: dict[str, ServerSubscription] = {}
         # Cancelled, for what reason, and still with deliveries that are not settled.
         self._leaving: list[tuple[ServerSubscription, Reason]] = []
@@ -144,6 +154,8 @@ class Subscriptions:
     def on_settled(self) -> None:
         """Deliveries were settled: there may be room, and cancelled subscriptions may be over."""
         self.resume()
+        if self.beside is not None:
+            self.beside.on_settled()
         leaving = self._leaving
         if leaving:
             self._leaving = []

@@ -15,7 +15,7 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.events import CommandReceived
 from gateway.audit.schema import Reason
 from gateway.bridge.confirming import ACCEPTED, REJECTED, Part, Told
-from gateway.bridge.seams import PublishStatus
+from gateway.bridge.seams import Published, PublishStatus
 from gateway.errors import DecodeError
 from gateway.faces import qmf
 from gateway.faces.access.publish_access import reason_of
@@ -23,6 +23,7 @@ from gateway.faces.client import Client
 from gateway.faces.features import EXCHANGES
 from gateway.faces.leaving import Addressee
 from gateway.faces.server_0_10.answers import Answers
+from gateway.faces.server_0_10.contents.arrivals import record_refused_stream
 from gateway.faces.server_0_10.errors import failure_of
 from gateway.faces.server_0_10.transactions import Transactions
 from gateway.message import Condition, Flag, Message, Outcome, OutcomeKind, Refusal
@@ -44,6 +45,7 @@ class Transfers:
         "_addressee",
         "_answers",
         "_client",
+        "_codes",
         "_failed",
         "_flow_set",
         "_parts",
@@ -73,6 +75,8 @@ class Transfers:
         # Octets of those that the bridge holds back, by id; which they are, without transaction.
         self._pending: dict[int, int] = {}
         self._parts: dict[int, Part] = {}
+        # The codes of those commands that are no transfers and have not ended.
+        self._codes: dict[int, int] = {}
         # The first that came to nothing where only an exception can say so.
         self._failed: tuple[int, Refusal] | None = None
         self._addressee = Addressee(self)
@@ -136,28 +140,11 @@ class Transfers:
         answers = self._answers
         command_id = event.command_id
         message = _message(self._client, event, arrival)
-        told = self._told
-        told.came(message.id)
-        transaction = self._transactions.current
-        if transaction is None:
-            published = self._publishing.publish(message, self._addressee, command_id, told.link)
-        else:
-            published = self._transacting.publish(
-                transaction, message, self._addressee, command_id, told.link
-            )
+        published = self._enter(message, command_id)
         status = published.status
-        if status is PublishStatus.DONE or status is PublishStatus.IN_TURN:
-            if transaction is None:
-                told.tell_last(ACCEPTED)
-            if status is PublishStatus.DONE:
-                answers.take(command_id, command_id)
-            else:
-                answers.complete_when_safe(command_id)
-        elif status is PublishStatus.PENDING:
-            if transaction is None:
-                self._parts[command_id] = told.part()
-            self._hold(command_id, len(event.payload))
-        elif status is PublishStatus.UNROUTABLE:
+        if self._is_taken(status, command_id, len(event.payload)):
+            return
+        if status is PublishStatus.UNROUTABLE:
             discard = bool(arrival.flags & Flag.DISCARD_UNROUTABLE)
             if transfer.destination in EXCHANGES:
                 discard |= self._asked_for_management(event, transfer.destination or "")
@@ -169,6 +156,63 @@ class Transfers:
             self._transactions.count(published.refusal)
             refusal = self._publish_access.bridge_refusal(published.refusal, message)
             answers.fail(refusal, command_id=command_id, code=transfer.CODE)
+
+    @property
+    def link(self) -> int:
+        """Its number in the audit log."""
+        return self._told.link
+
+    def publish_content(self, command_id: int, message: Message, code: int) -> Refusal | None:
+        """Publish content of another class; why no queue took it, if it is to be returned.
+
+        `code`: of its command.
+        """
+        published = self._enter(message, command_id)
+        self._codes[command_id] = code
+        if self._is_taken(published.status, command_id, len(message.payload)):
+            return None
+        del self._codes[command_id]
+        if published.status is PublishStatus.UNROUTABLE:
+            why = published.refusal or UNROUTABLE
+            back = why.condition == Condition.IMMEDIATE or message.flags & Flag.TELL_UNROUTABLE
+            self._done(command_id, REJECTED if back else ACCEPTED)
+            return why if back else None
+        assert published.refusal is not None
+        self._transactions.count(published.refusal)
+        refusal = self._publish_access.bridge_refusal(published.refusal, message)
+        self._answers.fail(refusal, command_id=command_id, code=code)
+        return None
+
+    def _enter(self, message: Message, command_id: int) -> Published:
+        """Into the bridge, or into the transaction that the session is in."""
+        told = self._told
+        told.came(message.id)
+        transaction = self._transactions.current
+        if transaction is None:
+            return self._publishing.publish(message, self._addressee, command_id, told.link)
+        return self._transacting.publish(
+            transaction, message, self._addressee, command_id, told.link
+        )
+
+    def _is_taken(self, status: PublishStatus, command_id: int, octets: int) -> bool:
+        """Whether queues have it; then it is done, or will be, and the client hears of that."""
+        alone = self._transactions.current is None
+        if status is PublishStatus.DONE or status is PublishStatus.IN_TURN:
+            if alone:
+                self._told.tell_last(ACCEPTED)
+            if status is PublishStatus.DONE:
+                self._answers.take(command_id, command_id)
+            else:
+                self._answers.complete_when_safe(command_id)
+            if self._codes:
+                self._codes.pop(command_id, None)
+            return True
+        if status is not PublishStatus.PENDING:
+            return False
+        if alone:
+            self._parts[command_id] = self._told.part()
+        self._hold(command_id, octets)
+        return True
 
     def _asked_for_management(self, event: CommandReceived, exchange: str) -> bool:
         """Nobody took a message to one of the exchanges of management; whether it is answered."""
@@ -193,12 +237,16 @@ class Transfers:
                 if alone:
                     self._told.tell_last(REJECTED)
                 return
-        if alone:
-            self._told.tell_last(ACCEPTED)
+        self._done(command_id, ACCEPTED)
+
+    def _done(self, command_id: int, told: int) -> None:
+        """Nothing has to be safe for it, unless the disk refuses what is written of it."""
+        if self._transactions.current is None:
+            self._told.tell_last(told)
         if self._client.bridge.pressure.blocked:
-            answers.complete_when_safe(command_id)
+            self._answers.complete_when_safe(command_id)
         else:
-            answers.take(command_id, command_id)
+            self._answers.take(command_id, command_id)
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A transfer that was held back has ended; the token is its command id."""
@@ -206,6 +254,8 @@ class Transfers:
         self._client.doubt.let_go(self._pending.pop(token, 0))
         part = self._parts.pop(token, None)
         if outcome.kind == OutcomeKind.ACCEPTED:
+            if self._codes:
+                self._codes.pop(token, None)
             answers.take(token, token)
         elif not answers.reject(token, outcome):
             part = None
@@ -221,7 +271,8 @@ class Transfers:
         failed = self._failed
         if failed is not None:
             command_id, refusal = failed
-            self._answers.fail(refusal, command_id=command_id, code=spec.MessageTransfer.CODE)
+            code = self._codes.get(command_id, spec.MessageTransfer.CODE)
+            self._answers.fail(refusal, command_id=command_id, code=code)
 
     def forget(self) -> None:
         """The session is over: nobody waits for what is held back."""
@@ -230,6 +281,7 @@ class Transfers:
         pending = self._pending
         self._pending = {}
         self._parts = {}
+        self._codes = {}
         for octets in pending.values():
             doubt.let_go(octets)
 
@@ -270,7 +322,12 @@ def record_refused(client: Client, event: CommandReceived, reason: Reason) -> No
 
     It may have come in part only.
     """
-    if not isinstance(event.command, spec.MessageTransfer) or not client.visit.opened:
+    if not client.visit.opened:
+        return
+    if isinstance(event.command, spec.StreamPublish):
+        record_refused_stream(client, event, event.command, reason)
+        return
+    if not isinstance(event.command, spec.MessageTransfer):
         return
     try:
         arrival = arrival_0_10(event.payload, event.body_at)

@@ -7,7 +7,7 @@ client gives may be far larger than what there is, so the smaller side is walked
 
 from __future__ import annotations
 
-from typing import Final, TypeVar, final
+from typing import Final, Protocol, TypeVar, final
 
 from gateway.amqp_0_10.primitives import Ranges
 from gateway.faces.server_0_10.credit import Credit
@@ -21,6 +21,13 @@ BROWSED_MAX: Final = 1000  # of a session; the oldest can no longer be acquired
 Browsed = tuple[int, int, int]  # the subscription's number, the position, the message's number
 
 
+class Windowed(Protocol):
+    """Whose window opens as the client completes what was sent."""
+
+    def completed(self, octets: int, era: int) -> None:
+        """The client has completed such a delivery, sent in `era`."""
+
+
 @final
 class Unsettled:
     """By command id, in the order of sending."""
@@ -32,7 +39,7 @@ class Unsettled:
         # Settled as they were sent to somebody who looks on, and not completed.
         self._browsed: dict[int, Browsed] = {}
         # Sent in window mode and not completed: the subscription's credit, its era, octets.
-        self._windowed: dict[int, tuple[Credit, int, int]] = {}
+        self._windowed: dict[int, tuple[Windowed, int, int]] = {}
 
     def __len__(self) -> int:
         return len(self._deliveries)
@@ -43,6 +50,26 @@ class Unsettled:
             self._deliveries[command_id] = delivery
         if credit.window:
             self._windowed[command_id] = (credit, credit.era, octets)
+
+    def hold(self, command_id: int, delivery: Delivery) -> None:
+        """Remember a delivery; commands ascend."""
+        self._deliveries[command_id] = delivery
+
+    def get(self, command_id: int) -> Delivery | None:
+        """A delivery, which stays."""
+        return self._deliveries.get(command_id)
+
+    def give(self, command_id: int) -> Delivery | None:
+        """A delivery, which is then forgotten."""
+        return self._deliveries.pop(command_id, None)
+
+    def has(self, command_id: int) -> bool:
+        """Whether it has that delivery."""
+        return command_id in self._deliveries
+
+    def ahead(self, command_id: int, windowed: Windowed, octets: int) -> None:
+        """Remember a delivery that is settled, and ahead until it is completed."""
+        self._windowed[command_id] = (windowed, 0, octets)
 
     def looked_at(self, command_id: int, delivery: Delivery) -> None:
         """Remember which copy was sent to who looks on and settles nothing."""

@@ -12,7 +12,8 @@ arrivals       the messages that come by it, and which of them it may publish
 dropped        deliveries that came when nobody took them any more
 answers        what the client hears of what it publishes
 consumer       a link by which a client consumes or browses
-suspended      sources that outlive their links
+suspended      links that may be attached again; lasting_source: what is unsettled of one;
+               lasting_target: what came by one
 unsettled      what was sent by a link, and the transactions that outcomes wait in
 control_link   a link to the gateway's transaction coordinator
 transactions   the transactions of one connection

@@ -15,6 +15,7 @@ from gateway.amqp_1_0.link import Link
 from gateway.faces.client import Client
 from gateway.faces.outcomes import STATE_ACCEPTED, Known, error_of, refusal_of, rejected
 from gateway.faces.safe_with import SafeWith
+from gateway.faces.server_1_0.lasting_target import LastingTarget
 from gateway.faces.server_1_0.transactions import presumed
 from gateway.faces.server_1_0.unsettled import ClientTransaction
 from gateway.message import Condition, Outcome, Refusal
@@ -58,6 +59,7 @@ class Answers:
     Attributes:
         known: the outcomes that the source can have.
         safe_with: deliveries that are accepted when their turn is safe.
+        lasting: its target outlives the link.
         second: those that the client is to settle first.
         works: those without an outcome that are part of a transaction, by delivery-id.
     """
@@ -66,8 +68,10 @@ class Answers:
         "_answered",
         "_client",
         "_link",
+        "_suspended",
         "_tells_tags",
         "known",
+        "lasting",
         "safe_with",
         "second",
         "works",
@@ -78,6 +82,8 @@ class Answers:
         self._link = link
         self._answered: Answered = answered
         self._tells_tags = tells_tags
+        self._suspended = False
+        self.lasting: LastingTarget | None = None
         self.second: set[int] = set()
         self.works: dict[int, ClientTransaction] = {}
         attach = link.attach
@@ -114,7 +120,7 @@ class Answers:
 
     def reject(self, delivery_id: int, refusal: Refusal, tag: bytes = b"") -> None:
         """Tell that nobody took a delivery, by its outcome or the end of the link."""
-        if self.known.rejected:
+        if self.known.rejected or self._suspended:
             self.tell(delivery_id, rejected(refusal, tag))
         else:
             self._answered.on_unanswerable(error_of(refusal, tag))
@@ -129,6 +135,10 @@ class Answers:
 
     def tell(self, delivery_id: int, state: DeliveryState) -> None:
         """Tell an outcome, and settle unless the client is to do that first."""
+        if self.lasting is not None:
+            self.lasting.on_told(delivery_id, state)
+        if self._suspended:
+            return
         second = delivery_id in self.second
         if second:
             self.second.discard(delivery_id)
@@ -142,10 +152,19 @@ class Answers:
         session.settle_incoming(delivery_id, state, settled=not second)
         self._client.touch()
 
-    def forget(self) -> None:
-        """The link is gone: nobody is told any more, and its transactions cannot be committed."""
+    def suspend(self) -> None:
+        """The link is gone, and the client may attach it again: outcomes are for what it knows.
+
+        Its transactions cannot be committed.
+        """
         for work in self.works.values():
             work.fail(UNTOLD)
         self.works.clear()
+        self._suspended = True
+
+    def forget(self) -> None:
+        """The link is gone, and nobody is told any more."""
+        self.suspend()
         self.safe_with.clear()
+        self.lasting = None
         self._answered = NOBODY

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import final
 
-from gateway.amqp_1_0._spec import Attach, Target
+from gateway.amqp_1_0._spec import Attach, Target, Unsettled
 from gateway.amqp_1_0.link import Link
 from gateway.faces.outcomes import error_of
 from gateway.faces.server_1_0 import permissions
@@ -25,12 +25,13 @@ class Approach:
         attach: what the client asked for, of `node`.
     """
 
-    __slots__ = ("_links", "attach", "link", "node")
+    __slots__ = ("_links", "_unsettled", "attach", "link", "node")
 
     def __init__(self, links: Links, link: Link, attach: Attach, node: Node) -> None:
         self._links = links
         self.link = link
         self.attach = attach
+        self._unsettled = attach.unsettled
         self.node = node
 
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
@@ -42,7 +43,7 @@ class Approach:
         if refusal is None:
             refusal = permissions.producer_refusal(links, self.node)  # they may be others by now
         if refusal is None:
-            answer_producer(links, self.link, self.attach, self.node)
+            answer_producer(links, self.link, self.attach, self.node, self._unsettled)
         else:
             links.client.on_link_refused(refusal.condition)
             self.link.refuse(error_of(refusal))
@@ -50,9 +51,17 @@ class Approach:
 
 
 def answer_producer(
-    links: Links, link: Link, attach: Attach, node: Node | None, made: str = ""
+    links: Links,
+    link: Link,
+    attach: Attach,
+    node: Node | None,
+    unsettled: Unsettled | None,
+    made: str = "",
 ) -> None:
-    """Attach a client's sender to a node that exists; `None`: the anonymous terminus."""
+    """Attach a client's sender to a node that exists; `None`: the anonymous terminus.
+
+    `unsettled`: of its attach, which has forgotten it where an upstream was asked.
+    """
     target = attach.target
     assert isinstance(target, Target)
     producer = Producer(
@@ -65,4 +74,4 @@ def answer_producer(
         dynamic=made,
     )
     links.add_producer(producer)
-    producer.answer(attach)
+    producer.answer(attach, unsettled)

@@ -11,22 +11,25 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0._spec import Attach, Coordinator, Source
+from gateway.amqp_1_0._spec import Attach, Coordinator, Source, Unsettled
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.primitives.fields import Fields
+from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings, SubscribeOptions, Subscriber
 from gateway.faces.arguments.of_nodes import wish_of
 from gateway.faces.features import EXCHANGES, Feature
+from gateway.faces.leaving import DELIVERY_OCTETS
 from gateway.faces.outcomes import default_of, error_of, outcome_of
 from gateway.faces.placed import JMS_SELECTOR, is_remote_exchange, is_remote_queue, selector_of
 from gateway.faces.server_1_0 import on_demand, permissions
 from gateway.faces.server_1_0.approach import Approach, answer_producer
 from gateway.faces.server_1_0.consumer import Asked, Consumer
+from gateway.faces.server_1_0.lasting_source import Lasting, is_durable, kept_s
 from gateway.faces.server_1_0.links import Links
 from gateway.faces.server_1_0.node_access import hidden_refusal
-from gateway.faces.server_1_0.suspended import Lasting, granted_s, key_of
+from gateway.faces.server_1_0.suspended import key_of
 from gateway.faces.server_1_0.terminus import made_by, told
 from gateway.faces.source_filters import Wanted, binding_key, read_filters
 from gateway.message import MODIFIED_FAILED, Condition, Kind, Refusal
@@ -57,6 +60,7 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
     if target is None:
         return Refusal(Condition.INVALID_ARGUMENT, "an attach of a sender without a target")
     asked = target.capabilities or []
+    unsettled = attach.unsettled
     made = ""
     node: Node | None = None
     if target.dynamic is True:
@@ -90,14 +94,19 @@ def attach_producer(links: Links, link: Link, attach: Attach) -> Refusal | None:
         _count(links, EXCHANGES[node.exchange])
     if node is not None and node.queue and not made:
         approach = Approach(links, link, attach, node)
-        if is_remote_queue(links.client.host, node.queue) and not link.keep_decoded():
+        if is_remote_queue(links.client.host, node.queue) and not _keep_all(link, unsettled):
             return TOO_MUCH
         if links.client.host.reaching.reach(node.queue, approach, 0):
             link.context = approach
             links.add_approach(link)
             return None
-    answer_producer(links, link, attach, node, made)
+    answer_producer(links, link, attach, node, unsettled, made)
     return None
+
+
+def _keep_all(link: Link, unsettled: Unsettled | None) -> bool:
+    """Keep what is needed of the attach to answer it later; whether there is room for that."""
+    return link.keep(DELIVERY_OCTETS * len(unsettled or {})) and link.keep_decoded()
 
 
 def _closed_to_senders(links: Links, node: Node | None) -> Refusal | None:
@@ -245,24 +254,17 @@ def _consume(links: Links, consumer: Consumer, queue: str, source: Source) -> Re
         consumer.subscription = bridged
         consumer.asked = Asked(source, wanted)
         return None
-    _outlive(links, consumer, queue, source, remote=remote)
+    _outlive(links, consumer, queue, source, may=consumer.acquire and not remote)
     consumer.answer(bridged, source, wanted)
     return None
 
 
-def _outlive(links: Links, consumer: Consumer, queue: str, source: Source, *, remote: bool) -> None:
-    """What is unsettled may outlive a link that consumes a queue which is here."""
-    client, name = links.client, consumer.link.name
-    suspended = client.settings.kept.links.get(key_of(client, name))
+def _outlive(links: Links, consumer: Consumer, queue: str, source: Source, *, may: bool) -> None:
+    """What is unsettled may outlive a link that consumes a queue which is here, for itself."""
     lasting: Lasting | None = None
-    if granted_s(client, source) and consumer.acquire and not (remote or consumer.settled):
-        lasting = Lasting(client, name, queue, source)
-    if lasting is not None or suspended is not None:
-        consumer.outlive(lasting, suspended)
-
-
-def _is_durable(source: Source) -> bool:
-    return bool(source.durable) or source.expiry_policy == _spec.EXPIRY_NEVER
+    if may and kept_s(links.client, source) and not consumer.settled:
+        lasting = Lasting(links.client, consumer.link, queue, source)
+    consumer.outlive(lasting)
 
 
 def _subscriber(links: Links, attach: Attach) -> Subscriber:
@@ -286,7 +288,7 @@ def _subscribe(
     if isinstance(key, Refusal):
         return key
     arguments = _arguments(wanted)
-    durable = _is_durable(source)
+    durable = is_durable(source)
     if durable:
         declared = _durable_queue(links, consumer, attach, exchange, key, arguments)
     else:
@@ -311,6 +313,7 @@ def _subscribe(
         return _undo(links, consumer, queue, durable, refusal)
     consumer.durable_queue = queue if durable else ""
     links.add_consumer(consumer)
+    _outlive(links, consumer, queue, source, may=durable)
     if host.reaching.reach_binding(queue, exchange.name, key, consumer, 0):
         consumer.subscription = bridged
         consumer.asked = Asked(source, wanted, local=True)
@@ -371,6 +374,9 @@ def _durable_queue(
         client.making.created()
         return made
     if not queue.users.subscriptions and _is_for_another(queue, exchange, key, arguments):
+        suspended = client.settings.kept.links.get(key_of(client, attach.name, not attach.role))
+        if suspended is not None:
+            suspended.end(Reason.LINK_DETACHED)
         client.host.declaring.delete_queue(name, links.owner)
         made = subscriptions.make(name, subscriber, links.owner)
         client.making.created_again(name)
@@ -426,9 +432,10 @@ def _recover(links: Links, link: Link, attach: Attach) -> Refusal | None:
     address = None
     for exchange, key in queue.bound_to():
         address = f"{exchange}/{key}" if key else exchange
+    kept = key_of(links.client, link.name, link.role) in links.client.settings.kept.links
     source = Source(
         address=address,
-        durable=_spec.DURABLE_CONFIGURATION,
+        durable=_spec.DURABLE_UNSETTLED_STATE if kept else _spec.DURABLE_CONFIGURATION,
         expiry_policy=_spec.EXPIRY_NEVER,
     )
     consumer = _consumer(links, link, attach, source, None, "")
@@ -443,6 +450,7 @@ def _recover(links: Links, link: Link, attach: Attach) -> Refusal | None:
     consumer.durable_queue = queue.name
     consumer.found = True
     links.add_consumer(consumer)
+    _outlive(links, consumer, queue.name, source, may=True)
     consumer.answer(bridged, source, Wanted())
     return None
 
@@ -469,7 +477,8 @@ def _filters(
     kept = weigh(wanted.selector) if remote else 0
     if wanted.filter is not None:
         kept += wanted.filter.octets
-    if not link.keep(kept) or (remote and not link.keep_decoded()):
+    unsettled = None if link.attach is None else link.attach.unsettled
+    if not link.keep(kept) or (remote and not _keep_all(link, unsettled)):
         return TOO_MUCH
     return wanted
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0._spec import Source
+from gateway.amqp_1_0._spec import Error, Source
 from gateway.amqp_1_0._spec import Unsettled as AttachedWith
+from gateway.amqp_1_0._spec_conditions import STOLEN
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
@@ -25,9 +26,9 @@ from gateway.faces import losses
 from gateway.faces.checking import check, wants_look
 from gateway.faces.client import Client
 from gateway.faces.dynamic import DynamicNodes
-from gateway.faces.leaving import Absent
 from gateway.faces.outcomes import OUTCOMES, default_of, error_of
-from gateway.faces.server_1_0.suspended import Lasting, Suspended, most
+from gateway.faces.server_1_0.lasting_source import Lasting, LeftUnsettled, most
+from gateway.faces.server_1_0.suspended import Suspended, key_of
 from gateway.faces.server_1_0.terminus import granted, snd_settle_mode
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.faces.server_1_0.unsettled import Unsettled
@@ -62,13 +63,15 @@ class Asked:
 class ConsumerHolder(Protocol):
     """Who has the consumers of a session."""
 
-    def forget_consumer(self, consumer: Consumer, reason: Reason) -> None:
-        """Its link is gone: end it."""
+    def forget_consumer(
+        self, consumer: Consumer, reason: Reason, *, suspends: bool = False
+    ) -> None:
+        """Its link is gone: end it; `suspends`: the client may attach it again."""
 
 
 @final
 class Consumer:
-    """Implements `Outlet`, `LookUpWaiter`, `Waiting`, `CommitWaiter`.
+    """Implements `Outlet`, `LookUpWaiter`, `Waiting`, `CommitWaiter`, `Takeable`.
 
     Attributes:
         subscription: the bridge's side; set right after construction.
@@ -119,6 +122,8 @@ class Consumer:
         self._ended = False
         self._resume_only = link.resume_only
         attach = link.attach
+        # The client's map, which the attach has forgotten by then where an upstream is asked.
+        self._remote: AttachedWith | None = None if attach is None else attach.unsettled
         limit = None if attach is None else attach.max_message_size
         self._size_max = limit or NO_LIMIT
 
@@ -131,6 +136,8 @@ class Consumer:
         self.subscription = subscription
         self._started = True
         self.link.forget_attach()
+        self._remote = None
+        self._resume_only = self.link.resume_only  # what is unsettled may not have fitted
         flags = 0 if self.acquire else AuditFlag.COPY
         self._client.record_link(subscription.number, node=subscription.queue.node, flags=flags)
 
@@ -162,26 +169,30 @@ class Consumer:
             target=attach.target,
             snd_settle_mode=snd_settle_mode(attach),
             rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
-            # Of a durable subscription all went back to its queue when the link before this ended.
-            unsettled={} if self.found else self._local or None,
+            # Of what a durable subscription had else all went back when the link before ended.
+            unsettled=self._local or ({} if self.found else None),
         )
 
-    def outlive(self, lasting: Lasting | None, suspended: Absent | None) -> None:
-        """What is unsettled outlives the link, if it is to; what outlived one before is resumed.
-
-        `suspended`: of the link before, if there was one.
-        """
+    def outlive(self, lasting: Lasting | None) -> None:
+        """What is unsettled outlives the link, if it is to; what outlived one before is resumed."""
         client = self._client
+        kept = client.settings.kept
         attach = self.link.attach
+        remote = self._remote or {}
+        self._remote = None
         self.lasting = lasting
+        if lasting is not None:
+            kept.attach(lasting.key, self)
+        suspended = kept.links.get(key_of(client, self.link.name, self.link.role))
         if attach is None or not isinstance(suspended, Suspended):
             return
-        if lasting is None or lasting.queue != suspended.queue:
+        left = suspended.left
+        if lasting is None or not isinstance(left, LeftUnsettled) or lasting.queue != left.node:
             suspended.end(Reason.LINK_DETACHED)  # it is another source
             return
-        remote = attach.unsettled or {}
+        suspended.take()
         self._local = lasting.resume(
-            client, suspended, remote, incomplete=attach.incomplete_unsettled is True
+            client, left, remote, incomplete=attach.incomplete_unsettled is True
         )
         if lasting.pending:
             client.bridge.wait(self)
@@ -333,6 +344,12 @@ class Consumer:
             self.on_attached()
             self.on_flow()
 
+    def on_stolen(self) -> None:
+        """See `Takeable`."""
+        self.link.send_detach(error=Error(condition=STOLEN))
+        self._holder.forget_consumer(self, Reason.LINK_DETACHED, suspends=True)
+        self._client.touch()
+
     def on_cancelled(self, condition: Condition, description: str) -> None:
         """The queue went away, or the upstream does not have it for the gateway."""
         refusal = Refusal(condition, description)
@@ -435,11 +452,12 @@ class Consumer:
         suspended: Suspended | None = None
         lasting = self.lasting
         if lasting is not None:
+            self._client.settings.kept.detach(lasting.key, self)
             kept = lasting.unsettled(unsettled.deliveries)
             left = list(kept.values())
             if suspends and kept and subscription is not None:
-                suspended = Suspended(self._client, lasting, unsettled.default_outcome)
-                suspended.begin(kept, subscription)
+                lasting.before.append(subscription)
+                suspended = lasting.leave(self._client, kept, unsettled.default_outcome)
         unsettled.deliveries = {}
         self.asked = None
         if suspended is None:

@@ -81,10 +81,10 @@ class Links:
         self.dynamics.on_attached(producer.node_name())
         self.client.on_link(opened=True)
 
-    def forget_producer(self, producer: Producer) -> None:
-        """Its link is gone."""
+    def forget_producer(self, producer: Producer, *, suspends: bool = False) -> None:
+        """Its link is gone; `suspends`: the client may attach it again."""
         if self.producers.pop(producer.number, None) is not None:
-            producer.end()
+            self._suspend(producer.end(suspends=suspends))
             self.dynamics.on_detached(producer.node_name(), creator=bool(producer.dynamic))
             self._forget(producer.link)
 
@@ -104,14 +104,17 @@ class Links:
         handle = consumer.link.handle_in
         if self.consumers.get(handle) is consumer:
             del self.consumers[handle]
-            suspended = consumer.end(reason, suspends=suspends)
-            if suspended is not None and suspended.counts_from_detach:
-                suspended.start(self.client.bridge.now_ms)
-            elif suspended is not None:
-                self._suspended = [each for each in self._suspended if not each.over]
-                self._suspended.append(suspended)
+            self._suspend(consumer.end(reason, suspends=suspends))
             self.dynamics.on_detached(consumer.unsettled.node_name, creator=bool(consumer.dynamic))
             self._forget(consumer.link)
+
+    def _suspend(self, suspended: Suspended | None) -> None:
+        """A link that is gone has left something, unless that is `None`."""
+        if suspended is not None and suspended.counts_from_detach:
+            suspended.start(self.client.bridge.now_ms)
+        elif suspended is not None:
+            self._suspended = [each for each in self._suspended if not each.over]
+            self._suspended.append(suspended)
 
     def attach_control(self, link: Link, attach: Attach) -> None:
         """The client wants to declare transactions."""
@@ -172,11 +175,11 @@ class Links:
         suspends = reason in SUSPENDING
         for consumer in list(self.consumers.values()):
             self.forget_consumer(consumer, reason, suspends=suspends)
+        for producer in list(self.producers.values()):
+            self.forget_producer(producer, suspends=suspends)
         for suspended in self._suspended:
             suspended.start(self.client.bridge.now_ms)
         self._suspended = []
-        for producer in list(self.producers.values()):
-            self.forget_producer(producer)
         for link in list(self._approaches):
             self.forget_approach(link)
         for link in self._detaching:

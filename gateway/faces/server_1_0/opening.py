@@ -88,10 +88,9 @@ class Opening:
         client = self._client
         place = self._elsewhere().redirect
         if place is not None:
-            text = f"go to {place}"
-            client.visit.user = client.identity
-            client.visit.because(Reason.CANCELLED, f"it is sent to {place}")
-            return redirect_error(self._meant(performative) or place.host, place, text)
+            client.on_redirected(place)
+            hostname = self._meant(performative) or place.host
+            return redirect_error(hostname, place, f"go to {place}")
         making_way = client.settings.containers.enter(self.name(), opened, policy)
         if making_way is None:
             text = f"container-id {client.container!r} has a connection already"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0._spec import Attach, Error, Target, TransactionalState
-from gateway.amqp_1_0._spec_conditions import UNKNOWN_ID
+from gateway.amqp_1_0._spec import Attach, Error, Target, TransactionalState, Unsettled
+from gateway.amqp_1_0._spec_conditions import RESOURCE_LIMIT_EXCEEDED, STOLEN, UNKNOWN_ID
 from gateway.amqp_1_0.events import DeliveryReceived
 from gateway.amqp_1_0.link import Link
 from gateway.audit.schema import Flag as AuditFlag
@@ -30,6 +30,8 @@ from gateway.faces.outcomes import STATE_ACCEPTED, error_of
 from gateway.faces.server_1_0.answers import Answers
 from gateway.faces.server_1_0.arrivals import Arrivals
 from gateway.faces.server_1_0.batch import Batch
+from gateway.faces.server_1_0.lasting_target import LastingTarget
+from gateway.faces.server_1_0.suspended import Suspended, granted_s
 from gateway.faces.server_1_0.terminus import granted, made_by, snd_settle_mode, told
 from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import ACCEPTED, Condition, Flag, Message, Outcome, Refusal
@@ -45,13 +47,13 @@ LENIENT_TYPES: Final = (TOPIC, FANOUT)
 class ProducerHolder(Protocol):
     """Who has the producers of a session."""
 
-    def forget_producer(self, producer: Producer) -> None:
-        """Its link is gone, or about to be: end it."""
+    def forget_producer(self, producer: Producer, *, suspends: bool = False) -> None:
+        """Its link is gone, or about to be: end it; `suspends`: it may be attached again."""
 
 
 @final
 class Producer:
-    """Implements `Publisher`, `Answered`, `NodeSender`.
+    """Implements `Publisher`, `Answered`, `NodeSender`, `Awaiting`.
 
     Args:
         node: what its target names; `None` for the anonymous terminus.
@@ -91,6 +93,7 @@ class Producer:
         self._parts: dict[int, Part] = {}  # which messages they are, if the client is to hear
         self._settled = 0
         self._over = False
+        self._left = False
         self._leaving = False
         self._closed = True  # as the client detached, while it is leaving
         self._error: Error | None = None  # why the gateway detaches, while it is leaving
@@ -110,17 +113,29 @@ class Producer:
         """The queue or exchange that it publishes to; "" for the anonymous terminus."""
         return "" if self.node is None else self.node.queue or self.node.exchange
 
-    def answer(self, attach: Attach) -> None:
-        """Answer the client's attach, record the link, give credit."""
+    @property
+    def lasts(self) -> bool:
+        """Whether its target outlives the link."""
+        return self._answers.lasting is not None
+
+    def answer(self, attach: Attach, unsettled: Unsettled | None) -> None:
+        """Answer the client's attach, record the link, give credit; `unsettled`: its map."""
         target = attach.target
         assert isinstance(target, Target)
         made = self.dynamic
+        lasting: LastingTarget | None = None
+        if not made and granted_s(self._client, target):
+            name = self.node_name()
+            lasting = LastingTarget(self._client, self.link, target, name, unsettled, awaiting=self)
+            self._answers.lasting = lasting
         properties = made_by(target) if made else told(self._client.host, self.node, target)
         self.link.send_attach(
             source=attach.source,
             target=Target(
                 address=made or target.address,
-                expiry_policy=_spec.EXPIRY_LINK_DETACH,  # whatever is asked for: it ends with that
+                # Without a timeout, whatever is asked for: it ends with the link.
+                expiry_policy=_spec.EXPIRY_LINK_DETACH if lasting is None else lasting.policy,
+                timeout=None if lasting is None else lasting.timeout_s,
                 dynamic=True if made else None,
                 dynamic_node_properties=properties,
                 capabilities=granted(
@@ -131,6 +146,7 @@ class Producer:
             ),
             snd_settle_mode=snd_settle_mode(attach),
             rcv_settle_mode=attach.rcv_settle_mode or _spec.RCV_FIRST,
+            unsettled=None if lasting is None else lasting.local,
         )
         self.link.forget_attach()
         self._client.record_link(self.number, node=self._begin(), flags=AuditFlag.PUBLISHER)
@@ -164,10 +180,18 @@ class Producer:
             return
         if event.rcv_second and not event.settled:
             self._answers.second.add(event.delivery_id)
-        if isinstance(event.state, TransactionalState):
+        lasting = self._answers.lasting
+        if event.resume and lasting is not None:
+            lasting.resume(event.delivery_id, event.tag, self._answers, settled=event.settled)
+            self._give_credit()
+        elif isinstance(event.state, TransactionalState):
             self._on_transactional(event, event.state)
-        else:
+        elif lasting is None or event.settled or lasting.came(event.delivery_id, event.tag):
             self._take(event)
+        else:
+            self.record(event.payload, event.message_format, Reason.OVER_LIMIT)
+            text = "too much is kept of what became of this user's deliveries"
+            self.on_unanswerable(Error(condition=RESOURCE_LIMIT_EXCEEDED, description=text))
 
     def _on_transactional(self, event: DeliveryReceived, state: TransactionalState) -> None:
         """Publish in a transaction; without that the link ends."""
@@ -408,8 +432,10 @@ class Producer:
         """Whether an outcome has not been told yet."""
         return self._held_back > 0 or self._answers.safe_with.waiting()
 
-    def on_aborted(self) -> None:
+    def on_aborted(self, tag: bytes) -> None:
         """A delivery was given up, and its credit with it."""
+        if self._answers.lasting is not None:
+            self._answers.lasting.forget(tag)
         self._give_credit()
 
     def on_doubt(self) -> None:
@@ -435,6 +461,12 @@ class Producer:
         self._closed = closed
         self._leave()
 
+    def on_stolen(self) -> None:
+        """See `Takeable`."""
+        self.link.send_detach(error=Error(condition=STOLEN))
+        self._holder.forget_producer(self, suspends=True)
+        self._client.touch()
+
     def on_cancelled(self, condition: Condition, description: str) -> None:
         """Its node was deleted: detach when the last outcome has been told."""
         refusal = Refusal(condition, description)
@@ -445,15 +477,39 @@ class Producer:
         self._leave()
 
     def _leave(self) -> None:
-        if not self.outstanding():
+        if self.outstanding():
+            return
+        if self._over:
+            self.leave()
+        else:
             self.link.send_detach(closed=self._closed, error=self._error)
             self._holder.forget_producer(self)
             self._client.touch()
 
-    def end(self) -> None:
-        """The link is gone; what was published stays so, but nobody is told."""
+    def end(self, *, suspends: bool = False) -> Suspended | None:
+        """The link is gone; what was published stays so.
+
+        `suspends`: the client may attach it again, and ask what became of that.
+        """
         self._over = True
         self._leaving = True
+        self._client.host.topology.senders.end(self.number)
+        lasting = self._answers.lasting
+        suspended: Suspended | None = None
+        if lasting is not None:
+            suspended = lasting.leave(self.number, suspends=suspends)
+            self._answers.suspend()
+        if suspended is None or not self.outstanding():
+            self.leave()
+        return suspended
+
+    def leave(self) -> None:
+        """Nothing is to be told any more."""
+        if self._left:
+            return
+        self._left = True
+        if self._answers.lasting is not None:
+            self._answers.lasting.on_all_told(self.number)
         self._addressee.leave()
         self._answers.forget()
         self._batches = {}
@@ -461,6 +517,5 @@ class Producer:
         self._held_back = 0
         for token in list(self._octets):
             self._let_go(token)
-        self._client.host.topology.senders.end(self.number)
         reason = Reason.NONE if self._error is None else Reason.CANCELLED
         self._client.record_link_end(self.number, reason)

@@ -88,7 +88,9 @@ class ServerSession:
         # again to close it (2.6.6), and so end a durable subscription.
         closed = event.detach.closed is True
         if isinstance(held, Producer):
-            if held.number in self.links.producers:
+            if held.lasts and not closed and event.detach.error is None:
+                self.links.forget_producer(held, suspends=True)
+            elif held.number in self.links.producers:
                 held.on_detached(closed)
                 return  # it ends when its outcomes have been told
         elif isinstance(held, Consumer):
@@ -148,7 +150,7 @@ class ServerSession:
         """A client has given up what it had begun to publish."""
         held = event.link.context
         if isinstance(held, Producer):
-            held.on_aborted()
+            held.on_aborted(event.tag)
             return
         if isinstance(held, ControlLink):
             held.give_credit()

@@ -1,190 +1,87 @@
-"""Sources that outlive their links: what is unsettled waits for the client to attach again (2.6.3).
+"""Links that may be attached again: what is known of one meanwhile, and how long (2.6.3, 3.5.6).
 
-A client asks for it by the timeout of its source (3.5.3), which is granted up to a limit; it counts
-from the detach, or from the end of the session, as the expiry-policy says (3.5.6). What is kept are
-the deliveries, by their tags, on the account of the client's user; the queue gives the link nothing
-meanwhile. When the link is attached again both sides say what is unsettled, and each delivery is
-resumed, settled, or goes back to the queue as one that may not have come (2.6.13, 3.4.6).
-It is in memory only, and so the source is not durable (3.5.5).
+A client asks for it by the timeout of its terminus (3.5.3), which is granted up to a limit; it
+counts from the detach, or from the end of the session, as the expiry-policy says (3.5.6). What is
+kept is on the account of the client's user: of a source what is unsettled (`lasting_source`), of a
+target what came by it (`lasting_target`). It is in memory only (3.5.5).
 """
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_1_0 import _spec
-from gateway.amqp_1_0._spec import DeliveryState, Source, Unsettled
-from gateway.amqp_1_0.transfers.resumption import ActionKind, resolve
+from gateway.amqp_1_0._spec import Source, Target
 from gateway.audit.schema import Reason
-from gateway.bridge.queues.subscription import Subscription
 from gateway.faces.client import Client
-from gateway.faces.leaving import DELIVERY_OCTETS
-from gateway.faces.outcomes import outcome_of
-from gateway.message import MODIFIED_FAILED, Delivery, Outcome
-from gateway.wire.work import DELIVERY, WORK
+from gateway.faces.leaving import NOT_YET, AbsentStatus, Key
 
-ENTRY_OCTETS: Final = 16  # in the map of an attach: the tag with its code and size, and null
-ATTACH_OCTETS: Final = 4_096  # what else an attach may take
-FRAME_MAX: Final = 65_535
-NOT_YET: Final = 1 << 62
-PREFIX_SIZE: Final = 8
-Key = tuple[str, str, str, str]
+SENDER: Final = "sender"
+RECEIVER: Final = "receiver"
 
 
-def key_of(client: Client, name: str) -> Key:
-    """Whose link it is, and which."""
-    return (client.host.name, client.identity, client.container, name)
+def key_of(client: Client, name: str, role: bool) -> Key:
+    """Whose link it is, and which; `role`: ours."""
+    clients = SENDER if role else RECEIVER
+    return (client.host.name, client.identity, client.container, clients, name)
 
 
-def granted_s(client: Client, source: Source) -> int:
-    """So long what is unsettled of a source is kept; 0: it is not."""
-    return min(source.timeout or 0, client.settings.limits.session_timeout_s)
+def granted_s(client: Client, terminus: Source | Target) -> int:
+    """So long what is known of a terminus is kept; 0: it is not."""
+    return min(terminus.timeout or 0, client.settings.limits.session_timeout_s)
 
 
-def policy_of(source: Source) -> str:
+def policy_of(terminus: Source | Target) -> str:
     """When that time begins: as the client wants, or with the end of the session."""
-    detach = source.expiry_policy == _spec.EXPIRY_LINK_DETACH
+    detach = terminus.expiry_policy == _spec.EXPIRY_LINK_DETACH
     return _spec.EXPIRY_LINK_DETACH if detach else _spec.EXPIRY_SESSION_END
 
 
-def most(frame_size: int) -> int:
-    """How many deliveries the map of an attach holds that fits a frame."""
-    return max(0, (min(frame_size, FRAME_MAX) - ATTACH_OCTETS) // ENTRY_OCTETS)
+class Left(Protocol):
+    """What a link leaves behind."""
 
+    @property
+    def octets(self) -> int:
+        """What it takes."""
 
-@final
-class Resumed:
-    """A delivery that is resumed, when there is credit for it.
+    @property
+    def node(self) -> str:
+        """The name of its queue or exchange."""
 
-    Attributes:
-        delivery: whose message is sent again; `None`: it is settled, by `state`.
-        turn: with which that is safe.
-    """
+    def __len__(self) -> int:
+        """How many deliveries."""
 
-    __slots__ = ("delivery", "state", "tag", "turn")
-
-    def __init__(
-        self, tag: bytes, delivery: Delivery | None, state: DeliveryState | None, turn: int
-    ) -> None:
-        self.tag = tag
-        self.delivery = delivery
-        self.state = state
-        self.turn = turn
-
-
-@final
-class Lasting:
-    """What the link of such a source knows.
-
-    Attributes:
-        queue: its name.
-        timeout_s, policy: as they were granted.
-        tags: of resumed deliveries, by delivery-id; the others' are made of their ids.
-        pending: what is to be resumed, in order.
-        before: the subscriptions of the links before, as long as anything of theirs is unsettled.
-    """
-
-    __slots__ = (
-        "_prefix",
-        "_waiting",
-        "before",
-        "key",
-        "pending",
-        "policy",
-        "queue",
-        "tags",
-        "timeout_s",
-    )
-
-    def __init__(self, client: Client, name: str, queue: str, source: Source) -> None:
-        self.key = key_of(client, name)
-        self.queue = queue
-        self.timeout_s = granted_s(client, source)
-        self.policy = policy_of(source)
-        self._prefix = client.bridge.numbers.next_link().to_bytes(PREFIX_SIZE, "big")
-        self.tags: dict[int, bytes] = {}
-        self.pending: list[Resumed] = []
-        self._waiting: dict[bytes, Delivery] = {}  # the client's map was not complete
-        self.before: list[Subscription] = []
-
-    def tag(self, delivery_id: int) -> bytes:
-        """The tag of a delivery; it is another one's on no link of that name."""
-        tag = self.tags.get(delivery_id)
-        return self._prefix + delivery_id.to_bytes(4, "big") if tag is None else tag
-
-    def unsettled(self, deliveries: dict[int, Delivery]) -> dict[bytes, Delivery]:
-        """All that is, by its tag."""
-        found = {self.tag(delivery_id): each for delivery_id, each in deliveries.items()}
-        found.update(self._waiting)
-        for resumed in self.pending:
-            if resumed.delivery is not None:
-                found[resumed.tag] = resumed.delivery
-        return found
-
-    def resume(
-        self, client: Client, suspended: Suspended, remote: Unsettled, *, incomplete: bool
-    ) -> Unsettled:
-        """Take what was suspended; the map of it for the client.
-
-        `remote`: the client's own. What that says already is done.
-        """
-        deliveries = suspended.take()
-        self.before = suspended.before
-        local: Unsettled = dict.fromkeys(deliveries)
-        settlement = client.host.settlement
-        WORK.units += DELIVERY * len(deliveries)
-        for tag, action in resolve(local, remote, incomplete=incomplete).items():
-            delivery = deliveries[tag]
-            if action.kind == ActionKind.RESUME:
-                self.pending.append(Resumed(tag, delivery, None, 0))
-            elif action.kind == ActionKind.SETTLE:
-                outcome = outcome_of(action.state)
-                settlement.settle(delivery, MODIFIED_FAILED if outcome is None else outcome)
-                self.pending.append(Resumed(tag, None, action.state, client.bridge.turns.number))
-            elif action.kind == ActionKind.WAIT:
-                self._waiting[tag] = delivery
-            else:  # the client does not know of it
-                settlement.settle(delivery, MODIFIED_FAILED, Reason.LINK_DETACHED)
-        return local
-
-    def tell_of_before(self, client: Client) -> None:
-        """The links before are over when nothing of theirs is unsettled."""
-        left: list[Subscription] = []
-        for subscription in self.before:
-            if subscription.is_settled():
-                client.record_link_end(subscription.number, Reason.LINK_DETACHED)
-            else:
-                left.append(subscription)
-        self.before = left
+    def end(self, client: Client, reason: Reason) -> None:
+        """The client has not come back for it."""
 
 
 @final
 class Suspended:
-    """The unsettled deliveries of a link that is not attached. Implements `Absent`, `Reviewed`."""
+    """What is kept of a link that is not attached. Implements `Absent`, `Reviewed`.
+
+    Attributes:
+        left: by the link.
+    """
 
     __slots__ = (
         "_client",
         "_deadline_ms",
-        "_deliveries",
         "_detaches",
+        "_key",
         "_number",
-        "_outcome",
+        "_since_ms",
         "_timeout_s",
-        "before",
-        "key",
-        "queue",
+        "left",
     )
 
-    def __init__(self, client: Client, lasting: Lasting, outcome: Outcome) -> None:
-        """`outcome`: of what the client does not come back for."""
-        self.key = lasting.key
-        self.queue = lasting.queue
-        self.before = lasting.before
-        self._timeout_s = lasting.timeout_s
-        self._detaches = lasting.policy == _spec.EXPIRY_LINK_DETACH
-        self._outcome = outcome
+    def __init__(self, client: Client, key: Key, timeout_s: int, policy: str, left: Left) -> None:
+        """`timeout_s`, `policy`: as they were granted."""
+        self.left = left
+        self._key = key
+        self._timeout_s = timeout_s
+        self._detaches = policy == _spec.EXPIRY_LINK_DETACH
         self._deadline_ms = NOT_YET
-        self._deliveries: dict[bytes, Delivery] = {}
+        self._since_ms = client.bridge.now_ms
         self._number = client.bridge.numbers.next_owner()
         self._client: Client = client.absent(self)
 
@@ -198,16 +95,19 @@ class Suspended:
         """See `Absent`."""
         return self._client.account.held
 
-    def begin(self, deliveries: dict[bytes, Delivery], subscription: Subscription) -> None:
-        """Keep these; where that is too much for its user they go back."""
-        self.before.append(subscription)
-        self._deliveries = deliveries
+    def status(self) -> AbsentStatus:
+        """See `Absent`."""
+        *_, kind, name = self._key
+        left = self.left
+        return self._client.absence(AbsentStatus(kind, name, left.node, len(left), self._since_ms))
+
+    def begin(self) -> None:
+        """Keep it; where that is too much for its user it is over at once."""
         kept = self._client.settings.kept
         kept.absent[self._number] = self
-        kept.links[self.key] = self
+        kept.links[self._key] = self
         kept.detached += 1
-        room = self._client.account.take(DELIVERY_OCTETS * len(deliveries))
-        if not room:
+        if not self._client.account.take(self.left.octets):
             self.end(Reason.OVER_LIMIT)
 
     @property
@@ -224,27 +124,18 @@ class Suspended:
         """Its time begins."""
         self._deadline_ms = now_ms + 1000 * self._timeout_s
 
-    def take(self) -> dict[bytes, Delivery]:
-        """The link is attached again: what is unsettled is its."""
-        deliveries = self._deliveries
-        self._deliveries = {}
+    def take(self) -> Left:
+        """The link is attached again: what it left is its."""
         self._client.settings.kept.resumed += 1
         self._close()
-        return deliveries
+        return self.left
 
     def leave(self) -> None:
         """See `Absent`."""
 
     def end(self, reason: Reason) -> None:
         """See `Absent`."""
-        deliveries = self._deliveries
-        self._deliveries = {}
-        settlement = self._client.host.settlement
-        WORK.units += DELIVERY * len(deliveries)
-        for delivery in deliveries.values():
-            settlement.settle(delivery, self._outcome, Reason.LINK_DETACHED)
-        for subscription in self.before:
-            self._client.record_link_end(subscription.number, reason)
+        self.left.end(self._client, reason)
         self._close()
 
     def _close(self) -> None:
@@ -252,8 +143,8 @@ class Suspended:
         kept = client.settings.kept
         if kept.absent.pop(self._number, None) is None:
             return
-        if kept.links.get(self.key) is self:
-            del kept.links[self.key]
+        if kept.links.get(self._key) is self:
+            del kept.links[self._key]
         client.account.close()
         client.settings.access.forget(client.access)
         client.leave()

@@ -9,6 +9,7 @@ tokens     who may ask what
 control    what may be asked with the admin token
 status     upstreams and node rules at a glance
 connections     who is there, and whose connection is to end
+sessions   those that are kept without a connection, and links that are suspended
 subscriptions   durable subscriptions, and whose they are
 branches   distributed transactions, and how operators end them
 measures   a reader for every row of `gateway.metrics`

@@ -55,7 +55,10 @@ def _branch(host: str, branch: Branch) -> Told:
 
 
 def decide(bridge: Bridge, host_name: str, text: str, how: str) -> str:
-    """End a prepared branch, or forget one that was so ended. Raises ConfigurationError."""
+    """End a prepared branch, or forget one that was so ended. Raises ConfigurationError.
+
+    One that can only be rolled back may be so, which is the end of it.
+    """
     if how not in DECISIONS:
         raise ConfigurationError([("decision", f"must be one of {', '.join(DECISIONS)}")])
     host = bridge.hosts.get(host_name) if host_name else bridge.default_host
@@ -71,6 +74,11 @@ def decide(bridge: Bridge, host_name: str, text: str, how: str) -> str:
         host.branches.forget(branch)
     elif how != FORGET and branch.state == State.PREPARED:
         host.branches.decide(branch, commit=how == COMMIT)
+    elif how == ROLLBACK and branch.failed:
+        if branch.sessions:
+            raise ConfigurationError([("branch", "a session works in it")])
+        host.branches.drop(branch)
+        return f"branch {text}, which had been rolled back, is forgotten"
     else:
         only = "one that an operator has ended" if how == FORGET else "a prepared one"
         problem = f"it is {branch.state.name.lower()}, and {how} is for {only}"
@@ -80,11 +88,13 @@ def decide(bridge: Bridge, host_name: str, text: str, how: str) -> str:
 
 def states(bridge: Bridge) -> dict[str, int]:
     """How many there are, by what they wait for."""
-    found = {"open": 0, "prepared": 0, "decided": 0}
+    found = {"open": 0, "doomed": 0, "prepared": 0, "decided": 0}
     for host in bridge.hosts.values():
         WORK.units += COUNTED * len(host.branches.by_xid)
         for branch in host.branches.by_xid.values():
-            if not branch.in_doubt:
+            if branch.failed:
+                found["doomed"] += 1
+            elif not branch.in_doubt:
                 found["open"] += 1
             else:
                 found["prepared" if branch.state == State.PREPARED else "decided"] += 1

@@ -49,9 +49,8 @@ class Load:
             self.held += queue.depth
         else:
             self.spooled += queue.depth
-        oldest = queue.places.next_at(0)
-        if oldest is not None:
-            came_ms = oldest.message.arrived_ms
+        came_ms = queue.places.oldest_ms()
+        if came_ms is not None:
             self.oldest_ms = came_ms if self.oldest_ms is None else min(self.oldest_ms, came_ms)
 
 

@@ -12,12 +12,15 @@ GET  /ctl/connections    clients, and what they do
 POST /ctl/let-go    {"segment": 17, "unbalanced": false}: segments of the audit log up to that
                     number; answered when they are removed
 POST /ctl/close     {"connection": 7, "reason": "moved to another gateway"}: it is told why
+GET  /ctl/sessions  sessions without a connection, and links that are suspended
+POST /ctl/end       {"session": 12}: it is over, and what it holds goes back
 GET  /ctl/subscriptions  durable subscriptions of 1.0 clients, and queues that may be such
 POST /ctl/assign    {"queue": ..., "user": ..., "container": ..., "link": ..., "virtual_host": ...}:
                     the subscription is that user's; user "": of clients without a login
 GET  /ctl/branches  branches of distributed transactions
 POST /ctl/decide    {"branch": ..., "decision": "commit", "virtual_host": ...}: a prepared branch is
-                    committed, or rolled back ("rollback"); one so ended is forgotten ("forget")
+                    committed, or rolled back ("rollback", also one that can only be so); one so
+                    ended is forgotten ("forget")
 
 A request shows `Authorization: Bearer TOKEN`; without `admin_token_file` all of it is 404. Answers
 are JSON: {"done": ...} or {"problems": [{"key": ..., "problem": ...}]}. A rule is named by its
@@ -47,6 +50,7 @@ from gateway.config import Settings
 from gateway.config.placement import matches
 from gateway.errors import ConfigurationError, GatewayError, HalfDoneError
 from gateway.faces.face import endpoint
+from gateway.faces.leaving import KeptSessions
 from gateway.net.admin.answers import Answers
 from gateway.net.admin.branches import branches, decide
 from gateway.net.admin.census import Census
@@ -54,6 +58,7 @@ from gateway.net.admin.channel import BODY_MAX, REASONS
 from gateway.net.admin.connections import close, connections
 from gateway.net.admin.missing import Missing
 from gateway.net.admin.pieces import Pieces
+from gateway.net.admin.sessions import end, sessions
 from gateway.net.admin.status import status
 from gateway.net.admin.subscriptions import assign, subscriptions
 from gateway.net.admin.tokens import Tokens
@@ -65,7 +70,8 @@ from gateway.net.upstreams.upstreams import Upstreams
 
 DEFECT: Final = "a defect of the gateway: see its log"
 COMMANDS: Final = (
-    *("pause", "resume", "switch", "reload", "close", "assign", "decide", "backup", "let-go"),
+    *("pause", "resume", "switch", "reload", "close", "end", "assign", "decide", "backup"),
+    "let-go",
 )
 KEY_TOLD: Final = 80  # characters
 Answer = dict[str, Any]  # Any: what JSON holds
@@ -96,6 +102,7 @@ class Control(Resource):
         door: Door,
         backup: Backup,
         *,
+        kept: KeptSessions,
         let_go: LetGo,
         pieces: Pieces,
         answers: Answers,
@@ -108,6 +115,7 @@ class Control(Resource):
         self._read_again = read_again
         self._now_ms = now_ms
         self._backup = backup
+        self._kept = kept
         self._let_go = let_go
         self._door = door
         self._pieces = pieces
@@ -116,6 +124,7 @@ class Control(Resource):
         self._views: dict[str, Callable[[], Iterator[str]]] = {
             "status": self._status,
             "connections": lambda: connections(door),
+            "sessions": lambda: sessions(kept, now_ms),
             "subscriptions": lambda: subscriptions(bridge),
             "branches": lambda: branches(bridge),
         }
@@ -241,7 +250,7 @@ class Control(Resource):
             return self._let_go(segment, by, unbalanced=unbalanced)
         if command == "close":
             return succeed(self._do_at_once(command, asked, by))
-        if command in ("assign", "decide"):
+        if command in ("end", "assign", "decide"):
             return WhenSafe(self._bridge, self._do_at_once(command, asked, by)).answer
         settings = self._reloading.settings
         at = _rule(settings, _text(asked, "node"))
@@ -259,6 +268,9 @@ class Control(Resource):
         if command == "close":
             number = _number(asked, "connection")
             return close(self._door, number, _text(asked, "reason", ""))
+        if command == "end":
+            self._bridge.act_for_operator(self._now_ms(), by.how, by.address)
+            return end(self._kept, _number(asked, "session"))
         if command == "decide":
             branch, how = _text(asked, "branch"), _text(asked, "decision")
             host = _text(asked, "virtual_host", "")
@@ -360,7 +372,7 @@ def _in_words(command: str, asked: Answer) -> str:
         asked.get(key)
         for key in (
             *("node", "upstream", "connection", "queue", "user", "directory", "segment"),
-            *("branch", "decision"),
+            *("branch", "decision", "session"),
         )
     ]
     plain = [each for each in given if isinstance(each, (str, int))]

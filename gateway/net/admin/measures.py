@@ -28,6 +28,7 @@ from gateway.net.upstreams.measures import upstream_readers
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.permissions.actions import Action
 from gateway.store.interface import StoreCounts
+from gateway.store.spill import Spill
 from gateway.translate.context import Counts as TranslationCounts
 from gateway.translate.mapping_rows import ROWS
 from gateway.translate.replies import ReplyTable
@@ -70,6 +71,7 @@ STAGES: Final = (
     ("ended", "returned", "returned"),
     ("ended", "moved", "moved"),
     ("ended", "dropped", "dropped"),
+    ("ended", "lost", "lost"),
 )
 
 
@@ -85,6 +87,7 @@ class Sources:
     translated: TranslationCounts
     replies: Mapping[str, ReplyTable]
     store: StoreCounts
+    spill: Spill | None
     disk: Disk
     net: NetCounts
     admin: AdminCounts
@@ -116,8 +119,17 @@ def readers(sources: Sources) -> dict[str, Reader]:
         **_translation(sources.translated, sources.replies),
         **_messages(sources.bridge, sources.census),
         **upstream_readers(sources.upstreams, sources.census, sources.clock),
+        **_paging(sources.bridge, sources.spill),
         **_disk(sources),
         **keeping(sources.kept),
+    }
+
+
+def start_readers(net: NetCounts) -> dict[str, Reader]:
+    """How far the start has come."""
+    return {
+        "gateway_start_messages": lambda: _one(net.start_messages),
+        "gateway_start_messages_recovered": lambda: _one(net.start_messages_recovered),
     }
 
 
@@ -128,6 +140,7 @@ def _process(sources: Sources) -> dict[str, Reader]:
         "gateway_build_info": lambda: [((sources.version, sources.form), 1)],
         "gateway_start_time_seconds": lambda: _one(sources.started_ms / 1000),
         "gateway_ready": lambda: _one(sources.ready() is None),
+        **start_readers(net),
         "gateway_certificate_expiry_timestamp_seconds": lambda: _one(
             sources.certificate_expires_s()
         ),
@@ -174,6 +187,7 @@ def _clients(sources: Sources) -> dict[str, Reader]:
     return {
         "gateway_connections": lambda: _gap(faces.connections_opened, faces.connections_closed),
         "gateway_connections_opened_total": lambda: _protocols(faces.connections_opened),
+        "gateway_connections_redirected_total": lambda: _protocols(faces.connections_redirected),
         "gateway_access_refused_total": lambda: _labelled(
             {action.name.lower(): faces.access_refused[action] for action in Action}
         ),
@@ -236,6 +250,15 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
         ),
         "gateway_branches": lambda: _labelled(states(bridge)),
         "gateway_oldest_prepared_branch_seconds": lambda: _one(oldest_prepared_s(bridge)),
+        "gateway_staged_files": lambda: _one(
+            sum(len(host.staging) for host in bridge.hosts.values())
+        ),
+        "gateway_staged_bytes": lambda: _one(
+            sum(host.staging.octets for host in bridge.hosts.values())
+        ),
+        "gateway_staging_expired_total": lambda: _one(
+            sum(host.staging.expired for host in bridge.hosts.values())
+        ),
         "gateway_queues": lambda: _one(
             sum(len(host.topology.queues) for host in bridge.hosts.values())
         ),
@@ -248,7 +271,7 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
         "gateway_topology_refused_total": lambda: _one(
             sum(host.bindings.kept.refused for host in bridge.hosts.values())
         ),
-        "gateway_queue_depth_messages": lambda: _one(int(bridge.pressure.messages)),
+        "gateway_queue_depth_messages": lambda: _one(int(bridge.pressure.held)),
         "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.payload),
         "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
         "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
@@ -256,6 +279,21 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
         "gateway_unsettled_messages": lambda: _one(census.unsettled),
         "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
         "gateway_withheld_publishes": lambda: _one(bridge.copies.tickets.withheld),
+    }
+
+
+def _paging(bridge: Bridge, spill: Spill | None) -> dict[str, Reader]:
+    """What is on disk of queues, and comes and goes."""
+    paging = bridge.paging
+    return {
+        "gateway_paged_messages": lambda: _one(int(bridge.pressure.away_messages)),
+        "gateway_paged_bytes": lambda: _one(int(bridge.pressure.away_octets)),
+        "gateway_paged_file_bytes": lambda: _one(0 if spill is None else spill.octets),
+        "gateway_pages_total": lambda: _labelled({"out": paging.went, "in": paging.came}),
+        "gateway_page_waits_total": lambda: _one(paging.waits),
+        "gateway_page_failures_total": lambda: _labelled(
+            {"write": paging.refused, "read": paging.failed}
+        ),
     }
 
 

@@ -1,5 +1,8 @@
 """The ports that the gateway listens on, by name."""
 
+# Twisted's ports and factories are annotated in part.
+# mypy: disallow-untyped-calls=False
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,7 +11,7 @@ from typing import Any, Final, cast, final
 from twisted.internet import tcp
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.error import CannotListenError
-from twisted.internet.interfaces import IListeningPort, IReactorTCP
+from twisted.internet.interfaces import IAddress, IListeningPort, IReactorTCP
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.protocol import ServerFactory
 
@@ -37,31 +40,76 @@ def accept_few(port: tcp.Port) -> None:
 
 
 @final
+class Entrance(
+    ServerFactory[Any]
+):  # Any: the protocols of the kinds of port have nothing in common
+    """Whoever comes in is served by the factory that there is by then.
+
+    Any: the protocols of the kinds of port have nothing in common.
+
+    Attributes:
+        inner: that factory; `None`: nobody comes in yet.
+    """
+
+    noisy = False
+
+    def __init__(self) -> None:
+        self.inner: ServerFactory[Any] | None = None
+
+    def buildProtocol(self, addr: IAddress | None) -> Any:
+        """Its protocol for a connection."""
+        return None if self.inner is None else self.inner.buildProtocol(addr)
+
+    def serve(self, factory: ServerFactory[Any]) -> None:
+        """By this one from now on; who is in stays with the one before."""
+        before, self.inner = self.inner, factory
+        if self.numPorts:
+            factory.doStart()
+            if before is not None:
+                before.doStop()
+
+    def stopFactory(self) -> None:
+        """The port is shut."""
+        if self.inner is not None:
+            self.inner.doStop()
+
+
+@final
 class Ports:
     """What is open.
 
     Attributes:
         addresses: where each port was opened, with its real number; it stays when the port is shut.
-        open: the ports that accept.
+        open: the ports that listen; those that nobody serves accept nobody, and who comes waits in
+            the system's backlog.
     """
 
     def __init__(self, reactor: PosixReactorBase) -> None:
         self._reactor = reactor
         self.addresses: dict[str, Address] = {}
         self.open: dict[str, IListeningPort] = {}
+        self._entrances: dict[str, Entrance] = {}
 
-    def listen(self, name: str, address: Address, factory: ServerFactory[Any]) -> None:
+    def serve(self, name: str, factory: ServerFactory[Any]) -> None:
+        """Who comes in by that port is served by this one from now on."""
+        self._entrances[name].serve(factory)
+        port = self.open[name]
+        if isinstance(port, tcp.Port):  # no port in memory
+            port.startReading()
+
+    def listen(self, name: str, address: Address) -> None:
         """Open one. Raises StartupError."""
-        # Any: the protocols of the kinds of port have nothing in common.
+        entrance = self._entrances[name] = Entrance()
         try:
             port = cast(IReactorTCP, self._reactor).listenTCP(
-                address.port, factory, backlog=BACKLOG, interface=address.host
+                address.port, entrance, backlog=BACKLOG, interface=address.host
             )
         except CannotListenError as error:
             reason = getattr(error.socketError, "strerror", None) or error.socketError
             raise StartupError(f"cannot listen on {address}: {reason}") from None
         if isinstance(port, tcp.Port):  # no port in memory
             accept_few(port)
+            port.stopReading()
         self.open[name] = port
         host = port.getHost()
         assert isinstance(host, IPv4Address | IPv6Address)

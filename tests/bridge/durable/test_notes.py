@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.bridge_world import START_MS, World
+from support.bridge_world import START_MS, World, recover
 
 from gateway.bridge.durable.notes import AGE_MAX_MS, Note, Notebook
 from gateway.bridge.durable.topology_rows import NotesRow, RowKind, notes_row
@@ -133,19 +133,20 @@ def test_their_octets_are_bounded() -> None:
 
 def test_unreadable_pages_are_reported_and_those_of_other_hosts_left() -> None:
     world = World()
-    world.bridge.recover(
+    recover(
+        world.bridge,
         Recovered(
             topology=[
                 TopologyRow(RowKind.NOTES, "odd", b"\x09"),
                 TopologyRow(RowKind.NOTES, "x", NotesRow("nowhere", 1, []).encoded()),
             ],
-            entries=[],
+            held={},
             highest_message_id=0,
             incarnation=1,
             clean=True,
             damage=[],
             aside=[],
-        )
+        ),
     )
     assert world.bridge.problems == ["notes 'odd' are unreadable: topology row of version 9"]
     assert attached(world).restored == []

@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.bridge_world import World
+from support.bridge_world import World, recover
 from support.remotes import FakeRules
 from support.rules import rule
 
@@ -420,14 +420,14 @@ def test_what_cannot_be_used_is_reported_and_the_rest_comes_back() -> None:
                 RowKind.BINDING, "c", BindingRow("gone", "amq.topic", "q", "k", {}, b"").encoded()
             ),
         ],
-        entries=[],
+        held={},
         highest_message_id=2**62,
         incarnation=2,
         clean=True,
         damage=[],
         aside=[],
     )
-    world.bridge.recover(recovered)
+    recover(world.bridge, recovered)
     assert len(world.bridge.problems) == 3
     assert world.bridge.numbers.next_message() > 2**62
 

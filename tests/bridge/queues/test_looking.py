@@ -75,7 +75,7 @@ def test_a_copy_that_comes_back_over_and_over_is_remembered_once() -> None:
     queue = world.host.topology.find_queue("q")
     assert queue is not None
     assert len(looking.walks[0].revisit) < 100
-    assert len(queue.expiring) < 100
+    assert len(queue.expiring._heap) < 100
     world.turn()
     assert len(browser.deliveries) == 1
     [delivery] = consumer.take()

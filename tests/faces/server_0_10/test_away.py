@@ -1,5 +1,7 @@
 """0-10 sessions whose state outlives their connections (session.request-timeout)."""
 
+import struct
+
 import pytest
 from support.rules import rule
 from support.subscribed_0_10 import accepted
@@ -14,6 +16,7 @@ from gateway.faces.server_0_10.negotiation import JAVA_MARK
 from gateway.permissions.own_rules import OwnRules
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
+from gateway.wire.work import SHARE, WORK
 
 BUSY = f"ended {spec.DetachCode.SESSION_BUSY}"
 
@@ -535,3 +538,75 @@ def test_other_rules_by_which_its_user_may_not_be_here_end_it() -> None:
     gateway.world.turn()
     assert absent(gateway) == 0
     assert gateway.settings.attached == {}
+
+
+def test_a_client_that_has_lost_its_state_is_sent_messages_again_that_say_so() -> None:
+    gateway = Gateway()
+    gateway.world.queue()
+    client = keeping(gateway)
+    client.subscribes()
+    client.publishes(b"1")
+    assert client.gets() == [b"1"]
+    lost(client)
+    again = gateway.client("ann")
+    heard = again.attach(b"name")
+    messages = [one for one in heard if isinstance(one, tuple) and len(one) == 3]
+    assert [(header[0].redelivered, body) for _, header, body in messages] == [(True, b"1")]
+
+
+# Very many of them.
+
+
+def control(code: int, fields: bytes) -> bytes:
+    payload = struct.pack(">H", code) + fields
+    return struct.pack(">BBHBBHI", 0x0F, 0, len(payload) + 12, 0, 0, 1, 0) + payload
+
+
+def come_and_go(count: int) -> bytes:
+    """So many sessions on one channel, each of which asks to be kept."""
+    octets = b""
+    for number in range(count):
+        name = struct.pack(">HH", 0x0100, 4) + b"%04d" % number
+        asked = control(0x0205, struct.pack(">HI", 0x0100, 60))
+        octets += control(0x0201, name) + asked + control(0x0203, name)
+    return octets
+
+
+def sessions_begun(gateway: Gateway) -> int:
+    return sum(gateway.settings.counts.sessions_opened)
+
+
+def test_sessions_that_come_and_go_in_one_read_have_a_share_of_each_turn() -> None:
+    gateway = Gateway()
+    face = gateway.client("ann").face
+    units = WORK.units
+    face.receive_data(come_and_go(1000), gateway.world.now_ms)
+    turns = 0
+    while sessions_begun(gateway) < 1000:
+        assert face.reading_paused
+        assert WORK.units - units < 2.1 * SHARE
+        units = WORK.units
+        face.data_to_send()
+        turns += 1
+    assert turns > 5
+
+
+def test_what_was_read_in_front_of_the_end_of_the_octets_is_carried_out() -> None:
+    gateway = Gateway()
+    face = gateway.client("ann").face
+    face.receive_data(come_and_go(1000), gateway.world.now_ms)
+    face.receive_eof(gateway.world.now_ms)
+    assert sessions_begun(gateway) < 1000
+    assert face.behind
+    while face.behind:
+        face.data_to_send()
+    assert sessions_begun(gateway) == 1000
+    assert face.closed
+
+
+def test_who_is_closed_by_an_operator_has_been_heard_before() -> None:
+    gateway = Gateway()
+    face = gateway.client("ann").face
+    face.receive_data(come_and_go(1000), gateway.world.now_ms)
+    face.force_close(gateway.world.now_ms, Ending("go", Reason.OPERATOR))
+    assert sessions_begun(gateway) == 1000

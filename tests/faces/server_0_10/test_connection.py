@@ -93,7 +93,7 @@ def test_a_session_that_an_exception_ends_is_counted_by_what_it_was_told() -> No
     gateway = Gateway()
     for command in (
         spec.MessageTransfer(destination="nowhere"),
-        spec.FileQos(),
+        spec.MessageResume(destination="d", resume_id="r"),
         spec.QueueDelete(queue="none"),
     ):
         client = gateway.session()

@@ -197,6 +197,7 @@ def test_who_does_not_insist_is_sent_elsewhere_and_opens_nothing() -> None:
         spec.ConnectionRedirect(host="amqp:tcp:b.example:5672", known_hosts=KNOWN),
     ]
     assert client.gateway.settings.counts.connections_opened == [0, 0]
+    assert client.gateway.settings.counts.connections_redirected == [1, 0]
     client.face.receive_data(drive.control(spec.ConnectionClose(reply_code=200)), 0)
     assert drive.values(client.face.data_to_send()) == [spec.ConnectionCloseOk()]
     assert client.face.closed

@@ -177,8 +177,6 @@ def subscribe(**fields: object) -> spec.MessageSubscribe:
         ([subscribe(), spec.MessageFlow(destination="d", unit=2, value=1)], 531),
         ([subscribe(), spec.MessageSetFlowMode(destination="d", flow_mode=2)], 531),
         ([spec.MessageResume(destination="d", resume_id="r")], 540),
-        ([spec.FileQos()], 540),
-        ([spec.StreamQos()], 540),
     ],
 )
 def test_what_cannot_be_done_ends_the_session(commands: list, code: int) -> None:

@@ -260,6 +260,7 @@ def test_who_is_sent_elsewhere_is_told_where_and_what_to_ask_for_there(asked, me
     client.step()
     assert client.face.closed
     assert hub.settings.counts.connections_opened[1] == 0
+    assert hub.settings.counts.connections_redirected == [0, 1]
 
 
 def test_known_hosts_are_told_in_the_form_that_jms_clients_read(hub):

@@ -104,10 +104,14 @@ def describe(got):
 
 
 def send(session, options):
+    """Each when the last is confirmed; or, with a window, so many ahead."""
     sender = session.sender(str(options["address"]))
+    if "window" in options:
+        sender.capacity = int(options["window"])
     for line in sys.stdin.readlines():
-        sender.send(message(json.loads(line)), sync=True)
+        sender.send(message(json.loads(line)), sync="window" not in options)
         say(event="sent")
+    sender.sync()
 
 
 def receive(session, options):

@@ -10,6 +10,7 @@ from support.branches_0_10 import (
     asks,
     branch_of,
     commit,
+    end,
     prepare,
     selected,
     start,
@@ -104,7 +105,31 @@ def test_the_metrics_tell_the_oldest_that_is_prepared() -> None:
     works(selected(gateway), b"1", name="y")
     gateway.world.pass_time(30_000)
     assert oldest_prepared_s(bridge) == 30
-    assert states(bridge) == {"open": 1, "prepared": 1, "decided": 0}
+    assert states(bridge) == {"open": 1, "doomed": 0, "prepared": 1, "decided": 0}
     decide(bridge, "", X, "rollback")
-    assert states(bridge) == {"open": 1, "prepared": 0, "decided": 1}
+    assert states(bridge) == {"open": 1, "doomed": 0, "prepared": 0, "decided": 1}
     assert oldest_prepared_s(bridge) == 0
+
+
+def test_a_branch_that_can_only_be_rolled_back_is_told_apart_and_ended() -> None:
+    gateway = gateway_with()
+    client = selected(gateway)
+    asks(client, start(), end(fail=True))
+    bridge = gateway.world.bridge
+    assert states(bridge) == {"open": 0, "doomed": 1, "prepared": 0, "decided": 0}
+    with pytest.raises(ConfigurationError, match="doomed"):
+        decide(bridge, "", X, "commit")
+    assert "had been rolled back" in decide(bridge, "", X, "rollback")
+    assert branch_of(gateway) is None
+    assert asks(client, start(), end()) == OK
+    check(gateway)
+
+
+def test_one_whose_time_was_over_while_a_session_works_in_it_is_that_sessions() -> None:
+    gateway = gateway_with()
+    asks(selected(gateway), start())
+    gateway.world.pass_time(3_600_000)
+    bridge = gateway.world.bridge
+    assert states(bridge)["doomed"] == 1
+    with pytest.raises(ConfigurationError, match="a session works in it"):
+        decide(bridge, "", X, "rollback")

@@ -48,6 +48,7 @@ class Stand:
             service.clock.now_ms,
             service.door,
             service.backup,
+            kept=service.faces.kept,
             let_go=service.letting_go.ask,
             pieces=Pieces(self.gateway.reactor),
             answers=Answers(Pieces(self.gateway.reactor), Account()),

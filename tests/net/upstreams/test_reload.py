@@ -67,6 +67,7 @@ class Stay:
             self.whole.service.clock.now_ms,
             self.whole.service.door,
             self.whole.service.backup,
+            kept=self.whole.service.faces.kept,
             let_go=self.whole.service.letting_go.ask,
             pieces=Pieces(self.whole.reactor),
             answers=Answers(Pieces(self.whole.reactor), Account()),

@@ -75,7 +75,7 @@ def check(directory: Path, before: set[Place], turns: Turns) -> set[Place]:
 
     segments = FileSegments(directory / "audit.txt")
     running = Running(directory, segments)  # type: ignore[arg-type]  # in a file
-    found = content(running.recovered)
+    found = content(running)
     running.close()
     assert running.recovered.damage == []
     assert set(found) in turns.prefixes(before)

@@ -13,10 +13,12 @@ import random
 import sys
 import threading
 from pathlib import Path
+from queue import SimpleQueue
 
 from gateway.errors import StoreError
 from gateway.message import Message
 from gateway.store import committer
+from gateway.store.interface import Fetched
 from gateway.store.sqlite import SqliteStore
 from gateway.store.writes import TurnWriter
 
@@ -94,7 +96,11 @@ def main(directory: Path, seed: int) -> None:
         slack_octets=100_000,
     )
     recovered = store.open()
-    living = [(entry.queue_id, entry.position) for entry in recovered.entries]
+    pieces: SimpleQueue[Fetched] = SimpleQueue()
+    living: list[tuple[int, int]] = []
+    while len(living) < recovered.count:
+        store.recall(pieces.put)
+        living += [(entry.queue_id, entry.position) for entry in pieces.get().entries]
     say("opened", len(living))
     number = position = recovered.highest_message_id
     turn = reported = seed * 1_000_000

@@ -1,15 +1,3 @@
-import com.arjuna.ats.arjuna.common.CoreEnvironmentBean;
-import com.arjuna.ats.arjuna.common.ObjectStoreEnvironmentBean;
-import com.arjuna.ats.arjuna.common.RecoveryEnvironmentBean;
-import com.arjuna.ats.arjuna.recovery.RecoveryManager;
-import com.arjuna.ats.arjuna.recovery.RecoveryModule;
-import com.arjuna.ats.internal.arjuna.recovery.AtomicActionRecoveryModule;
-import com.arjuna.ats.internal.jta.recovery.arjunacore.JTANodeNameXAResourceOrphanFilter;
-import com.arjuna.ats.internal.jta.recovery.arjunacore.JTATransactionLogXAResourceOrphanFilter;
-import com.arjuna.ats.internal.jta.recovery.arjunacore.XARecoveryModule;
-import com.arjuna.ats.jta.common.JTAEnvironmentBean;
-import com.arjuna.ats.jta.recovery.XAResourceRecoveryHelper;
-import com.arjuna.common.internal.util.propertyservice.BeanPopulator;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -24,13 +12,13 @@ import javax.jms.XASession;
 import javax.transaction.Status;
 import javax.transaction.TransactionManager;
 import javax.transaction.xa.XAResource;
-import javax.transaction.xa.Xid;
 import org.apache.qpid.client.AMQConnectionFactory;
 import org.json.JSONObject;
 
 /**
- * The JMS client of AMQP 0-10 with XA, through Narayana as its transaction manager: what it does is on the
- * command line, what came of it are JSON lines on standard output.
+ * The JMS client of AMQP 0-10 with XA, through a transaction manager: what it does is on the command line, what
+ * came of it are JSON lines on standard output. --manager says which, narayana or atomikos, and --log where it
+ * keeps its log.
  *
  * <p>Verbs: work (a transaction that takes a message of each queue of --takes, and sends --text to each of
  * --sends), recover (as a manager that starts again: what is in doubt is ended by what its log says). --second is
@@ -39,8 +27,6 @@ import org.json.JSONObject;
  */
 public final class XaPeer {
   private static final int PATIENCE_MS = 30_000;
-  private static final int GONE = 9;
-  private static final String NODE = "1";
 
   private final Map<String, String> options;
   private final Map<String, XAConnection> connections = new HashMap<>();
@@ -69,7 +55,6 @@ public final class XaPeer {
   }
 
   private void run(String verb) throws Exception {
-    configure();
     connect("", options.get("port"));
     if (options.containsKey("second")) {
       connect("2:", options.get("second"));
@@ -85,24 +70,6 @@ public final class XaPeer {
     say(new JSONObject().put("event", "closed"));
   }
 
-  /** The manager keeps its log in --log, and ends what is in doubt as soon as it looks. */
-  private void configure() throws Exception {
-    for (String name : new String[] {"default", "communicationStore", "stateStore"}) {
-      BeanPopulator.getNamedInstance(ObjectStoreEnvironmentBean.class, name).setObjectStoreDir(options.get("log"));
-    }
-    BeanPopulator.getDefaultInstance(CoreEnvironmentBean.class).setNodeIdentifier(NODE);
-    RecoveryEnvironmentBean recovery = BeanPopulator.getDefaultInstance(RecoveryEnvironmentBean.class);
-    recovery.setRecoveryBackoffPeriod(1);
-    recovery.setRecoveryListener(false);
-    recovery.setRecoveryModuleClassNames(List.of(
-        AtomicActionRecoveryModule.class.getName(), XARecoveryModule.class.getName()));
-    JTAEnvironmentBean jta = BeanPopulator.getDefaultInstance(JTAEnvironmentBean.class);
-    jta.setXaRecoveryNodes(List.of(NODE));
-    jta.setOrphanSafetyInterval(0);
-    jta.setXaResourceOrphanFilterClassNames(List.of(
-        JTATransactionLogXAResourceOrphanFilter.class.getName(), JTANodeNameXAResourceOrphanFilter.class.getName()));
-  }
-
   private void connect(String prefix, String port) throws Exception {
     String url = "amqp://:@/?brokerlist='tcp://127.0.0.1:" + port
         + "?sasl_mechs='ANONYMOUS'&retries='0'&heartbeat='0''&failover='nofailover'";
@@ -113,8 +80,8 @@ public final class XaPeer {
   }
 
   private void work() throws Exception {
-    TransactionManager manager = com.arjuna.ats.jta.TransactionManager.transactionManager();
     List<XASession> used = sessions();
+    TransactionManager manager = managed().manager();
     manager.begin();
     String dies = options.getOrDefault("dies", "");
     if (dies.equals("logged")) {
@@ -164,17 +131,25 @@ public final class XaPeer {
   }
 
   private void recover() throws Exception {
-    RecoveryManager manager = RecoveryManager.manager(RecoveryManager.DIRECT_MANAGEMENT);
-    Counting counting = new Counting(sessions.values().stream().map(XASession::getXAResource).toList());
-    for (RecoveryModule module : manager.getModules()) {
-      if (module instanceof XARecoveryModule ofXa) {
-        ofXa.addXAResourceRecoveryHelper(counting);
-      }
+    Managed managed = managed();
+    say(counted("before"));
+    managed.recover();
+    say(counted("after"));
+  }
+
+  private Managed managed() throws Exception {
+    List<XAResource> resources = connections.keySet().stream().map(each -> sessions.get(each).getXAResource()).toList();
+    String log = options.get("log");
+    return options.get("manager").equals("atomikos") ? new Atomikos(log, resources) : new Narayana(log, resources);
+  }
+
+  /** What is in doubt, broker by broker. */
+  private JSONObject counted(String event) throws Exception {
+    List<Integer> counts = new ArrayList<>();
+    for (XASession session : sessions.values()) {
+      counts.add(Managed.inDoubt(session.getXAResource()));
     }
-    say(counting.counted("before"));
-    manager.scan();
-    manager.scan();
-    say(counting.counted("after"));
+    return new JSONObject().put("event", event).put("in-doubt", counts);
   }
 
   private XASession session(String queue) {
@@ -195,92 +170,5 @@ public final class XaPeer {
     var octets = (line + "\n").getBytes(StandardCharsets.UTF_8);
     System.out.write(octets, 0, octets.length);
     System.out.flush();
-  }
-
-  /** What the manager asks for resources to recover; it counts what they have in doubt. */
-  private static final class Counting implements XAResourceRecoveryHelper {
-    private final List<XAResource> resources;
-
-    Counting(List<XAResource> resources) {
-      this.resources = resources;
-    }
-
-    @Override
-    public boolean initialise(String parameter) {
-      return true;
-    }
-
-    @Override
-    public XAResource[] getXAResources() {
-      return resources.toArray(new XAResource[0]);
-    }
-
-    JSONObject counted(String event) throws Exception {
-      List<Integer> counts = new ArrayList<>();
-      for (XAResource resource : resources) {
-        Xid[] found = resource.recover(XAResource.TMSTARTRSCAN | XAResource.TMENDRSCAN);
-        counts.add(found == null ? 0 : found.length);
-      }
-      return new JSONObject().put("event", event).put("in-doubt", counts);
-    }
-  }
-
-  /** A resource in whose prepare, or commit, the process is gone. */
-  private static final class Dying implements XAResource, java.io.Serializable {
-    private static final long serialVersionUID = 1;
-    private static boolean working; // not in the life that recovers
-    private final String when;
-
-    Dying(String when) {
-      working = true;
-      this.when = when;
-    }
-
-    @Override
-    public int prepare(Xid xid) {
-      if (when.equals("unlogged")) {
-        Runtime.getRuntime().halt(GONE);
-      }
-      return XA_OK;
-    }
-
-    @Override
-    public void commit(Xid xid, boolean onePhase) {
-      if (working && when.equals("logged")) {
-        Runtime.getRuntime().halt(GONE);
-      }
-    }
-
-    @Override
-    public void start(Xid xid, int flags) {}
-
-    @Override
-    public void end(Xid xid, int flags) {}
-
-    @Override
-    public void rollback(Xid xid) {}
-
-    @Override
-    public void forget(Xid xid) {}
-
-    @Override
-    public Xid[] recover(int flag) {
-      return new Xid[0];
-    }
-
-    @Override
-    public boolean isSameRM(XAResource other) {
-      return other == this;
-    }
-
-    @Override
-    public boolean setTransactionTimeout(int seconds) {
-      return false;
-    }
-
-    @Override
-    public int getTransactionTimeout() {
-      return 0;
-    }
   }
 }

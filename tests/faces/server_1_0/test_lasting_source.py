@@ -307,3 +307,139 @@ def test_what_is_kept_is_on_the_account_of_its_user(hub):
     assert user.held == 2 * DELIVERY_OCTETS
     hub.settings.kept.end_all()
     assert user.held == 0
+
+
+# Durable subscriptions.
+
+
+def subscribed(client, *, durable=_spec.DURABLE_UNSETTLED_STATE, credit=10, **more):
+    return client.receiver(
+        "amq.fanout", credit=credit, durable=durable, expiry_policy="never", name=NAME, **more
+    )
+
+
+def with_published(hub, *bodies, **more):
+    """A durable subscriber that was sent these and is lost; their tags."""
+    client = hub.client()
+    subscribed(client, **more)
+    sender = client.sender("amq.fanout")
+    for number, body in enumerate(bodies):
+        client.send(sender, message(body), tag=bytes([number]))
+    tags = list(received(client))
+    assert len(tags) == len(bodies)
+    lose(client)
+    return tags
+
+
+@rule("1.0", "2.6.13", "known-to-both-is-resumed")
+def test_what_is_unsettled_of_a_durable_subscription_is_resumed(hub):
+    tags = with_published(hub, b"1", b"2")
+    client = hub.client()
+    client.send(client.sender("amq.fanout"), message(b"3"), tag=b"3")
+    subscribed(client, unsettled=dict.fromkeys(tags))
+    found = received(client)
+    assert found.pop(tags[0]) == (b"1", True, None)
+    assert found.pop(tags[1]) == (b"2", True, None)
+    assert [body for body, _, _ in found.values()] == [b"3"], "it was kept for the subscription"
+
+
+def test_a_durable_subscriber_may_attach_without_its_source(hub):
+    tags = with_published(hub, b"1")
+    client = hub.client()
+    link = client.session().attach(NAME, _spec.RECEIVER)
+    target = _spec.Target(address="here")
+    link.send_attach(source=None, target=target, unsettled=dict.fromkeys(tags))
+    client.step()
+    link.send_flow(credit=10)
+    client.step()
+    assert received(client) == {tags[0]: (b"1", True, None)}
+
+
+def test_a_durable_subscriber_that_knows_nothing_gets_all_as_failed(hub):
+    with_published(hub, b"1")
+    client = hub.client()
+    subscribed(client)
+    assert list(received(client).values()) == [(b"1", False, None)]
+    assert absent(hub) == []
+
+
+def test_a_durable_subscription_of_which_just_the_configuration_lasts_keeps_nothing(hub):
+    with_published(hub, b"1", durable=_spec.DURABLE_CONFIGURATION)
+    assert absent(hub) == []
+
+
+def test_what_is_unsettled_of_a_subscription_that_is_for_another_topic_now_goes(hub):
+    tags = with_published(hub, b"1")
+    client = hub.client()
+    client.receiver(
+        "amq.topic/other",
+        durable=_spec.DURABLE_UNSETTLED_STATE,
+        expiry_policy="never",
+        name=NAME,
+        unsettled=dict.fromkeys(tags),
+    )
+    assert received(client) == {}
+    assert absent(hub) == []
+
+
+# Frames in which a map has no room.
+
+
+@rule("1.0", "2.7.3", "incomplete-unsettled-forbids-new-deliveries")
+def test_a_map_that_does_not_fit_a_frame_is_told_in_parts(hub):
+    bodies = [b"%d" % number for number in range(80)]
+    client = hub.client()
+    sender = client.sender("q")
+    for number, body in enumerate(bodies):
+        client.send(sender, message(body), tag=bytes([number]))
+    lasting(client, credit=100)
+    left = dict.fromkeys(received(client))
+    assert len(left) == 80
+    lose(client)
+    attaches = 0
+    came = []
+    while left:
+        attaches += 1
+        client = hub.client(limits=Limits(max_frame_size=512))
+        part = dict(list(left.items())[:20])
+        link = client.session().attach(NAME, _spec.RECEIVER)
+        link.send_attach(
+            source=_spec.Source(address="q", timeout=60),
+            target=_spec.Target(address="here"),
+            unsettled=part,
+            incomplete_unsettled=len(left) > 20,
+        )
+        client.step()
+        answer = client.take(events.AttachReceived).attach
+        assert answer.incomplete_unsettled or len(left) <= 20
+        link.send_flow(credit=100)
+        client.step()
+        for event in client.take_all(events.DeliveryReceived):
+            assert event.resume
+            came.append(body_of(event.payload))
+            link.session.settle_incoming(event.delivery_id, ACCEPTED)
+            del left[event.tag]
+        client.step()
+        link.send_detach(closed=False)
+        client.step()
+    assert attaches == 4
+    assert sorted(came) == sorted(bodies)
+    assert hub.world.depth() == 0
+
+
+def test_a_client_of_small_frames_is_sent_messages_of_such_a_link(hub):
+    client = hub.client(limits=Limits(max_frame_size=512))
+    client.send(client.sender("q"), message(b"1"))
+    lasting(client)
+    assert [body for body, _, _ in received(client).values()] == [b"1"]
+
+
+def test_a_link_that_is_attached_elsewhere_is_taken_from_where_it_was(hub):
+    before, _, tags = with_messages(hub, b"1")
+    client, _ = again(hub, dict.fromkeys(tags))
+    assert received(client) == {tags[0]: (b"1", True, None)}
+    detach = before.take(events.DetachReceived).detach
+    assert detach.error.condition == "amqp:link:stolen"
+    assert detach.closed is True, "as some clients hear of nothing else"
+    lose(before)
+    assert hub.settings.kept.attached, "the link is the other connection's"

@@ -1,0 +1,108 @@
+"""What the store held when it was opened, piece by piece, as whoever recovers it asks for more.
+
+By rows, each of which is read once: queues come side by side. Or queue by queue, which reads rows
+again that several queues share. Used by the commit thread; while a recall is under way nothing is
+written again elsewhere (`rewriting`), and what is dequeued meanwhile was handed over before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, final
+
+from gateway.errors import DecodeError, StoreError
+from gateway.message import Message
+from gateway.store.database import Database
+from gateway.store.interface import Entry, Fetched, OnFetched
+from gateway.store.log_rows import unpack_row
+from gateway.store.occupancy import Occupancy
+from gateway.store.places import NOWHERE
+from gateway.store.recall.fetching import entry_of
+from gateway.store.recall.kept_rows import KeptRows
+from gateway.store.recall.rereading import RowIndex, RowOrder
+
+PIECE_ENTRIES: Final = 1024
+PIECE_OCTETS: Final = 1024 * 1024
+READ_OCTETS: Final = 1024 * 1024
+
+
+@final
+class Recalling:
+    """One recall after the other.
+
+    Attributes:
+        under_way: some of it was handed over, and not the last of it.
+    """
+
+    def __init__(self, database: Database, occupancy: Occupancy, rows: KeptRows) -> None:
+        self._database = database
+        self._occupancy = occupancy
+        self._rows = rows
+        self._pieces: Iterator[list[Entry]] = iter(())
+        self.under_way = False
+
+    def piece(self, take: OnFetched, queues: list[int] | None) -> None:
+        """Hand over the next piece."""
+        if not self.under_way:
+            found = self._by_row() if queues is None else self._by_queue(queues)
+            self._pieces = _in_pieces(found)
+            self.under_way = True
+        error: StoreError | None = None
+        try:
+            entries = next(self._pieces, None)
+        except (DecodeError, StoreError) as failed:
+            entries, error = None, StoreError(str(failed))
+        self.under_way = entries is not None
+        take(Fetched(0, entries or [], last=not self.under_way, error=error))
+
+    def _by_row(self) -> Iterator[list[Entry]]:
+        order = RowOrder(self._occupancy, self._elsewhere)
+        number = 0
+        more = True
+        while more:
+            rows, more = self._database.rows_behind(number, READ_OCTETS)
+            for number, body in rows:
+                row = self._occupancy.rows.get(number)
+                if row is not None and row.live:
+                    order.take(number, unpack_row(body)[0])
+                    yield order.entries
+                    order.entries = []
+
+    def _by_queue(self, queues: list[int]) -> Iterator[list[Entry]]:
+        for queue_id in queues:
+            first = 0
+            while living := self._occupancy.living(queue_id, first, NOWHERE):
+                for position, number in living:
+                    entry = entry_of(
+                        self._occupancy, self._row(number, queue_id, position), queue_id, position
+                    )
+                    yield [entry]
+                first = living[-1][0] + 1
+
+    def _elsewhere(self, number: int, queue_id: int, position: int) -> Message:
+        return self._row(number, queue_id, position).message(queue_id, position)
+
+    def _row(self, number: int, queue_id: int, position: int) -> RowIndex:
+        """A row that an entry is in, and with it some that the entries behind that are in."""
+        row = self._rows.get(number)
+        if row is None:
+            self._rows.read(self._occupancy.living(queue_id, position, NOWHERE, 1))
+            row = self._rows.get(number)
+        if row is None:
+            raise self._rows.bad.pop(number)
+        return row
+
+
+def _in_pieces(found: Iterator[list[Entry]]) -> Iterator[list[Entry]]:
+    """The same, in pieces of bounded numbers and octets."""
+    piece: list[Entry] = []
+    octets = 0
+    for entries in found:
+        for entry in entries:
+            piece.append(entry)
+            octets += entry.message.size()
+            if len(piece) >= PIECE_ENTRIES or octets >= PIECE_OCTETS:
+                yield piece
+                piece, octets = [], 0
+    if piece:
+        yield piece
