@@ -11,6 +11,7 @@ from support.whole_gateway import Guest, WholeGateway
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.types import Command
 from gateway.message import ACCEPTED, Flag
+from gateway.wire.limits import Limits
 
 PROPERTIES = spec.FileProperties(filename="a.txt", cluster_id="here")
 
@@ -181,6 +182,18 @@ def test_a_stream_that_came_too_late_is_in_the_books() -> None:
     client.says(spec.StreamPublish(routing_key="q"), header=header, body=b"late")
     assert (404, 0) in client.hears()
     assert gateway.world.depth() == 0
+    gateway.world.check()
+
+
+def test_a_stream_that_is_too_large_is_in_the_books() -> None:
+    gateway = Gateway(limits=Limits(message_size_max=65_536))
+    gateway.world.queue()
+    client = gateway.session()
+    header = header_of(spec.StreamProperties())
+    client.says(spec.StreamPublish(routing_key="q"), header=header, body=b"x" * 70_000)
+    assert (506, 0) in client.hears()
+    counts = gateway.world.bridge.counts
+    assert (counts.received, counts.refused) == (1, 1)
     gateway.world.check()
 
 

@@ -124,7 +124,6 @@ class Consumers:
         options = SubscribeOptions(
             exclusive=command.exclusive,
             settled=self._staging is None,
-            name=outlet.tag,
             filter=filter,
         )
         bridged = client.host.subscribing.subscribe(
