@@ -13,6 +13,7 @@ from gateway.amqp_0_10._spec_commands import (
     CONTENT_COMMANDS,
     FileStage,
     MessageTransfer,
+    StreamPublish,
 )
 from gateway.amqp_0_10.errors import (
     CommandInvalidError,
@@ -41,6 +42,7 @@ from gateway.wire.work import ARGUMENT, WORK
 IDLE: Final = 0
 NAMES: Final = {COMMAND: "command", HEADER: "header", BODY: "body"}
 TRANSFER: Final = 0x0401  # of nearly all commands; for either role
+MESSAGES: Final = (MessageTransfer, StreamPublish)  # what brings one, whole
 STAGE: Final = FileStage.CODE
 PART_MIN: Final = 16 * 1024  # octets of a body that are handed over before it is whole
 UNFINISHED: Final = "too much of unfinished commands"
@@ -125,13 +127,13 @@ class Assembler:
         self.handed = 0
         self._keep(0)
 
-    def give_up(self, piece: bytes) -> MessageTransfer | None:
+    def give_up(self, piece: bytes) -> Command | None:
         """The command is too much, if it is a message: with what has come of it in `payload`.
 
         `piece`: of the frame that was too much, if it is not whole.
         """
         command = self.command
-        if not isinstance(command, MessageTransfer):
+        if not isinstance(command, MESSAGES):
             return None
         if self._type == BODY and self._segment.open:
             self.payload = self._segment.take() + piece  # behind the header already

@@ -1,4 +1,4 @@
-"""Transfers that nobody takes: they came behind the end of their session, or of the connection.
+"""Messages that nobody takes: they came behind the end of their session, or of the connection.
 
 Each is told of once, as a command of a session that is over, so that its message is in the books.
 Of a body that has more than one frame only the first is looked at: nothing is kept of it.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.amqp_0_10._spec_commands import MessageTransfer
+from gateway.amqp_0_10.assembler import MESSAGES
 from gateway.amqp_0_10.errors import CloseError, ExecutionError
 from gateway.amqp_0_10.events import CommandReceived, Event
 from gateway.amqp_0_10.frames import BODY, COMMAND, FIRST_FRAME, FIRST_SEGMENT
 from gateway.amqp_0_10.session import Session
+from gateway.amqp_0_10.types import Command
 
 BEGINS: Final = FIRST_SEGMENT | FIRST_FRAME
 
@@ -48,11 +49,11 @@ def give_up(session: Session, events: list[Event]) -> None:
 
 
 def _tell(session: Session, command: object, events: list[Event]) -> None:
-    if isinstance(command, MessageTransfer):
+    if isinstance(command, MESSAGES):
         events.append(of_session(session, command))
 
 
-def of_session(session: Session, transfer: MessageTransfer) -> CommandReceived:
+def of_session(session: Session, transfer: Command) -> CommandReceived:
     """The command that the assembler of a session has just put together, or given up."""
     incoming = session.incoming
     assembler = incoming.assembler

@@ -152,7 +152,7 @@ class Bridge:
         self.numbers = Numbers(audit.incarnation)
         self._deadlines = Deadlines()
         self._entering = Entering(self.turns, self.unwritten)
-        self.paging = Paging(self.pressure, store, limits.memory_octets)
+        self.paging = Paging(self.pressure, store, limits.memory_octets, limits.index_octets)
         store.on_fetched = self.paging.on_fetched
         self.copies = Copies(
             self.ledger, self.turns, self.pressure, self._deadlines, self._entering, self.paging

@@ -22,6 +22,8 @@ class BridgeLimits:
         octets_max: above it a publish is refused: the last defence against who does not wait.
         memory_octets: that copies take in memory before some of them are on disk alone; 0: none
             ever are.
+        index_octets: that the marks of one queue's copies may take which are on disk; above, its
+            publishers wait.
         messages_high, messages_low, messages_max: the same by number of copies.
         user_octets, host_octets: of one user's messages, of one virtual host's: above, its
             publishers wait; above twice as much it is refused.
@@ -48,6 +50,7 @@ class BridgeLimits:
     octets_low: int
     octets_max: int
     memory_octets: int
+    index_octets: int
     messages_high: int
     messages_low: int
     messages_max: int
@@ -78,6 +81,7 @@ class BridgeLimits:
         octets_low: int = 384 * 1024 * 1024,
         octets_max: int = 1024 * 1024 * 1024,
         memory_octets: int = 256 * 1024 * 1024,
+        index_octets: int = 256 * 1024 * 1024,
         messages_high: int = 2_000_000,
         messages_low: int = 1_500_000,
         messages_max: int = 4_000_000,
@@ -105,6 +109,7 @@ class BridgeLimits:
         self.octets_low = octets_low
         self.octets_max = octets_max
         self.memory_octets = memory_octets
+        self.index_octets = index_octets
         self.messages_high = messages_high
         self.messages_low = messages_low
         self.messages_max = messages_max

@@ -226,6 +226,9 @@ class QueueSettings(Section):
     no use above `size_high`. 0: everything stays in memory."""
     paged_size: Annotated[int, *size("1MiB", "16TiB")] = 4 * 1024 * 1024 * 1024
     """Octets of disk that they may take; when those are used up queues grow in memory."""
+    index_memory: Annotated[int, *size("64KiB", "1TiB")] = 256 * 1024 * 1024
+    """Octets of those marks of one queue above which its own publishers wait, until three quarters
+    are left: of sixteen million messages."""
     messages_high: Count = 2_000_000
     """Messages in all queues above which publishers wait ..."""
     messages_low: Annotated[int, Field(ge=0, le=2**31 - 1)] = 1_500_000
@@ -290,6 +293,7 @@ class QueueSettings(Section):
             octets_low=self.size_low,
             octets_max=self.size_max,
             memory_octets=self.memory,
+            index_octets=self.index_memory,
             messages_high=self.messages_high,
             messages_low=self.messages_low,
             messages_max=self.messages_max,

@@ -195,7 +195,9 @@ class Session:
         headers = {"file_properties": properties}
         self.send("file_stage", {}, body=body, times=times, headers=headers, sync=sync)
 
-    def stage_in_part(self, body: str, *, times: int, frames: int, **properties: Any) -> None:
+    def stage_in_part(
+        self, body: str, *, frames: int, times: int = 1, frame: int = FRAME, **properties: Any
+    ) -> None:
         """The first frames of it, of which the first two are the command and its header."""
         headers = {"file_properties": properties}
         self._client.step(
@@ -205,7 +207,7 @@ class Session:
             body=body,
             times=times,
             frames=frames,
-            frame_size=FRAME,
+            frame_size=frame,
         )
 
     def stage_refused(self, body: str) -> int:

@@ -16,6 +16,7 @@ from proton.reactor import (  # noqa: E402
     Copy,
     DynamicNodeProperties,
     Filter,
+    LinkOption,
     ReceiverOption,
 )
 from proton.utils import BlockingConnection, LinkDetached  # noqa: E402
@@ -317,3 +318,39 @@ def test_what_is_unsettled_waits_for_who_attaches_again_as_another_delivery(gate
     assert (message.body, message.delivery_count) == ("kept", 1)
     receiver.accept()
     second.close()
+
+
+class LastingLink(LinkOption):
+    """The terminus of the link is to outlive it for a minute."""
+
+    def apply(self, link):
+        (link.target if link.is_sender else link.source).timeout = 60
+
+
+def test_a_client_that_is_back_before_it_was_missed_has_its_links(gateway):
+    """Proton sends no map of what is unsettled: it gets back what it had, and is heard."""
+
+    def connect():
+        container = Container()
+        container.container_id = "back"
+        return BlockingConnection(
+            f"127.0.0.1:{gateway.port}", timeout=TIMEOUT_S, container=container
+        )
+
+    before = connect()
+    sender = before.create_sender("q", name="out", options=LastingLink())
+    before.create_receiver("q", name="in", options=LastingLink(), credit=1)
+    assert sender.link.remote_target.timeout == 60
+    sender.send(proton.Message(body="one"))
+    again = connect()
+    again.create_sender("q", name="out", options=LastingLink()).send(proton.Message(body="two"))
+    receiver = again.create_receiver("q", name="in", options=LastingLink(), credit=10)
+    got = []
+    for _ in range(2):
+        got.append(receiver.receive(timeout=TIMEOUT_S).body)
+        receiver.accept()
+    assert got == ["one", "two"]
+    with pytest.raises(LinkDetached, match="amqp:link:stolen"):
+        sender.send(proton.Message(body="three"))
+    again.close()
+    before.close()

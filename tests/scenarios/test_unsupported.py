@@ -53,7 +53,7 @@ def subscribe(name: str) -> spec.MessageSubscribe:
         (bind(exchange=QMF), Feature.QMF, None),
         (spec.ExchangeDeclare(exchange=QMF, passive=True), Feature.QMF, None),
         (spec.ExchangeQuery(name="amq.failover"), Feature.FAILOVER, None),
-        (declare("qpid.policy_type", "flow_to_disk"), Feature.QUEUE_POLICY, None),
+        (declare("qpid.policy_type", "none"), Feature.QUEUE_POLICY, None),
         pytest.param(
             bind(exchange="amq.topic", arguments=argument("qpid.exclusive-binding")),
             Feature.EXCLUSIVE_BINDING,
@@ -75,7 +75,7 @@ def test_a_policy_that_is_not_known_is_counted_and_refuses_where_it_is_full() ->
     gateway = Gateway()
     client = gateway.session()
     arguments = [
-        ("qpid.policy_type", Tagged(STR16, "flow_to_disk")),
+        ("qpid.policy_type", Tagged(STR16, "none")),
         ("qpid.max_count", Tagged(INT32, 2)),
         ("qpid.flow_stop_count", Tagged(INT32, 0)),
     ]

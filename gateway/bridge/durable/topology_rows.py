@@ -264,7 +264,8 @@ def _discipline(out: Writer, discipline: Discipline) -> None:
     out.u8(1 if discipline.browse_only else 0)
     flow = discipline.flow
     alerts = discipline.alerts
-    more = bool(discipline.filter or discipline.number_header) or alerts != NO_ALERTS
+    tells = alerts != NO_ALERTS or discipline.paged > 0
+    more = bool(discipline.filter or discipline.number_header) or tells
     if flow != NO_FLOW or more:
         out.i64(flow.stop_count)
         out.i64(flow.stop_size)
@@ -273,10 +274,12 @@ def _discipline(out: Writer, discipline: Discipline) -> None:
     if more:
         _text(out, discipline.filter)
         _text(out, discipline.number_header)
-    if alerts != NO_ALERTS:
+    if tells:
         for limit in (alerts.count, alerts.size, alerts.count_down, alerts.size_down):
             out.i64(limit)
         out.i64(alerts.gap_ms)
+    if discipline.paged:
+        out.i64(discipline.paged)
 
 
 def _read_discipline(data: Reader) -> Discipline:
@@ -296,6 +299,7 @@ def _read_discipline(data: Reader) -> Discipline:
         filter=_read_text(data) if data.remaining() else "",  # nor what it let in
         number_header=_read_text(data) if data.remaining() else "",
         alerts=_read_alerts(data) if data.remaining() else NO_ALERTS,
+        paged=data.i64() if data.remaining() else 0,
     )
 
 

@@ -21,7 +21,9 @@ from mypy_extensions import i64 as int64
 from gateway.bridge.paging.away import AwayPage, Back, found_in, octets_of
 from gateway.bridge.paging.disk import Disk, Spot
 from gateway.bridge.paging.moving import Coming, Going, Losing, Waiter, may_page
-from gateway.bridge.pressure import COPY_OCTETS, Pressure
+from gateway.bridge.pressure import AWAY_OCTETS, COPY_OCTETS, Pressure
+from gateway.bridge.queues.discipline import FlowLimits
+from gateway.bridge.queues.flow import FlowControl
 from gateway.bridge.queues.places import PAGE_BITS, PAGE_MASK, Page
 from gateway.bridge.queues.queue import EVERYTHING, Queue
 from gateway.errors import DecodeError
@@ -55,25 +57,18 @@ class Paging:
     """
 
     __slots__ = (
-        *("_asked", "_coming", "_going", "_going_octets", "_limit", "_next", "_nothing_until"),
-        *("_pause", "_pressure", "_queues", "_read", "_reading", "_reading_octets", "_since"),
-        *(
-            "_store",
-            "_turn",
-            "came",
-            "disk",
-            "failed",
-            "losing",
-            "lost",
-            "near",
-            "patience",
-            "problems",
-        ),
-        *("refused", "waits", "went"),
+        *("_asked", "_coming", "_going", "_going_octets", "_index", "_limit", "_next"),
+        *("_nothing_until", "_pause", "_pressure", "_queues", "_read", "_reading"),
+        *("_reading_octets", "_since", "_store", "_tight", "_turn", "came", "disk", "failed"),
+        *("losing", "near", "patience", "problems", "refused", "waits", "went"),
     )
 
-    def __init__(self, pressure: Pressure, store: Store, memory: int) -> None:
-        """`memory`: octets that copies may take before some go away; 0: none do."""
+    def __init__(self, pressure: Pressure, store: Store, memory: int, index: int) -> None:
+        """`memory`: octets that copies may take before some go away; 0: none do.
+
+        `index`: that the marks of one queue's copies may take, `AWAY_OCTETS` each.
+        """
+        self._index = index
         self._store = store
         self.disk: Disk | None = None
         self.losing: Losing | None = None
@@ -88,6 +83,7 @@ class Paging:
         self._pressure = pressure
         self._limit = memory
         self._queues: dict[int, Queue] = {}  # that may have pages to send away
+        self._tight: dict[int, Queue] = {}  # that have new ones, and limits of their own
         self._turn = 0
         self._pause = 0  # the turn before which the disk is not asked again to take a page
         self._nothing_until = 0  # nor are pages looked for, unless there are new ones
@@ -114,6 +110,19 @@ class Paging:
             self._nothing_until = 0
             self._queues[queue.number] = queue
             queue.places.keeper = self
+            if queue.memory_count or queue.memory_size:
+                self._tight[queue.number] = queue
+            self._limit_index(queue)
+
+    def _limit_index(self, queue: Queue) -> None:
+        """What stays in memory of what is on disk is limited, too: its own publishers wait."""
+        most = self._index // AWAY_OCTETS
+        count = queue.places.count
+        if count > most:
+            if queue.flow is None:
+                queue.flow = FlowControl(FlowLimits())
+            queue.flow.tighten(most, most * 3 // 4)
+            queue.flow.came(count, queue.octets)
 
     def recovered(self, queue: Queue) -> None:
         """A new page of a queue has begun that is recovered: those before it may go."""
@@ -247,7 +256,7 @@ class Paging:
         assert isinstance(away, AwayPage)
         seen_before = queue.rows.seen_before if coming.logged else 0
         back = away.back(page.number, coming.found, seen_before)
-        queue.places.bring_back(page, back.entries, away.memory)
+        queue.places.bring_back(page, away, back.entries)
         if away.spot is not None and (coming.logged or back.lost):
             self._let_go(away.spot)
             away.spot = None
@@ -274,6 +283,8 @@ class Paging:
         """A turn ends: if copies take too much memory, some go away, a share of work at a time."""
         if self._limit == 0:
             return
+        if self._tight:
+            self._shrink_tight()
         if self._turn < self._pause or self._turn < self._nothing_until:
             return
         excess = self._pressure.octets - self._limit - self._going_octets
@@ -290,6 +301,29 @@ class Paging:
             excess -= freed
             if freed == 0:
                 passed.add(queue.number)
+
+    def _shrink_tight(self) -> None:
+        """Queues that are declared to have little in memory."""
+        end = WORK.units + SHARE
+        for number, queue in list(self._tight.items()):
+            if self._turn < self._pause or WORK.units > end:
+                return
+            excess = self._own_excess(queue)
+            if excess <= 0 or self._shrink(queue, excess, end) == 0:
+                del self._tight[number]  # until it has another page
+
+    def _own_excess(self, queue: Queue) -> int64:
+        """What a queue has in memory beyond limits of its own."""
+        places = queue.places
+        excess = 0
+        count = places.count - places.away_count
+        if 0 < queue.memory_count < count:
+            excess = (count - queue.memory_count) * COPY_OCTETS
+        octets = queue.octets - places.away_payload
+        if 0 < queue.memory_size < octets:
+            excess = max(excess, octets - queue.memory_size)
+        going = sum([each.away.memory for each in self._going.values() if each.queue is queue])
+        return excess - going
 
     def _largest(self, passed: set[int]) -> Queue | None:
         """The queue that takes most memory, of those that may have pages to send away."""
@@ -383,7 +417,7 @@ class Paging:
         self._gone(going.queue, page, away)
 
     def _gone(self, queue: Queue, page: Page, away: AwayPage) -> None:
-        queue.places.send_away(page, away, away.memory)
+        queue.places.send_away(page, away)
         for source in away.sources:
             self._pressure.moved_away(source.messages, source.octets, source.stock)
         self.went += 1

@@ -8,7 +8,7 @@ looked at when they are taken out: so it costs no walk through the queue.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Final, final
 
 from gateway.bridge.queues.places import AVAILABLE, Entry, Places
@@ -17,6 +17,7 @@ from gateway.message import Flag
 FILE: Final = int(Flag.FILE)
 STREAM: Final = int(Flag.STREAM)
 CONTENT: Final = FILE | STREAM
+REBUILD_SLACK: Final = 64
 
 
 @final
@@ -26,15 +27,16 @@ class Contents:
     Attributes:
         files: how many of its copies are files.
         flows: its publishers are made to wait for room that files take.
+        streams: which streams' messages may go, by priority and position; some have left.
+        others: the same of what is no file, by level and position, of a ring.
     """
 
-    __slots__ = ("_others", "_places", "_streams", "files", "flows")
+    __slots__ = ("_places", "files", "flows", "others", "streams")
 
     def __init__(self, places: Places, *, rings: bool) -> None:
         self._places = places
-        self._streams: list[tuple[int, int]] = []
-        # Of a ring: what may go, by position.
-        self._others: list[tuple[int, int]] | None = [] if rings else None
+        self.streams: list[tuple[int, int]] = []
+        self.others: list[tuple[int, int]] | None = [] if rings else None
         self.files = 0
         self.flows = False
 
@@ -50,10 +52,12 @@ class Contents:
         if entry.message.flags & FILE:
             return
         if entry.message.flags & STREAM:
-            heappush(self._streams, (entry.message.rank(), entry.position))
-        others = self._others
+            heappush(self.streams, (entry.message.rank(), entry.position))
+            self._trim(self.streams)
+        others = self.others
         if others is not None:
             heappush(others, (level, entry.position))
+            self._trim(others)
 
     def remove(self, entry: Entry) -> None:
         """A copy leaves."""
@@ -66,11 +70,18 @@ class Contents:
 
     def stream_to_go(self) -> Entry | None:
         """The stream's message that goes first; `None`: nobody may let go of any."""
-        return self._first(self._streams)
+        return self._first(self.streams)
 
     def other_to_go(self) -> Entry | None:
         """The copy of a ring that goes first, of those that are no files."""
-        return None if self._others is None else self._first(self._others)
+        return None if self.others is None else self._first(self.others)
+
+    def _trim(self, heap: list[tuple[int, int]]) -> None:
+        """Forget those that have gone, once they are the most."""
+        places = self._places
+        if len(heap) > 2 * places.count + REBUILD_SLACK:
+            heap[:] = {item for item in heap if places.get(item[1]) is not None}
+            heapify(heap)
 
     def _first(self, heap: list[tuple[int, int]]) -> Entry | None:
         while heap:

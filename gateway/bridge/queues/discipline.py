@@ -18,6 +18,7 @@ class Policy(IntEnum):
     RING = 1  # it enters, and what is available leaves: the lowest priority first, the oldest of it
     RING_STRICT = 2  # the same, but it is refused where somebody has acquired the oldest
     SELF_DESTRUCT = 3  # the queue is deleted
+    FLOW_TO_DISK = 4  # it enters: the limits are of what is in memory, and the rest is on disk
 
 
 class Life(IntEnum):
@@ -114,6 +115,8 @@ class Discipline:
         filter: the selector of what it lets in; "": everything.
         number_header: the header that tells each copy's number; "": they are not counted.
         alerts: when people are to hear of it.
+        paged: octets of messages that are in memory of it, and the rest is on disk; 0: as many as
+            those of other queues.
     """
 
     policy: Policy
@@ -127,6 +130,7 @@ class Discipline:
     filter: str
     number_header: str
     alerts: AlertLimits
+    paged: int
 
     def __init__(
         self,
@@ -142,6 +146,7 @@ class Discipline:
         filter: str = "",
         number_header: str = "",
         alerts: AlertLimits = NO_ALERTS,
+        paged: int = 0,
     ) -> None:
         self.policy = policy
         self.levels = levels
@@ -154,6 +159,7 @@ class Discipline:
         self.filter = filter
         self.number_header = number_header
         self.alerts = alerts
+        self.paged = min(paged, FLOW_MAX)
 
     def in_words(self) -> str:
         """What becomes of its copies, for the audit log and for people; "" for a plain queue."""
@@ -174,6 +180,8 @@ class Discipline:
             words.append(f"filter={self.filter}")
         if self.number_header:
             words.append(f"numbers={self.number_header}")
+        if self.paged:
+            words.append(f"paged={self.paged}")
         return " ".join(words)
 
 

@@ -38,6 +38,13 @@ class FlowControl:
         self.stopped = False
         self.withheld: dict[int, Ticket] = {}
 
+    def tighten(self, stop_count: int, resume_count: int) -> None:
+        """No more than that, whatever else is its stop."""
+        if self._stop_count == 0 or self._stop_count > stop_count:
+            self._stop_count = stop_count
+        if self._resume_count == 0 or self._resume_count > resume_count:
+            self._resume_count = resume_count
+
     def came(self, count: int, octets: int) -> None:
         """A copy came in; so much is there now."""
         if (count > self._stop_count > 0) or (octets > self._stop_size > 0):

@@ -82,11 +82,14 @@ class Away(Protocol):
     """What stays of a page whose copies are on disk.
 
     Attributes:
-        messages: how many they are.
+        messages: how many they are; `payload`: octets of their messages.
+        memory: what they take when they are here, beyond what they take when they are not.
         arrived_ms: when the oldest of them came.
     """
 
     messages: int
+    payload: int
+    memory: int
     arrived_ms: int
 
     def has(self, index: int) -> bool:
@@ -142,22 +145,25 @@ class Places:
     Attributes:
         count: how many there are, those of pages that are away included.
         here: pages whose copies are not on disk alone, but for the last one, by number.
-        away: how many pages are away; `away_octets`: what their copies had taken in memory.
+        away: how many pages are away; `away_count`: their copies, `away_payload`, `away_octets`:
+            octets of the messages of those, and what they had taken in memory.
         missed: by the last look that found nothing: the page that is away to which it came.
         wanted: pages that were brought back for somebody who has not looked into them yet.
         keeper: of the copies of pages on disk, if there is one.
     """
 
     __slots__ = (
-        *("_first", "_pages", "_tail", "away", "away_octets", "count", "here", "keeper", "missed"),
-        "wanted",
+        *("_first", "_pages", "_tail", "away", "away_count", "away_octets", "away_payload"),
+        *("count", "here", "keeper", "missed", "wanted"),
     )
 
     def __init__(self) -> None:
         self.count = 0
         self.here: dict[int, Page] = {}
         self.away = 0
+        self.away_count = 0
         self.away_octets = 0
+        self.away_payload = 0
         self.missed: int = NO_PAGE
         self.wanted: set[int] = set()
         self.keeper: Keeper | None = None
@@ -275,21 +281,25 @@ class Places:
         if page is not None:
             page.pins += pins
 
-    def send_away(self, page: Page, away: Away, octets: int) -> None:
-        """The copies of a page are on disk from now on; `octets`: what they took here."""
+    def send_away(self, page: Page, away: Away) -> None:
+        """The copies of a page are on disk from now on."""
         page.away = away
         page.entries = []
         del self.here[page.number]
-        self.away += 1
-        self.away_octets += octets
+        self._count_away(away, 1)
 
-    def bring_back(self, page: Page, entries: list[Entry | None], octets: int) -> None:
+    def bring_back(self, page: Page, away: Away, entries: list[Entry | None]) -> None:
         """And here again."""
         page.away = None
         page.entries = entries
         self.here[page.number] = page
-        self.away -= 1
-        self.away_octets -= octets
+        self._count_away(away, -1)
+
+    def _count_away(self, away: Away, pages: int) -> None:
+        self.away += pages
+        self.away_count += pages * away.messages
+        self.away_payload += pages * away.payload
+        self.away_octets += pages * away.memory
 
     def lose(self, page: Page, count: int) -> None:
         """So many copies of a page that was away have not come back."""

@@ -27,6 +27,7 @@ from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
+from gateway.wire.work import LOOK, WORK
 
 EVERYTHING: Final = (1 << 62) - 1
 
@@ -107,6 +108,8 @@ class Queue:
         last_values: of a queue that keeps those: which copies they are.
         groups: of a queue that has those.
         numbering: of a queue that counts its copies.
+        memory_count, memory_size: what is in memory of it, where it is declared so: the rest is on
+            disk, if it may be; 0: however much.
         alarm: of a queue that is to tell how much is in it.
         rings: what enters it when it is full pushes others out, unless it is remote.
         expiring: which of its copies expires next.
@@ -146,6 +149,8 @@ class Queue:
         "last_values",
         "max_count",
         "max_size",
+        "memory_count",
+        "memory_size",
         "name",
         "next_position",
         "node",
@@ -215,6 +220,13 @@ class Queue:
         self.numbering: Numbering | None = None
         if discipline.number_header:
             self.numbering = Numbering(discipline.number_header)
+        self.memory_count = 0
+        self.memory_size = discipline.paged
+        by_place = self.bands is None and self.groups is None and self.last_values is None
+        if discipline.policy == Policy.FLOW_TO_DISK and by_place:
+            self.memory_count, self.max_count = self.max_count, 0
+            sizes = [each for each in (self.max_size, discipline.paged) if each]
+            self.memory_size, self.max_size = min(sizes, default=0), 0
         self.alarm: Alarm | None = None
         if discipline.alerts != NO_ALERTS:
             self.alarm = Alarm(host, name, discipline.alerts)
@@ -392,13 +404,12 @@ class Queue:
         if contents is None:
             contents = Contents(self.places, rings=self.rings)
             self.contents = contents
-            level = 0
-            entry = self.places.next_at(0)
+            # What is there goes before all files in any case, unless by its level.
+            entry = self.places.next_at(0) if self.rings and self.bands is not None else None
             while entry is not None:
-                if self.bands is not None:
-                    level = self.bands.level_of(entry.message)
-                contents.put(entry, level)
+                contents.put(entry, self.lane_of(entry))
                 entry = self.places.next_at(entry.position + 1)
+                WORK.units += LOOK
         return contents
 
     def _take_content(self, message: Message) -> None:
@@ -415,6 +426,7 @@ class Queue:
             while entry is not None:
                 entry.returned = False
                 bands.put(entry)
+                WORK.units += LOOK
                 entry = self.places.next_at(entry.position + 1)
             self.bands = bands
 

@@ -23,9 +23,11 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
     "qpid.max_size": (Fate.DONE, "octets that it may hold, of bodies and headers as they came"),
     "qpid.policy_type": (
         Fate.DONE,
-        "at those limits: `reject`, `ring`, `ring_strict`, `self-destruct`; `flow_to_disk` and "
-        "others are as `reject`, and counted. What a ring lets go is sent on to the alternate "
-        "exchange, through 32 rings at most, and to none a second time",
+        "at those limits: `reject`, `ring`, `ring_strict`, `self-destruct`; others are as "
+        "`reject`, and counted. What a ring lets go is sent on to the alternate exchange, through "
+        "32 rings at most, and to none a second time. With `flow_to_disk` the limits are of what "
+        "is in memory, and more is on disk; with priorities, last values or groups it is as "
+        "`reject`, and counted",
     ),
     "qpid.auto_delete_timeout": (Fate.DONE, "seconds; implies auto-delete"),
     "qpid.lifetime-policy": (
@@ -118,8 +120,10 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
     "qpid.default_filters": (Fate.COUNTED, "a subscription may have a selector"),
     "qpid.trace.id, qpid.trace.exclude": (Fate.COUNTED, "federation is not offered"),
     "qpid.paging, qpid.max_pages_loaded, qpid.page_factor": (
-        Fate.COUNTED,
-        "all messages are in memory, durable ones on disk, too",
+        Fate.DONE,
+        "pages of 4096 octets, times the factor, of which so many are in memory, or 4; and nine "
+        "pages of our own, of 256 messages. The rest is on disk, as it is for any queue beyond "
+        "`queues.memory`. With priorities, last values or groups refused, 542",
     ),
     "qpid.file_count, qpid.file_size": (Fate.COUNTED, "the store has one size for all"),
     "qpid.message_durability, qpid.ensure_nondestructive_consumers": (Fate.COUNTED, ""),

@@ -56,11 +56,12 @@ class Argument(IntEnum):
     ALERT_COUNT_DOWN = 27
     ALERT_SIZE_DOWN = 28
     ALERT_GAP = 29  # seconds
+    PAGING = 20
+    PAGES = 21
+    PAGE_FACTOR = 18
     # What has no effect, and must be well said all the same.
     NUMBER = 17
     GROUP_TIMESTAMP = 19
-    PAGING = 20
-    PAGES = 21
 
 
 NAMES: Final[dict[str, Argument]] = {
@@ -102,7 +103,7 @@ NAMES: Final[dict[str, Argument]] = {
     "qpid.queue_msg_sequence": Argument.NUMBER_HEADER,
     "qpid.paging": Argument.PAGING,
     "qpid.max_pages_loaded": Argument.PAGES,
-    "qpid.page_factor": Argument.PAGES,
+    "qpid.page_factor": Argument.PAGE_FACTOR,
 }
 FAIRSHARE_OF: Final = ("qpid.fairshare", "x-qpid-fairshare")  # and, behind -, a level
 LAST_VALUE_KEY: Final = "qpid.LVQ_key"
@@ -112,6 +113,7 @@ POLICIES: Final[dict[str, Policy]] = {
     "ring": Policy.RING,
     "ring_strict": Policy.RING_STRICT,
     "self-destruct": Policy.SELF_DESTRUCT,
+    "flow_to_disk": Policy.FLOW_TO_DISK,
 }
 LIVES: Final[dict[str, Life]] = {name: life for life, name in LIFE_NAMES.items()}
 MANUAL: Final = "manual"  # whatever else is said, it does not delete itself
@@ -123,15 +125,15 @@ SWITCHED: Final = (
     *(Argument.NO_LOCAL, Argument.BROWSE_ONLY, Argument.SHARED_GROUPS),
     *(Argument.GROUP_TIMESTAMP, Argument.PAGING),
 )
-WITHOUT_EFFECT: Final = (
-    *(Argument.NUMBER, Argument.GROUP_TIMESTAMP, Argument.PAGING, Argument.PAGES),
-)
+WITHOUT_EFFECT: Final = (*(Argument.NUMBER, Argument.GROUP_TIMESTAMP),)
 TEXTS: Final = (
     *(Argument.POLICY, Argument.LAST_VALUE_KEY, Argument.GROUP_KEY, Argument.NO_GROUP),
     Argument.NUMBER_HEADER,
 )
 KEYS: Final = (Argument.LAST_VALUE_KEY, Argument.GROUP_KEY)
-RINGS: Final = (Policy.RING, Policy.RING_STRICT)
+ROOMY: Final = (Policy.RING, Policy.RING_STRICT, Policy.FLOW_TO_DISK)
+PAGE_OCTETS: Final = 4096  # of a qpidd, by one factor
+PAGES: Final = 4
 ALERT_GAP_S: Final = 60
 STOP_PERCENT: Final = 80  # as a qpidd has it where nothing is configured: of a limit, rounded
 RESUME_PERCENT: Final = 70
@@ -322,15 +324,21 @@ class Asked:
         return None
 
     def _page(self, discipline: Discipline) -> Refusal | None:
+        by_key = discipline.levels or discipline.last_value_key or discipline.group_key
+        if discipline.policy == Policy.FLOW_TO_DISK and by_key:
+            self.ignored.append("qpid.policy_type=flow_to_disk")
         if not self._is_set(Argument.PAGING):
-            return invalid("pages go with qpid.paging") if Argument.PAGES in self._said else None
-        if discipline.levels or discipline.last_value_key or discipline.group_key:
+            paged = Argument.PAGES in self._said or Argument.PAGE_FACTOR in self._said
+            return invalid("pages go with qpid.paging") if paged else None
+        if by_key:
             return invalid("paging does not go with priorities, last values or groups")
+        pages = self._number(Argument.PAGES) or PAGES
+        discipline.paged = pages * (self._number(Argument.PAGE_FACTOR) or 1) * PAGE_OCTETS
         return None
 
     def _flow(self, settings: QueueSettings, discipline: Discipline) -> Refusal | None:
-        """When publishers wait: as was said, or by the limits. A ring has room for all of them."""
-        if self._remote or discipline.policy in RINGS:
+        """When publishers wait: as was said, or by the limits. Rings and the disk have room."""
+        if self._remote or discipline.policy in ROOMY:
             return None
         by_count = self._flow_by(
             settings.max_count, Argument.FLOW_STOP_COUNT, Argument.FLOW_RESUME_COUNT

@@ -162,12 +162,10 @@ class Transfers:
         """Its number in the audit log."""
         return self._told.link
 
-    def publish_content(
-        self, command_id: int, message: Message, code: int, *, comes_back: bool
-    ) -> Refusal | None:
-        """Publish content of another class; why no queue took it, which the client is not told.
+    def publish_content(self, command_id: int, message: Message, code: int) -> Refusal | None:
+        """Publish content of another class; why no queue took it, if it is to be returned.
 
-        `code`: of its command; `comes_back`: it is returned then.
+        `code`: of its command.
         """
         published = self._enter(message, command_id)
         self._codes[command_id] = code
@@ -175,8 +173,10 @@ class Transfers:
             return None
         del self._codes[command_id]
         if published.status is PublishStatus.UNROUTABLE:
-            self._done(command_id, REJECTED if comes_back else ACCEPTED)
-            return published.refusal or UNROUTABLE
+            why = published.refusal or UNROUTABLE
+            back = why.condition == Condition.IMMEDIATE or message.flags & Flag.TELL_UNROUTABLE
+            self._done(command_id, REJECTED if back else ACCEPTED)
+            return why if back else None
         assert published.refusal is not None
         self._transactions.count(published.refusal)
         refusal = self._publish_access.bridge_refusal(published.refusal, message)

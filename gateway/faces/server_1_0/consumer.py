@@ -346,7 +346,7 @@ class Consumer:
 
     def on_stolen(self) -> None:
         """See `Takeable`."""
-        self.link.send_detach(closed=False, error=Error(condition=STOLEN))
+        self.link.send_detach(error=Error(condition=STOLEN))
         self._holder.forget_consumer(self, Reason.LINK_DETACHED, suspends=True)
         self._client.touch()
 

@@ -463,7 +463,7 @@ class Producer:
 
     def on_stolen(self) -> None:
         """See `Takeable`."""
-        self.link.send_detach(closed=False, error=Error(condition=STOLEN))
+        self.link.send_detach(error=Error(condition=STOLEN))
         self._holder.forget_producer(self, suspends=True)
         self._client.touch()
 

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from support.bridge_world import Consumer, World
+from support.bridge_world import Consumer, Producer, World
 
 from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
@@ -11,6 +11,7 @@ from gateway.bridge.paging.paging import LARGE_OCTETS
 from gateway.bridge.pressure import AWAY_OCTETS, COPY_OCTETS
 from gateway.bridge.queues.discipline import Discipline, Policy
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.seams import PublishStatus
 from gateway.message import (
     ACCEPTED,
     MODIFIED_FAILED,
@@ -395,6 +396,69 @@ def test_publishers_wait_only_for_what_is_in_memory() -> None:
     assert world.depth() == 3 * MANY
     assert not world.bridge.pressure.high
     assert world.bridge.counts.refused == world.bridge.counts.pending == 0
+
+
+@pytest.mark.parametrize("how", ["paged", "count", "size"])
+def test_a_queue_may_have_less_in_memory_than_others(how: str) -> None:
+    world = paged_world(1 << 40)
+    flows = Discipline(policy=Policy.FLOW_TO_DISK)
+    if how == "paged":
+        world.queue(discipline=Discipline(paged=4 * 4096))
+    elif how == "count":
+        world.queue(max_count=5 * PAGE, discipline=flows)
+    else:
+        world.queue(max_size=4 * 4096, discipline=flows)
+    world.queue("other")
+    queue = filled(world)
+    for number in range(MANY):
+        world.send(b"%d" % number, key="other")
+    world.turn()
+    assert queue.depth == MANY
+    assert queue.places.away >= 20
+    assert world.bridge.counts.refused == 0
+    consumer, _ = world.subscribe()
+    other, _ = world.subscribe("other")
+    world.turn()
+    assert len(consumer.deliveries) == len(other.deliveries) == MANY
+    world.check()
+
+
+def test_limits_of_memory_stay_limits_where_nothing_can_flow_to_the_disk() -> None:
+    world = paged_world()
+    world.queue(max_count=5, discipline=Discipline(policy=Policy.FLOW_TO_DISK, levels=3))
+    world.send(*[b"x"] * 9)
+    assert (world.depth(), world.bridge.counts.refused) == (5, 4)
+
+
+def test_publishers_of_a_queue_whose_marks_take_too_much_wait_and_nobody_else() -> None:
+    limits = BridgeLimits(memory_octets=20 * PAGE * COPY_OCTETS, index_octets=AWAY_OCTETS * MANY)
+    world = World(limits=limits)
+    world.queue()
+    world.queue("other")
+    filled(world)
+    producer = Producer()
+
+    def publish(token: int, queue: str) -> PublishStatus:
+        message = world.message(b"x", key=queue)
+        return world.host.publishing.publish(message, producer, token).status
+
+    tokens = range(2 * PAGE)
+    waiting = [token for token in tokens if publish(token, "q") == PublishStatus.PENDING]
+    assert PAGE <= len(waiting) < 2 * PAGE
+    assert publish(5000, "other") == PublishStatus.DONE
+    world.turn()
+    assert producer.published == []
+    consumer, subscription = world.subscribe(credit=MANY // 5)
+    world.turn()
+    settle_all(world, consumer)
+    world.turn()
+    assert producer.published == []
+    subscription.grant(MANY // 4, -1)
+    world.turn()
+    settle_all(world, consumer)
+    world.turn()
+    assert sorted(token for token, _ in producer.published) == waiting
+    world.check()
 
 
 def test_any_consumers_take_everything_once() -> None:

@@ -257,3 +257,18 @@ def test_a_queue_of_which_a_part_is_on_disk_stays_in_its_order_and_no_more_of_it
         bodies += taken(world)
     assert bodies.index(b"high") == 16 * 256
     world.check()
+
+
+def test_what_has_left_is_forgotten_however_many_come() -> None:
+    world = World()
+    world.queue(discipline=RING)
+    world.subscribe(settled=True)
+    for _ in range(50):
+        for number in range(20):
+            publish(world, b"x", flags=STREAM, priority=number % 10)
+        world.turn()
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None and queue.contents is not None
+    assert queue.contents.others is not None
+    assert len(queue.contents.streams) + len(queue.contents.others) < 500
+    world.check()

@@ -168,8 +168,19 @@ def test_texts_and_switches_are_such():
 
 def test_what_has_no_effect_must_be_well_said():
     assert why(**{"qpid.file_count": "x"}).startswith("qpid.file_count is no number")
-    assert read(**{"qpid.file_count": 5, "qpid.paging": 1})[2] == [
-        *("qpid.file_count", "qpid.paging"),
+    assert read(**{"qpid.file_count": 5})[2] == ["qpid.file_count"]
+
+
+def test_pages_and_limits_of_what_flows_to_the_disk_are_those_of_memory():
+    assert discipline(**{"qpid.paging": 1}) == Discipline(paged=4 * 4096)
+    assert discipline(**{"qpid.paging": 0}) == PLAIN
+    asked = {"qpid.paging": 1, "qpid.max_pages_loaded": 10, "qpid.page_factor": 3}
+    assert discipline(**asked) == Discipline(paged=10 * 3 * 4096)
+    found, settings, ignored = read(**{"qpid.policy_type": "flow_to_disk", "qpid.max_count": 5})
+    assert (found, ignored) == (Discipline(policy=Policy.FLOW_TO_DISK), [])  # and nobody waits
+    assert settings.max_count == 5
+    assert read(**{"qpid.policy_type": "flow_to_disk", "qpid.priorities": 3})[2] == [
+        "qpid.policy_type=flow_to_disk"
     ]
 
 
@@ -190,11 +201,11 @@ def test_what_does_not_go_together_is_refused():
 
 def test_what_is_not_known_is_told_and_a_policy_with_its_value():
     found, settings, ignored = read(
-        **{"qpid.policy_type": "flow_to_disk", "x-own": 1, "qpid.lifetime-policy": "as-it-is"}
+        **{"qpid.policy_type": "none", "x-own": 1, "qpid.lifetime-policy": "as-it-is"}
     )
     assert (found, settings.auto_delete) == (PLAIN, False)
     assert ignored == [
-        *("qpid.lifetime-policy=as-it-is", "qpid.policy_type=flow_to_disk", "x-own"),
+        *("qpid.lifetime-policy=as-it-is", "qpid.policy_type=none", "x-own"),
     ]
 
 

@@ -31,6 +31,8 @@ def refused(heard: list[object]) -> bool:
     ("rule", "command"),
     [
         ("allow: consume, queue: q", spec.MessageSubscribe(queue="q", destination="d")),
+        ("allow: consume, queue: q", spec.FileConsume(queue="q", consumer_tag="c")),
+        ("allow: consume, queue: q", spec.StreamConsume(queue="q", consumer_tag="c")),
         (
             "allow: browse, queue: q",
             spec.MessageSubscribe(

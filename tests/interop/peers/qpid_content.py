@@ -220,12 +220,13 @@ def structs(headers):
 
 
 def unwrapped(given):
-    """What JSON has no form for: ids of commands, reply-to, a time, octets."""
+    """What JSON has no form for: ids of commands, reply-to, a time, octets, a branch."""
     if not isinstance(given, dict) or list(given) not in (
         ["ids"],
         ["reply-to"],
         ["time"],
         ["octets"],
+        ["xid"],
     ):
         return given
     [(kind, item)] = given.items()
@@ -233,6 +234,8 @@ def unwrapped(given):
         return datatypes.RangedSet(*item)
     if kind == "reply-to":
         return ops.ReplyTo(*item)
+    if kind == "xid":
+        return ops.Xid(1, item.encode("latin-1"), "")
     if kind == "octets":
         return item.encode("latin-1")
     return datatypes.timestamp(item)

@@ -124,7 +124,6 @@ class Consumers:
         options = SubscribeOptions(
             exclusive=command.exclusive,
             settled=self._staging is None,
-            name=outlet.tag,
             filter=filter,
         )
         bridged = client.host.subscribing.subscribe(
@@ -251,9 +250,6 @@ class Consumers:
         for consumer in living.values():
             consumer.cancel()
             self._leaving.append((consumer, reason))
-
-    def __len__(self) -> int:
-        return len(self._living)
 
 
 def _filter(arguments: FieldTable, no_local: NoLocal | None) -> Filter | Refusal | None:

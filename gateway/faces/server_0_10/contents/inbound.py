@@ -2,7 +2,8 @@
 
 No file.stage says of which file it is: it is of the first that was opened and is not staged. What
 has come is kept whatever becomes of the client, so that it, or another connection of its user, can
-go on with it; who opens a file last goes on with it alone.
+go on with it; who opens a file last goes on with it alone. What a transaction of the session has
+published stays staged until its commit.
 Source: 0-10 XML, file.open, open-ok, stage and publish.
 """
 
@@ -18,6 +19,7 @@ from gateway.errors import DecodeError
 from gateway.faces.client import Client
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.contents.arrivals import NO_PROPERTIES, Incoming
+from gateway.faces.server_0_10.transactions import Transactions
 from gateway.message import Condition, Refusal
 from gateway.translate.contents.arriving import read_content
 from gateway.translate.facts import undecodable
@@ -30,12 +32,15 @@ OTHER_SIZE: Final = Refusal(Condition.ILLEGAL_ARGUMENT, "the file has not its co
 
 @final
 class Inbound:
-    """Those of one session."""
+    """Those of one session. Implements `Ending`."""
 
-    __slots__ = ("_answers", "_client", "_opened")
+    __slots__ = ("_answers", "_client", "_opened", "_published", "_transactions")
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: Answers, transactions: Transactions) -> None:
         self._answers = answers
+        self._transactions = transactions
+        # By the transaction that is under way.
+        self._published: dict[Staged, None] = {}
         self._client = answers.client
         # What is opened and not staged, and which time that was.
         self._opened: deque[tuple[Staged, int]] = deque()
@@ -103,7 +108,7 @@ class Inbound:
     def incoming(self, publish: spec.FilePublish) -> tuple[Staged, Incoming] | Refusal:
         """The file that file.publish names, if all of it is there."""
         staged = self._area().find(self._client.identity, publish.identifier or "")
-        if staged is None:
+        if staged is None or staged in self._published:
             return Refusal(Condition.NOT_FOUND, f"no file {publish.identifier!r} is staged")
         if not staged.whole():
             return NOT_WHOLE
@@ -120,8 +125,20 @@ class Inbound:
         return staged, incoming
 
     def published(self, staged: Staged) -> None:
-        """It is a message now."""
-        self._area().remove(staged)
+        """It is a message now, or will be with the commit."""
+        transactions = self._transactions
+        if transactions.current is None or transactions.branch is not None:
+            self._area().remove(staged)
+        else:
+            self._published[staged] = None
+
+    def on_ended(self, *, committed: bool) -> None:
+        """See `Ending`."""
+        published = self._published
+        self._published = {}
+        if committed:
+            for staged in published:
+                self._area().remove(staged)
 
     def _area(self) -> StagingArea:
         return self._client.host.staging

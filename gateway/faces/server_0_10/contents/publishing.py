@@ -94,14 +94,9 @@ class ContentPublishing:
     def publish(self, command_id: int, command: Command, incoming: Incoming) -> None:
         """Publish it, and tell what became of it."""
         message = incoming.message(self._client, self._transfers.link)
-        comes_back = incoming.mandatory or incoming.immediate
-        why = self._transfers.publish_content(
-            command_id, message, command.CODE, comes_back=comes_back
-        )
-        if why is None or not comes_back:
-            return
-        immediate = why.condition == Condition.IMMEDIATE
-        if immediate or incoming.mandatory:
+        why = self._transfers.publish_content(command_id, message, command.CODE)
+        if why is not None:
+            immediate = why.condition == Condition.IMMEDIATE
             self._send_back(incoming, NO_CONSUMERS if immediate else NO_ROUTE, why.description)
 
     def _send_back(self, incoming: Incoming, code: int, text: str) -> None:

@@ -262,6 +262,61 @@ def test_a_file_larger_than_messages_may_be_is_refused_when_it_is_opened() -> No
     assert refused(heard) == 506
 
 
+@pytest.mark.parametrize("end", [spec.TxRollback(), None])
+def test_a_file_of_a_transaction_that_is_rolled_back_is_still_staged(end: Command | None) -> None:
+    gateway = gateway_with_queue()
+    client = gateway.session("alice")
+    client.does(spec.TxSelect())
+    open_file(client, "f", 5)
+    stage(client, b"hello")
+    client.does(publish("f"))
+    if end is None:
+        client.loses_transport()
+    else:
+        client.does(end)
+    other = gateway.session("alice")
+    other.does(publish("f"))
+    assert got(other) == [b"hello"]
+    gateway.world.check()
+
+
+def test_a_file_of_a_transaction_is_a_message_with_its_commit() -> None:
+    gateway = gateway_with_queue()
+    client = gateway.session("alice")
+    client.does(spec.TxSelect())
+    open_file(client, "f", 5)
+    stage(client, b"hello")
+    client.does(publish("f"))
+    staging = gateway.world.host.staging
+    assert len(staging) == 1
+    client.does(spec.TxCommit())
+    assert (len(staging), gateway.world.depth()) == (0, 1)
+    gateway.world.crash()
+    assert (len(gateway.world.host.staging), gateway.world.depth()) == (0, 1)
+    gateway.world.check()
+
+
+def test_a_file_that_a_transaction_published_to_nowhere_is_gone_with_its_commit() -> None:
+    gateway = gateway_with_queue()
+    client = gateway.session()
+    client.does(spec.TxSelect())
+    open_file(client, "f", 5)
+    stage(client, b"hello")
+    client.does(publish("f", "nowhere"), spec.TxCommit())
+    assert len(gateway.world.host.staging) == 0
+    gateway.world.check()
+
+
+def test_a_transaction_publishes_a_file_once() -> None:
+    gateway = gateway_with_queue()
+    client = gateway.session()
+    client.does(spec.TxSelect())
+    open_file(client, "f", 5)
+    stage(client, b"hello")
+    client.does(publish("f"))
+    assert refused(client.does(publish("f"))) == 404
+
+
 # Clients that mean no good.
 
 

@@ -268,6 +268,21 @@ def test_a_file_outlives_the_gateway_in_a_durable_queue() -> None:
     gateway.world.check()
 
 
+def test_who_rejects_a_file_again_and_again_is_remembered_so_often() -> None:
+    gateway, _ = with_files(b"1")
+    entry = gateway.world.host.topology.queues["q"].places.next_at(0)
+    assert entry is not None
+    entry.excluded = set(range(-2_000, -1_000))
+    client = gateway.session()
+    consume_files(client)
+    (got,) = files(client)
+    client.does(spec.FileReject(delivery_tag=got.tag, requeue=True))
+    assert len(entry.excluded) == 1_000
+    consume_files(client, "d")
+    assert files(client) == []
+    gateway.world.check()
+
+
 def test_what_is_rejected_is_discarded_or_dead_lettered() -> None:
     gateway = gateway_with_queue(alternate_exchange="amq.fanout")
     gateway.world.queue("dead")
