@@ -173,6 +173,21 @@ def test_a_window_of_the_connection_is_for_all_its_sessions() -> None:
     gateway.world.check()
 
 
+def test_a_window_of_the_connection_opens_as_one_of_its_sessions_ends() -> None:
+    gateway, client = with_files(b"1", b"2")
+    first = client.session
+    assert first is not None
+    client.does(spec.FileQos(prefetch_count=1, global_=True))
+    consume_files(client)
+    assert [got.body for got in files(client)] == [b"1"]
+    client.attach()
+    consume_files(client, "d")
+    assert files(client) == []
+    first.detach()
+    assert len(files(client)) == 1
+    gateway.world.check()
+
+
 @rule("0-10", "file.consume", "min-consumers")
 def test_a_queue_has_as_many_consumers_as_want_it() -> None:
     _, client = with_files()
