@@ -249,15 +249,22 @@ class Ledger:
             address=self.address,
         )
 
-    def transaction_ended(self, number: int, connection: int, outcome: Outcome) -> None:
-        """A transaction is over: COMMITTED, ROLLED_BACK or IN_DOUBT."""
+    def transaction_ended(
+        self, number: int, connection: int, outcome: Outcome, node: int = 0
+    ) -> None:
+        """A transaction is over: COMMITTED, ROLLED_BACK or IN_DOUBT.
+
+        `node`: of a branch that was prepared, its name.
+        """
         if outcome == Outcome.COMMITTED:
             self.counts.committed += 1
         elif outcome == Outcome.ROLLED_BACK:
             self.counts.rolled_back += 1
         else:
             self.counts.in_doubt += 1
-        self.audit.transaction(self.now_ms, number, connection=connection, outcome=outcome)
+        self.audit.transaction(
+            self.now_ms, number, connection=connection, outcome=outcome, node=node
+        )
 
     def entered(self, queue: Queue, entry: Entry, exchange: Exchange, rerouted: bool) -> None:
         """A copy is in its queue."""
@@ -460,7 +467,12 @@ class Ledger:
         """A copy leaves for another queue of the gateway."""
         self.counts.moved += 1
         self.audit.moved(
-            self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason
+            self.now_ms,
+            entry.message.id,
+            entry.position,
+            node=queue.node,
+            reason=reason,
+            transaction=self.transaction,
         )
 
     def settled_too_late(self, delivery: Delivery, node: int) -> None:
@@ -480,5 +492,10 @@ class Ledger:
         """A copy was removed by a purge or with its queue."""
         self.counts.purged += 1
         self.audit.purged(
-            self.now_ms, entry.message.id, entry.position, node=queue.node, reason=reason
+            self.now_ms,
+            entry.message.id,
+            entry.position,
+            node=queue.node,
+            reason=reason,
+            transaction=self.transaction,
         )

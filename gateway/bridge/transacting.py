@@ -157,7 +157,12 @@ class Transacting:
             if message.durable and not durable:
                 message.flags |= Flag.TRANSIENT_COPY
         ledger.transaction = 0
-        ledger.transaction_ended(transaction.number, transaction.connection, AuditOutcome.COMMITTED)
+        ledger.transaction_ended(
+            transaction.number,
+            transaction.connection,
+            AuditOutcome.COMMITTED,
+            0 if kept is None else kept.node(),
+        )
         if kept is not None:
             kept.close()
 

@@ -57,6 +57,9 @@ class AtUpstream(Protocol):
 class Kept(Protocol):
     """What the store has of a prepared branch, whose transaction it is."""
 
+    def node(self) -> int:
+        """Its name in the audit log."""
+
     def take(self, held: Held) -> None:
         """A publish is its transaction's again, which is committed in this turn."""
 

@@ -255,12 +255,13 @@ def attacks() -> list[Attack]:
         hostile_admin,
         hostile_logins,
         hostile_octets,
+        hostile_pages,
         hostile_tls,
         hostile_values,
         hostile_work,
     )
 
-    octets_and_work = (hostile_octets, hostile_values, hostile_work)
+    octets_and_work = (hostile_octets, hostile_values, hostile_work, hostile_pages)
     rooms = (*octets_and_work, hostile_logins, hostile_admin, hostile_tls)
     return [attack for room in rooms for attack in room.ATTACKS]
 

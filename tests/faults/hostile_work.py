@@ -27,7 +27,7 @@ CROWD = 64
 RECORDS_MAX = 16 * 2**20  # octets that wait for the store
 
 
-def _filled(gateway: GatewayProcess, count: int, queue: str = "q") -> tuple[Raw010, Session]:
+def filled(gateway: GatewayProcess, count: int, queue: str = "q") -> tuple[Raw010, Session]:
     client, session = logged_in(gateway)
     client.does(session, [spec.QueueDeclare(queue=queue)])
     header = header_of(key=queue)
@@ -41,7 +41,7 @@ def _filled(gateway: GatewayProcess, count: int, queue: str = "q") -> tuple[Raw0
 
 def _emptied(last: Command) -> Callable[[GatewayProcess, int], Sequence[Raw]]:
     def play(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
-        client, session = _filled(gateway, count)
+        client, session = filled(gateway, count)
         client.does(session, [last])
         return [client]
 
@@ -74,7 +74,7 @@ def bindings(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
 
 def browsed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """Commands about all deliveries that there could be, again and again."""
-    client, session = _filled(gateway, 5_000)
+    client, session = filled(gateway, 5_000)
     client.does(
         session,
         [
@@ -91,7 +91,7 @@ def browsed(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
 
 def dispositions(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """The same in 1.0: dispositions that settle nothing."""
-    client, _session = _filled(gateway, 5_000)
+    client, _session = filled(gateway, 5_000)
     browsing = _spec.Source(address="q", distribution_mode=_spec.DISTRIBUTION_COPY)
     receiver = receiving(gateway, browsing, 5_000)
     received = 0
@@ -162,7 +162,7 @@ def _all_detached(client: Raw, count: int) -> bool:
 
 def left_behind(gateway: GatewayProcess, count: int) -> Sequence[Raw]:
     """A connection is gone at once whose sessions have queues and unsettled deliveries."""
-    other, _session = _filled(gateway, 200 * count)
+    other, _session = filled(gateway, 200 * count)
     client = Raw010(gateway.amqp_port, patience_s=120).log_in()
     for channel in range(count):
         session = client.attach(channel)

@@ -20,6 +20,7 @@ import random
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 from faults.runs import play_kills
@@ -33,6 +34,7 @@ from gateway.clients.client_0_10 import Client010, Delivered010
 from gateway.clients.client_1_0 import Client10
 from gateway.clients.letter import Letter, Typed
 
+Config = dict[str, Any] | None  # Any: YAML
 QUEUES = ("from-old", "from-new")
 OUTSTANDING = 40
 KILLS_A_RUN = 2
@@ -76,8 +78,8 @@ def text_of(letter: Letter) -> str:
 class Life:
     """One start of the gateway, and the clients under whose load it dies."""
 
-    def __init__(self, directory: Path, knowledge: Knowledge, number: int) -> None:
-        self.gateway = GatewayProcess(directory).start()
+    def __init__(self, directory: Path, knowledge: Knowledge, number: int, config: Config) -> None:
+        self.gateway = GatewayProcess(directory, config).start()
         self.knowledge = knowledge
         self.number = number
         self.sent = 0
@@ -103,6 +105,15 @@ class Life:
         self.lines.hang_up()
         return found
 
+    def fill(self, confirmations: int) -> None:
+        """Publish with both protocols, and nobody takes anything."""
+        old, new = self.lines.connect_0_10(), self.lines.connect_1_0()
+        while self.confirmations < confirmations:
+            self.publish(old, QUEUES[0])
+            self.publish(new, QUEUES[1])
+            self.lines.turn()
+        self.confirmations = 0
+
     def load(self, confirmations: int) -> None:
         """Publish and consume with both protocols until so many publishes are confirmed."""
         old, new = self.lines.connect_0_10(), self.lines.connect_1_0()
@@ -118,6 +129,10 @@ class Life:
             self.publish(new, QUEUES[1])
             self.lines.turn()
             assert not self.knowledge.failures, self.knowledge.failures
+
+    def paged(self) -> float:
+        """How many messages are on disk alone."""
+        return self.gateway.metrics()["gateway_paged_messages"]
 
     def publish(self, client: Client010 | Client10, queue: str) -> None:
         while self.outstanding[queue] < OUTSTANDING:
@@ -168,14 +183,22 @@ class Life:
         delivered.settle("accept")
 
 
-def campaign(directory: Path, kills: int, seed: int) -> str:
-    """So many lives on one directory; what was proved, in a line."""
+def campaign(
+    directory: Path, kills: int, seed: int, *, backlog: int = 0, config: Config = None
+) -> str:
+    """So many lives on one directory; what was proved, in a line.
+
+    `backlog`: messages that come in each life before anybody takes some.
+    """
     chance = random.Random(seed)
     knowledge = Knowledge()
+    paged = 0.0
     for number in range(1, kills + 1):
-        life = Life(directory, knowledge, number)
+        life = Life(directory, knowledge, number, config)
         try:
             knowledge.check(life.browse())
+            life.fill(backlog)
+            paged = max(paged, life.paged() if backlog else 0)
             life.load(chance.choice([1, 30, 100, 300, 600]))
             for _ in range(chance.randrange(4)):
                 life.lines.turn(chance.random() / 50)
@@ -183,7 +206,8 @@ def campaign(directory: Path, kills: int, seed: int) -> str:
             life.gateway.kill()
             life.lines.hang_up()
         assert not knowledge.failures, knowledge.failures
-    last = Life(directory, knowledge, kills + 1)
+    assert paged or not backlog, "all of it was in memory"
+    last = Life(directory, knowledge, kills + 1, config)
     try:
         knowledge.check(last.browse())
     finally:

@@ -217,6 +217,7 @@ class AuditLog(ConnectionRecords):
         node: int64,
         reason: int64,
         peer: int64 = 0,
+        transaction: int64 = 0,
     ) -> None:
         self._record(
             kind,
@@ -226,6 +227,7 @@ class AuditLog(ConnectionRecords):
             node=node,
             reason=reason,
             peer=peer,
+            transaction=transaction,
         )
 
     def expired(
@@ -272,16 +274,30 @@ class AuditLog(ConnectionRecords):
         self._left(_REPLACED, now_ms, message, position, node, reason)
 
     def purged(
-        self, now_ms: int64, message: int64, position: int64, *, node: int64, reason: int64
+        self,
+        now_ms: int64,
+        message: int64,
+        position: int64,
+        *,
+        node: int64,
+        reason: int64,
+        transaction: int64 = 0,
     ) -> None:
-        """queue.purge or queue.delete removed it."""
-        self._left(_PURGED, now_ms, message, position, node, reason)
+        """queue.purge or queue.delete removed it, or the branch that held it was rolled back."""
+        self._left(_PURGED, now_ms, message, position, node, reason, transaction=transaction)
 
     def moved(
-        self, now_ms: int64, message: int64, position: int64, *, node: int64, reason: int64
+        self,
+        now_ms: int64,
+        message: int64,
+        position: int64,
+        *,
+        node: int64,
+        reason: int64,
+        transaction: int64 = 0,
     ) -> None:
-        """It was moved to another queue."""
-        self._left(_MOVED, now_ms, message, position, node, reason)
+        """It was moved to another queue; by the commit of the branch that held it, perhaps."""
+        self._left(_MOVED, now_ms, message, position, node, reason, transaction=transaction)
 
     def returned(
         self,

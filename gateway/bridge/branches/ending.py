@@ -259,11 +259,15 @@ class RollingBack:
         copies.ledger.transaction = 0
         if done:
             transaction = self._transaction
+            kept = transaction.kept
             copies.ledger.transaction_ended(
-                transaction.number, transaction.connection, AuditOutcome.ROLLED_BACK
+                transaction.number,
+                transaction.connection,
+                AuditOutcome.ROLLED_BACK,
+                0 if kept is None else kept.node(),
             )
-            if transaction.kept is not None:
-                transaction.kept.close()
+            if kept is not None:
+                kept.close()
         return done
 
     def _give_back(self, end: int) -> bool:

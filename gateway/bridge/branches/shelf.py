@@ -120,6 +120,10 @@ class Shelf:
         self._copies.ledger.purged(self.queue, entry, Reason.QUEUE_DELETED)
         self._leave(entry)
 
+    def node(self) -> int:
+        """See `Kept`."""
+        return self.queue.node
+
     def take(self, held: Held) -> None:
         """See `Kept`: its copies go to where they were to go."""
         queue, copies = self.queue, self._copies

@@ -21,6 +21,7 @@ from gateway.bridge.seams import DeliverStatus
 from gateway.message import Condition, Delivery, Message, Refusal
 from gateway.wire.work import LINK, LOOK, OCTETS_SENT, SENDING, SHARE, VERB, WORK
 
+EXCLUDED_MAX: Final = 1000  # of one copy
 FEW: Final = 16  # subscriptions that end at once, however busy the turn
 
 
@@ -206,9 +207,13 @@ class Line:
 
     def exclude(self, entry: Entry, whom: int) -> None:
         """Keep a copy from a subscription from now on, or, negative, from all of an owner."""
-        if entry.excluded is None:
-            entry.excluded = set()
-        entry.excluded.add(whom)
+        excluded = entry.excluded
+        if excluded is None:
+            excluded = set()
+            entry.excluded = excluded
+        if len(excluded) >= EXCLUDED_MAX:
+            excluded.discard(min(excluded, key=abs))  # it has gone, most likely
+        excluded.add(whom)
         self.queue.choosy = True
 
     def has_ready_consumer(self, message: Message) -> bool:

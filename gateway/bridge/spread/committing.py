@@ -239,11 +239,15 @@ class LongCommit:
         for queue in self._wanted:
             queue.behind = EVERYTHING
             self._settlement.let_go(queue)
+        kept = transaction.kept
         copies.ledger.transaction_ended(
-            transaction.number, transaction.connection, AuditOutcome.COMMITTED
+            transaction.number,
+            transaction.connection,
+            AuditOutcome.COMMITTED,
+            0 if kept is None else kept.node(),
         )
-        if transaction.kept is not None:
-            transaction.kept.close()
+        if kept is not None:
+            kept.close()
         pressure = copies.pressure
         if pressure.holds_back(transaction.connection):
             copies.ledger.counts.pending += 1

@@ -8,6 +8,7 @@ the frame may not have reached it.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Protocol, final
 
 from gateway.amqp_1_0._spec import DeliveryState, Target, Unsettled
@@ -69,7 +70,8 @@ class Known:
         self._credit = credit
         self._came = 0
         self._arrived: dict[bytes, Arrived] = {}
-        self._told: dict[bytes, Arrived] = {}  # of these, in the order in which they were told
+        # Those with outcomes, in their order; some are known no more.
+        self._told: deque[Arrived] = deque()
         self._awaiting: dict[int, Awaiting] = {}
 
     @property
@@ -89,7 +91,7 @@ class Known:
     def end(self, client: Client, reason: Reason) -> None:
         """See `Left`."""
         self._arrived = {}
-        self._told = {}
+        self._told.clear()
         awaiting = list(self._awaiting.values())
         self._awaiting = {}
         for each in awaiting:
@@ -106,23 +108,26 @@ class Known:
     def came(self, tag: bytes) -> Arrived:
         """A delivery has come, by a tag that is another's no more."""
         self._came += 1
-        for told in list(self._told.values()):
-            if told.heard_at > self._came:
-                break
-            self.forget(told.tag)
+        told = self._told
+        while told and (told[0].heard_at <= self._came or not self._knows(told[0])):
+            first = told.popleft()
+            if self._knows(first):
+                self.forget(first.tag)
         arrived = Arrived(tag)
         self.forget(tag)
         self._arrived[tag] = arrived
         return arrived
+
+    def _knows(self, arrived: Arrived) -> bool:
+        return self._arrived.get(arrived.tag) is arrived
 
     def on_outcome(self, arrived: Arrived, state: DeliveryState) -> None:
         """It has one, and whoever waits for that is told."""
         arrived.state = without_words(state)
         # What the gateway gives in the turn in which it tells is at most twice its credit ahead.
         arrived.heard_at = self._came + 2 * self._credit
-        if self._arrived.get(arrived.tag) is arrived:
-            self._told.pop(arrived.tag, None)
-            self._told[arrived.tag] = arrived
+        if self._knows(arrived):
+            self._told.append(arrived)
         teller = arrived.teller
         if teller is not None:
             arrived.teller = None
@@ -130,7 +135,6 @@ class Known:
 
     def forget(self, tag: bytes) -> None:
         """The client knows, or does not want to."""
-        self._told.pop(tag, None)
         arrived = self._arrived.pop(tag, None)
         if arrived is not None:
             arrived.teller = None

@@ -187,6 +187,21 @@ def test_a_window_of_the_connection_is_for_all_its_sessions() -> None:
     gateway.world.check()
 
 
+def test_a_window_of_the_connection_opens_as_one_of_its_sessions_ends() -> None:
+    gateway, client = with_files(b"1", b"2")
+    first = client.session
+    assert first is not None
+    client.does(spec.FileQos(prefetch_count=1, global_=True))
+    consume_files(client)
+    assert [got.body for got in files(client)] == [b"1"]
+    client.attach()
+    consume_files(client, "d")
+    assert files(client) == []
+    first.detach()
+    assert len(files(client)) == 1
+    gateway.world.check()
+
+
 @rule("0-10", "file.consume", "min-consumers")
 def test_a_queue_has_as_many_consumers_as_want_it() -> None:
     _, client = with_files()
@@ -279,6 +294,21 @@ def test_a_file_outlives_the_gateway_in_a_durable_queue() -> None:
     consume_files(client)
     (got,) = files(client)
     assert (got.properties, got.body) == (ALL, b"content")
+    gateway.world.check()
+
+
+def test_who_rejects_a_file_again_and_again_is_remembered_so_often() -> None:
+    gateway, _ = with_files(b"1")
+    entry = gateway.world.host.topology.queues["q"].places.next_at(0)
+    assert entry is not None
+    entry.excluded = set(range(-2_000, -1_000))
+    client = gateway.session()
+    consume_files(client)
+    (got,) = files(client)
+    client.does(spec.FileReject(delivery_tag=got.tag, requeue=True))
+    assert len(entry.excluded) == 1_000
+    consume_files(client, "d")
+    assert files(client) == []
     gateway.world.check()
 
 
