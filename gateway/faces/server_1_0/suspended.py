@@ -98,7 +98,7 @@ class Suspended:
 
     def status(self) -> AbsentStatus:
         """See `Absent`."""
-        *_, kind, name = self._key
+        kind, name = self._key[3:]
         left = self.left
         return self._client.absence(AbsentStatus(kind, name, left.node, len(left), self._since_ms))
 
