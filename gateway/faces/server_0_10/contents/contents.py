@@ -253,6 +253,7 @@ class Contents:
         for consumers in (self._streams, self._files):
             consumers.on_settled()
             consumers.windows.leave()
+            self._tell_others(consumers)
 
 
 def _not_offered(command: Command) -> Refusal:

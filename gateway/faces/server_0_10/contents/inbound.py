@@ -27,6 +27,9 @@ from gateway.translate.facts import undecodable
 NOT_OPENED: Final = Refusal(Condition.ILLEGAL_STATE, "no file is opened")
 NOT_WHOLE: Final = Refusal(Condition.PRECONDITION_FAILED, "not all of the file is staged")
 TAKEN_OVER: Final = Refusal(Condition.RESOURCE_LOCKED, "the file was opened once more")
+NO_ROOM: Final = Refusal(
+    Condition.RESOURCE_LIMIT_EXCEEDED, "the gateway holds as much as it may, or as much of yours"
+)
 OTHER_SIZE: Final = Refusal(Condition.ILLEGAL_ARGUMENT, "the file has not its content-size")
 
 
@@ -100,7 +103,10 @@ class Inbound:
             return undecodable(error)
         if staged.octets + len(octets) > staged.size:
             return OTHER_SIZE
-        area, now_ms = self._area(), self._client.bridge.now_ms
+        client = self._client
+        if client.bridge.pressure.full(client.peer.connection_id):
+            return NO_ROOM
+        area, now_ms = self._area(), client.bridge.now_ms
         area.describe(staged, header, now_ms)
         area.append(staged, octets, now_ms)
         return None

@@ -343,6 +343,22 @@ def test_who_stages_and_never_publishes_has_so_much_for_so_long() -> None:
     gateway.world.check()
 
 
+def test_nothing_more_is_staged_when_the_gateway_holds_as_much_as_it_may() -> None:
+    limits = BridgeLimits(octets_high=8_000, octets_low=4_000, octets_max=20_000)
+    gateway = gateway_with_queue(world=World(reader=READER, limits=limits))
+    client = gateway.session()
+    for name in ("f", "g"):
+        open_file(client, name, 15_000)
+    stage(client, b"x" * 15_000)
+    client.hears()
+    client.publishes(b"y" * 5_000)
+    client.hears()
+    stage(client, b"z" * 15_000)
+    assert refused(client.hears()) == 506
+    assert gateway.world.host.staging.octets == 15_000
+    gateway.world.check()
+
+
 def test_who_opens_and_never_stages_may_not_do_so_without_end() -> None:
     gateway = gateway_with_queue(limits=Limits(links_max=10))
     client = gateway.session()
