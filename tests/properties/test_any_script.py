@@ -38,6 +38,7 @@ from gateway.message import (
 ELSEWHERE = Outcome(OutcomeKind.MODIFIED, delivery_failed=True, undeliverable_here=True)
 OUTCOMES = st.sampled_from([ACCEPTED, ACCEPTED, REJECTED, RELEASED, MODIFIED_FAILED, ELSEWHERE])
 QUEUES = st.sampled_from(["durable", "small", "brief", "shared"])
+PAGED = st.sampled_from(["durable", "small", "brief", "shared", "spool"])
 REMOTE = st.sampled_from(["far", "spool", "drop", "deep.1"])
 KEYS = st.sampled_from(
     ["a", "a.b", "a.b.c", "durable", "small", "shared", "brief", "far", "spool", "drop", "deep.1"]
@@ -501,14 +502,14 @@ class PagedScript(Script):
     def disk(self, full: bool) -> None:
         self.world.disk.full = full
 
-    @rule(queue=QUEUES)
+    @rule(queue=PAGED)
     def next_page(self, queue: str) -> None:
         """What comes next is in another page."""
         found = self.world.host.topology.find_queue(queue)
         if found is not None and found.behind == EVERYTHING:
             found.next_position += PAGE_MASK - (found.next_position & PAGE_MASK) + 1
 
-    @rule(queue=QUEUES, durable=st.booleans())
+    @rule(queue=PAGED, durable=st.booleans())
     def send_pages(self, queue: str, durable: bool) -> None:
         for size in range(5):
             self.publish("", queue, durable, size, NO_TTL, 0)
