@@ -1,4 +1,5 @@
 # docker build --target gateway -t amqp-gateway .
+# docker build --target gateway --build-arg EXTRAS=gssapi -t amqp-gateway .     (adds logins by Kerberos)
 # docker build --target accounting -t amqp-gateway-accounting .     (adds Spark and Java, for the reconciliation)
 #
 # All steps are in image/build, which `.ci/run image` runs in a minimal Debian without a container engine.
@@ -15,7 +16,8 @@ ENTRYPOINT ["amqp-gateway"]
 CMD ["reconcile", "--help"]
 
 FROM base AS gateway-build
-RUN /src/image/build /src gateway && rm -rf /src
+ARG EXTRAS=""
+RUN /src/image/build /src gateway $EXTRAS && rm -rf /src
 
 FROM gateway-build AS gateway
 USER 10010:10010

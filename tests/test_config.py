@@ -325,6 +325,13 @@ def test_a_key_that_yaml_takes_for_something_else_is_told() -> None:
     assert "limits.links" in nested
 
 
+def test_memory_of_queues_that_is_never_reached_is_told() -> None:
+    [note] = notes(load(None, ["queues.memory=1GiB"]))
+    assert note.startswith("queues.memory: 1073741824 octets are of no use")
+    for change in ("queues.memory=0", "queues.memory=511MiB"):
+        assert notes(load(None, [change])) == []
+
+
 def test_a_reserve_that_one_publisher_could_use_up_is_told() -> None:
     [note] = notes(load(None, ["store_reserve=31MiB"]))
     assert note.startswith("store_reserve: 32505856 octets are soon used up")

@@ -52,6 +52,8 @@ class Evidence:
         runs: by `ledger.incarnations`.
         states: of copies that are still there, or late, by `copies.with_fate`.
         balance: by identity.
+        told: what publishers were told that is not so, by `confirmed.told_wrongly`; the next job
+            that asks, which is to ask by itself, works it out.
         facts: how much log there is, from when to when, and how it ends.
         complete: messages that were so in segments that were let go; `None`: nothing follows them.
     """
@@ -64,6 +66,7 @@ class Evidence:
     runs: DataFrame
     states: DataFrame
     balance: Mapping[str, Balance]
+    told: DataFrame
     facts: dict[str, Any]  # Any: a cell of a result
     complete: DataFrame | None = None
 
@@ -86,7 +89,7 @@ class _Steps:
         records = seen.records.where(ledger.kind_is(*copies.KINDS))
         self.steps = copies.with_previous(copies.copy_steps(records), seen.complete)
         self.open_copies = copies.still_there(seen.states)
-        states = messages.message_states(records).where(messages.DOUBTFUL)
+        states = messages.message_states(records)
         self.doubtful = kept(messages.with_steps(states, copies.came_oddly(self.steps)))
 
     @property
@@ -94,6 +97,11 @@ class _Steps:
         """Messages that came, and no record says so; of the run in which they did."""
         unsaid = self.doubtful.where(messages.UNSAID)
         return unsaid.withColumn("incarnation", F.col("first_end.incarnation"))
+
+    @property
+    def arrived(self) -> DataFrame:
+        """Messages of which copies took steps, and no record says that they came or entered."""
+        return self.doubtful.where("not received and arrived > 0")
 
     @property
     def short(self) -> DataFrame:
@@ -104,27 +112,32 @@ class _Steps:
 def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     """What is wrong with the clock, copies, messages, outlets, routes and queues."""
     gone = kept(outlets.gone(seen.balance[OUTLET.name].totals, seen.summed), by_next=True)
-    told = kept(confirmed.told_wrongly(seen.records, seen.summed, seen.parts), by_next=True)
     did, why = _Steps(seen), None
-    failing, branches = _asked(seen, gone, told, did.unsaid)
+    failing, branches = _asked(seen, gone, seen.told, did.doubtful.where("odd > 0"), did.unsaid)
     found: list[DataFrame] = []
     if failing:
-        why = _Reasons(seen, did, gone)
+        never = kept(_never_received(seen, did))
+        why = _Reasons(seen, did, gone, never)
         mistakes = kept(why.mistakes(), by_next=True)
         if mistakes.count():
             seen = _put_right(seen, mistakes, bounds)
             did = _Steps(seen)
-            why = _Reasons(seen, did, gone, mistaken.effects(mistakes))
+            why = _Reasons(seen, did, gone, never, mistaken.effects(mistakes))
             found.append(mistaken.mistake_breaks(mistakes))
-        words = strays.words(seen.parts)
-        found.append(confirmed.never_received(told, did.unsaid, seen.records, words, seen.runs))
+        found.append(confirmed.never_breaks(never))
         found.append(messages.never_came(did.unsaid, seen.runs))
         found += why.breaks()
     else:
         found.append(confirmed.lost(confirmed.with_told(did.short, seen.records), None))
-    if seen.several and branches:
-        found.append(transactions.branches_lost(seen.records, seen.runs))
+    if branches:
+        found.append(transactions.Branches(seen.records, seen.runs).breaks())
     return [*found, *_copy_breaks(seen, bounds, did, why), *_message_breaks(seen, did.doubtful)]
+
+
+def _never_received(seen: Evidence, did: _Steps) -> DataFrame:
+    named = did.unsaid.select("message").union(did.arrived.select("message")).distinct()
+    words = strays.words(seen.parts)
+    return confirmed.never_received(seen.told, named, seen.records, words, seen.runs)
 
 
 def _copy_breaks(
@@ -167,9 +180,17 @@ class _Reasons:
     """
 
     def __init__(
-        self, seen: Evidence, did: _Steps, gone: DataFrame, mistakes: DataFrame | None = None
+        self,
+        seen: Evidence,
+        did: _Steps,
+        gone: DataFrame,
+        never: DataFrame,
+        mistakes: DataFrame | None = None,
     ) -> None:
-        """`gone`: by `outlets.gone`; `mistakes`: what they put off, by `mistaken.effects`."""
+        """`gone`: by `outlets.gone`; `never`: by `confirmed.never_received`.
+
+        `mistakes`: what they put off, by `mistaken.effects`.
+        """
         self._gone, self._owed = gone, kept(outlets.owed(gone, seen.records))
         self._did, doubtful, open_copies = did, did.doubtful, did.open_copies
         known = causes.effects(did.steps, doubtful, seen.runs)
@@ -180,14 +201,22 @@ class _Reasons:
         self._routes = kept(causes.of_routes(failed[ROUTE.name], doubtful, seen.records))
         routes = self._routes.where(FAILS)
         short = messages.on_their_routes(did.short, seen.records)
-        short = confirmed.with_told(short, seen.records)
+        self._short = short = confirmed.with_told(short, seen.records)
         self._lost = [messages.route_breaks(routes, short), confirmed.lost(short, routes)]
         beyond = supposed.entered_beyond(open_copies, doubtful.where(messages.TWICE), did.steps)
         beyond = kept(beyond)
         self.beyond = kept(supposed.lost_too(beyond, open_copies))
         there = supposed.not_recovered(open_copies, seen.runs).unionByName(beyond)
         named = together(*self._lost).select("message")
-        named = short.join(named, "message", "left_semi")
+        named = short.join(named, "message", "left_semi").selectExpr(
+            *("incarnation", "message", "routed - ended as less"),
+            *("first_routed as earliest", "first_routed as latest"),
+        )
+        never = never.where("message is not null").selectExpr(
+            *("incarnation", "message", "1L as less", "earliest", "latest")
+        )
+        named = named.unionByName(never)
+        self._came = never.unionByName(supposed.came_unsaid(did.arrived, did.steps))
         queues = kept(causes.of_queues(failed[QUEUE.name], self._known))
         self._queues = kept(_without_supposed(queues, there, open_copies, named))
         self.missed = kept(copies.candidates(self._queues.where(FAILS), open_copies))
@@ -197,8 +226,14 @@ class _Reasons:
 
     def mistakes(self) -> DataFrame:
         """Records that name another copy than the one that took the step."""
-        left = mistaken.misnamed(self._queues.where(FAILS), self._did.open_copies, self._did.steps)
-        return mistaken.displaced(self._did.steps).unionByName(left)
+        did, queues = self._did, self._queues.where(FAILS)
+        taken = kept(mistaken.taken(did.steps, did.doubtful))
+        return mistaken.first_of(
+            mistaken.displaced(did.steps),
+            mistaken.misplaced(taken),
+            mistaken.entered_otherwise(queues, self._short, taken),
+            mistaken.misnamed(queues, did.open_copies, taken),
+        )
 
     def breaks(self) -> list[DataFrame]:
         """What that is."""
@@ -209,7 +244,7 @@ class _Reasons:
             copies.queue_breaks(self._queues.where(FAILS), self.missed),
             outlets.outlet_breaks(self._outlets.where(FAILS), self._gone),
             outlets.detached_breaks(self._gone, self._owed, known),
-            counters.counter_breaks(self._queues, self._outlets, self._routes),
+            counters.counter_breaks(self._queues, self._outlets, self._routes, self._came),
         ]
 
 

@@ -23,7 +23,7 @@ from gateway.accounting.segments.columns import RECORDS_SCHEMA
 from gateway.accounting.segments.folding import OF_NO_MESSAGE
 from gateway.accounting.segments.parts import PARTS_SCHEMA
 from gateway.accounting.segments.source import FORMAT, Wanted
-from gateway.accounting.state.carried import ALL, VERIFIED, WRITTEN, carried, part_of
+from gateway.accounting.state.carried import VERIFIED, WRITTEN, carried, part_of
 from gateway.accounting.state.condensed import summed_up, without_repeated
 from gateway.accounting.state.folder import (
     REBUILD,
@@ -179,7 +179,10 @@ class Reading:
         if not self._fold:
             return records
         of_messages = records.where(~kind_is(*OF_NO_MESSAGE))
-        found = strays.strays(of_messages, strays.words(parts)).limit(STRAYS_MAX + 1).collect()
+        seen, had = strays.strays(of_messages, strays.words(parts)), self._state.had
+        if had.segments:
+            seen = seen.unionByName(strays.had_left(of_messages, had.message, had.segments))
+        found = seen.limit(STRAYS_MAX + 1).collect()
         if not found:
             return records
         if len(found) > STRAYS_MAX:
@@ -220,7 +223,7 @@ class Reading:
         names = [*covered, *new]
         wanted: dict[str, Wanted] = {}
         for row in found:
-            everywhere = row["ordinal"] == ALL
+            everywhere = row["ordinal"] == strays.ALL
             for ordinal in range(len(covered)) if everywhere else (row["ordinal"],):
                 _ordinal, folded, whole = wanted.setdefault(names[ordinal], (ordinal, [], []))
                 (whole if everywhere else folded).append(row["message"])
@@ -285,13 +288,13 @@ class Reading:
         closed = without_repeated(records.where(F.col("ordinal") < newest), differences)
         carried(closed).write.options(**WRITTEN).parquet(str(folder.path / kept))
         together = len(state.said) >= SAID_MAX
-        first = ALL if together else len(state.segments)
+        first = strays.ALL if together else len(state.segments)
         mine = F.col("ordinal").between(first, newest - 1)
         if state.records:
-            mine |= (F.col("ordinal") == ALL) & (F.col("part") == part_of(state.records))
+            mine |= (F.col("ordinal") == strays.ALL) & (F.col("part") == part_of(state.records))
         lists = parts.where("sequence is null").where(mine)
         if together:
-            summed = summed_up(lists, closed, (ALL, part_of(said)))
+            summed = summed_up(lists, closed, (strays.ALL, part_of(said)))
             lists = lists.drop("sums").unionByName(summed, allowMissingColumns=True)
         for frame in self._taken_back(records):
             lists = lists.unionByName(frame, allowMissingColumns=True)
@@ -300,7 +303,7 @@ class Reading:
         before = () if together else state.said
         segments = (*state.segments, *covered)
         now = (*before, Said(said, last_ms))
-        folder.write(State(self._id, self.bounds.late_ms, segments, now, kept))
+        folder.write(State(self._id, self.bounds.late_ms, segments, now, kept, state.had))
 
     def _covered(self, parts: DataFrame, newest: int) -> tuple[list[Covered], int]:
         """The segments that are new to the state, and the time of their last record."""
@@ -332,7 +335,7 @@ class Reading:
         )
         of_parts = records.join(found, ["ordinal", "part", "message"])
         before = records.where(F.col("ordinal") < len(self._state.segments)).drop("ordinal", "part")
-        of_several = before.join(found.where(F.col("ordinal") == ALL), "message")
+        of_several = before.join(found.where(F.col("ordinal") == strays.ALL), "message")
         waited = figures.waited(of_parts.unionByName(of_several), "ordinal", "part")
         less = F.struct("node", "exchange", "step", F.lit(-1).alias("number"), "worst", "told")
         waits = waited.groupBy("ordinal", "part").agg(F.collect_list(less).alias("waits"))
@@ -341,7 +344,7 @@ class Reading:
 
 def _all_of(covered: list[bool], ordinal: int) -> bool:
     """Whether what was folded is there; `covered`: of each segment of the state, whether it is."""
-    if ordinal == ALL:
+    if ordinal == strays.ALL:
         return all(covered)
     return ordinal >= len(covered) or covered[ordinal]
 

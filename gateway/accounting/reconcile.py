@@ -172,8 +172,9 @@ def _evidence(reading: Reading, out: Location) -> Evidence:
     if reading.until:
         _write(copies.open_items(copies.still_there(states)), out / OPEN)
     balance = balances(summed, stated, runs)
+    told = kept(confirmed.told_wrongly(records, summed, parts), by_next=True)
     return Evidence(
-        *(parts, records, summed, paired, stated, runs, states, balance, facts),
+        *(parts, records, summed, paired, stated, runs, states, balance, told, facts),
         complete=reading.complete,
     )
 
@@ -253,7 +254,7 @@ def _single(seen: Evidence) -> dict[str, DataFrame]:
     published = seen.parts.where("published is not null").select(F.inline("published"))
     return {
         "checked": checked.looked_at(seen.records),
-        "told": confirmed.told_of(seen.records, seen.summed),
+        "told": confirmed.told_of(seen.records, seen.summed, seen.told),
         "published_again": messages.published_again(published),
     }
 

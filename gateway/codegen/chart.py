@@ -44,6 +44,7 @@ def values() -> Schema:
     configuration = schema()
     shared = configuration.pop("$defs")
     configuration.pop("$schema")
+    shared["GssapiSettings"]["required"].remove("keytab")  # which the chart fills in
     made = mapping(
         nameOverride=TEXT,
         fullnameOverride=TEXT,
@@ -55,6 +56,7 @@ def values() -> Schema:
         access=mapping(existingConfigMap=TEXT, key=TEXT, qpidd=FLAG),
         anonymous=FLAG,
         tls=mapping(existingSecret=TEXT, verifyClients=FLAG),
+        kerberos=mapping(existingSecret=TEXT, key=TEXT),
         upstreams=mapping(existingSecret=TEXT),
         admin=mapping(existingSecret=TEXT, key=TEXT, metricsKey=TEXT),
         audit=mapping(

@@ -149,6 +149,14 @@ def notes(settings: Settings) -> list[str]:
             f" full: what one connection has under way then, up to {wanted // 2} octets"
             " (limits.octets_in_doubt), is written twice",
         )
+    queues = settings.queues
+    if 0 < queues.size_high <= queues.memory:
+        told.insert(
+            0,
+            f"queues.memory: {queues.memory} octets are of no use, since publishers wait before, at"
+            f" queues.size_high, {queues.size_high}: nothing of queues is ever on disk alone, but"
+            " what is declared so",
+        )
     if may_show_passwords(settings):
         told.insert(
             0,

@@ -182,7 +182,7 @@ class Service:
         )
         self._duties = Duties(reactor, self.turns, self.counts)
         self.store = self._store(self.segments, accept_damaged_store, accept_moved_queues)
-        self.starting = Starting(reactor, self.store, self.counts)
+        self.starting = Starting(reactor, self.store, self.counts, self._not_begun)
 
     # Begin.
 

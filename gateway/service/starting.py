@@ -95,12 +95,16 @@ class Starting:
 
     Args:
         counts: of the messages that the store held, and of those that are back.
+        before: knows whether the disk refuses. Then it is not waited for: what is there comes back.
     """
 
     log = Logger(namespace="gateway.service.Service")
 
-    def __init__(self, reactor: PosixReactorBase, store: SqliteStore, counts: NetCounts) -> None:
+    def __init__(
+        self, reactor: PosixReactorBase, store: SqliteStore, counts: NetCounts, before: NotBegun
+    ) -> None:
         self.over = False
+        self._before = before
         self._counts = counts
         self._reactor = reactor
         self._store = store
@@ -189,13 +193,18 @@ class Starting:
             if not last:
                 coming = self._next(queues)
             take(piece.entries)
-            while self._store.counts.octets_waiting > WAITING_MAX and not self._stopped:
+            while self._is_ahead():
                 await self._pause()
 
     def _go_on(self) -> None:
         """StoppedError if it is not to."""
         if self._stopped:
             raise StoppedError("stopped before it was ready")
+
+    def _is_ahead(self) -> bool:
+        """Of a disk that takes what it is given."""
+        ahead = self._store.counts.octets_waiting > WAITING_MAX
+        return ahead and self._before.error is None and not self._stopped
 
     def _next(self, queues: list[int] | None) -> Deferred[Fetched]:
         """The next piece."""

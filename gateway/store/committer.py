@@ -79,6 +79,7 @@ PAGE_OCTETS: Final = 8192
 DEAD_ROWS: Final = 1024
 DEAD_OCTETS: Final = 4 * 1024 * 1024
 IDLE_S: Final = 1.0
+RECALLS_S: Final = 0.05  # from one look for a stop to the next, while the disk refuses
 LOOK_NS: Final = 100_000_000  # from one look at where the files are to the next
 LOOK_INSIDE_NS: Final = 1_000_000_000  # at what is in the store's
 SEAL_MS: Final = 10_000  # from one seal of the audit log to the next
@@ -162,7 +163,6 @@ class Committer:
         )
         self._recalling = Recalling(database, occupancy, rows)
         self._recalls: SimpleQueue[tuple[OnFetched, list[int] | None]] = SimpleQueue()
-        self._recalled = 0  # pieces that are wanted
         self._look_ns = 0
         self._next_look_ns = 0
         self._next_look_inside_ns = 0
@@ -218,7 +218,8 @@ class Committer:
             self._settle(self._group(turns, rewritten))
         else:
             self._insist(self._look)
-        reads = self._fetching.asked or self._recalled > 0 or self._recalling.under_way
+        recalls = self._recalling.under_way or not self._recalls.empty()
+        reads = self._fetching.asked or recalls
         if turns or rewritten or not reads:
             self._insist(partial(self._tidy, idle=not turns and not reads))
         if more:
@@ -230,8 +231,7 @@ class Committer:
 
     def _read_again(self) -> None:
         """What was asked for of the log, as far as no turn waits meanwhile."""
-        while self._recalled:
-            self._recalled -= 1
+        while not self._recalls.empty():
             self._recalling.piece(*self._recalls.get())
         if self._fetching.asked:
             self._fetching.answer(lambda: not self.waiting.empty())
@@ -267,13 +267,23 @@ class Committer:
                         raise
                     sleep(pause_s)
                 else:
-                    self._stopping.wait(pause_s)
+                    self._wait(pause_s)
                 if error.full:
                     self._make_room()
             else:
                 self._counts.answers += 1
                 self._trouble.written()
                 return
+
+    def _wait(self, pause_s: float) -> None:
+        """Before the next attempt: what was held at the beginning is given out all the same."""
+        end_ns = perf_counter_ns() + int(pause_s * 1e9)
+        while not self._stopping.is_set() and (left_ns := end_ns - perf_counter_ns()) > 0:
+            try:
+                recall = self._recalls.get(timeout=min(left_ns / 1e9, RECALLS_S))
+            except Empty:
+                continue
+            self._recalling.piece(*recall)
 
     def _make_room(self) -> None:
         """The WAL takes room that it may not need: the next attempt will tell."""
@@ -290,9 +300,7 @@ class Committer:
             while turn is not _STOP:
                 if turn is _FETCH:
                     self._fetching.ask(self._requests.get())
-                elif turn is _RECALL:
-                    self._recalled += 1
-                elif turn is not _COPY:
+                elif turn is not _COPY and turn is not _RECALL:
                     turns.append(turn)
                     octets += len(turn[1]) + len(turn[2])
                 if octets >= most:

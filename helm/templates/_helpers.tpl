@@ -49,6 +49,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $file := printf "/etc/amqp-gateway/access/%s" .Values.access.key }}
 {{- $_ := set $fixed "access" (dict $key $file) }}
 {{- end }}
+{{- if .Values.kerberos.existingSecret }}
+{{- $_ := required "kerberos needs config.gssapi.realm" (dig "gssapi" "realm" "" .Values.config) }}
+{{- $_ := set $fixed "gssapi" (dict "keytab" (printf "/etc/amqp-gateway/kerberos/%s" .Values.kerberos.key)) }}
+{{- end }}
 {{- if .Values.admin.existingSecret }}
 {{- $_ := set $fixed "admin_token_file" (printf "/etc/amqp-gateway/admin/%s" .Values.admin.key) }}
 {{- end }}

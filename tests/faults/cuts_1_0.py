@@ -46,8 +46,9 @@ class Campaign:
 
     def run(self, cuts: int) -> None:
         """Cut so often, and then let all come to its end."""
+        often = (self.publisher, self.publisher, self.consumer)  # so that messages wait for it
         while self.cuts < cuts:
-            self._live(self._chance.choice((self.publisher, self.consumer)), whole=False)
+            self._live(self._chance.choice(often), whole=False)
         self._live(self.publisher, whole=True)
         self._live(self.consumer, whole=True)
         numbers = [int(body.split(b" ", 1)[0]) for body in self.consumer.bodies]
@@ -64,6 +65,8 @@ class Campaign:
             link.connect(line, understands=chance.random() < 0.5)
             while not self._done(link):
                 link.go_on()
+                if not link.sends and (chance.random() < 0.2 or self._has_all(link)):
+                    link.settle()
             line.cut()
         except CutError:
             self.cuts += not whole
@@ -78,8 +81,11 @@ class Campaign:
     def _done(self, link: LinkRaw) -> bool:
         if link.sends:
             return link.in_doubt() == 0
-        confirmed = len(self.published) - self.publisher.in_doubt()
-        return len(link.bodies) >= confirmed and link.in_doubt() == 0
+        return self._has_all(link) and link.in_doubt() == 0
+
+    def _has_all(self, link: LinkRaw) -> bool:
+        """What is known to have been published has come."""
+        return len(link.bodies) >= len(self.published) - self.publisher.in_doubt()
 
 
 def campaign(directory: Path, *, cuts: int, seed: int, number: int = 0) -> Told:

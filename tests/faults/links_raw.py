@@ -135,6 +135,7 @@ class LinkRaw:
         self._count = 0
         self._credit = 0
         self._part = b""
+        self._owed: list[int] = []
         line.say(HEADER)
         while len(self._pending) < 8:
             self._pending += line.hear()
@@ -196,6 +197,13 @@ class LinkRaw:
                 self._forget(tag)
         if self.in_doubt() or not self.sends:
             self._take(*self._frame())
+
+    def settle(self) -> None:
+        """Accept what has come on this connection; the gateway is to settle it then."""
+        owed, self._owed = self._owed, []
+        for number in owed:
+            self.unsettled[self._ids[number]] = Described(ACCEPTED)
+            self._say(Described(DISPOSITION, True, number, None, False, Described(ACCEPTED)))
 
     def _transfer(self, tag: bytes, known: bool, state: Value) -> None:
         """One delivery, in as many frames as it takes; settled, and nothing of it, by a state."""
@@ -280,8 +288,8 @@ class LinkRaw:
         if not resumed:
             self.bodies.append(_body_of(payload))
         self._ids[number] = tag
-        self.unsettled[tag] = Described(ACCEPTED)
-        self._say(Described(DISPOSITION, True, number, None, False, Described(ACCEPTED)))
+        self._owed.append(number)
+        self.unsettled.setdefault(tag, None)
 
 
 def _body_of(payload: bytes) -> bytes:

@@ -15,6 +15,7 @@ from .conftest import CHART, Render, missing
 NAME = "rel-amqp-gateway"
 EVERYTHING = {
     "tls": {"existingSecret": "my-tls", "verifyClients": True},
+    "kerberos": {"existingSecret": "my-keytab"},
     "upstreams": {"existingSecret": "my-upstreams"},
     "admin": {"existingSecret": "my-admin"},
     "audit": {
@@ -26,7 +27,7 @@ EVERYTHING = {
     "prometheusRule": {"enabled": True},
     "reconcile": {"enabled": True},
     "auditClose": {"enabled": True, "signingKey": {"existingSecret": "auditor"}},
-    "config": {"drain_timeout": "20s"},
+    "config": {"drain_timeout": "20s", "gssapi": {"realm": "EXAMPLE.ORG"}},
     "podLabels": {"team": "payments"},
     "extraEnv": [{"name": "TZ", "value": "UTC"}],
     "imagePullSecrets": [{"name": "pull"}],
@@ -148,6 +149,38 @@ def test_access_rules_come_from_a_config_map(render: Render, qpidd: bool, key: s
     assert mount in container(objects)["volumeMounts"]
     volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
     assert {"name": "access", "configMap": {"name": "rules"}} in volumes
+
+
+def test_a_keytab_lets_principals_in_and_kerberos_has_where_to_write(render: Render) -> None:
+    objects = render(
+        kerberos={"existingSecret": "my-keytab", "key": "gateway.keytab"},
+        config={"gssapi": {"realm": "EXAMPLE.ORG", "users": {"ops/admin@EXAMPLE.ORG": "root"}}},
+        extraEnv=[{"name": "KRB5_CONFIG", "value": "/etc/amqp-gateway/kerberos/krb5.conf"}],
+    )
+    assert configuration(objects)["gssapi"] == {
+        "keytab": "/etc/amqp-gateway/kerberos/gateway.keytab",
+        "realm": "EXAMPLE.ORG",
+        "users": {"ops/admin@EXAMPLE.ORG": "root"},
+    }
+    found = container(objects)
+    assert found["env"] == [
+        {"name": "KRB5RCACHEDIR", "value": "/tmp"},
+        {"name": "KRB5_CONFIG", "value": "/etc/amqp-gateway/kerberos/krb5.conf"},
+    ]
+    mount = {"name": "kerberos", "mountPath": "/etc/amqp-gateway/kerberos", "readOnly": True}
+    assert mount in found["volumeMounts"]
+    assert {"name": "tmp", "mountPath": "/tmp"} in found["volumeMounts"]
+    volumes = objects["StatefulSet", NAME]["spec"]["template"]["spec"]["volumes"]
+    secret = {"secretName": "my-keytab", "defaultMode": 0o440}
+    assert {"name": "kerberos", "secret": secret} in volumes
+
+
+def test_a_keytab_without_a_realm_is_no_login(helm: Any, tmp_path: pathlib.Path) -> None:
+    chosen = tmp_path / "values.yaml"
+    chosen.write_text(yaml.safe_dump({"kerberos": {"existingSecret": "my-keytab"}}))
+    done = helm("template", "rel", str(CHART), "--values", str(chosen))
+    assert done.returncode != 0
+    assert "kerberos needs config.gssapi.realm" in done.stderr
 
 
 def test_an_admin_secret_lets_ctl_in(render: Render) -> None:

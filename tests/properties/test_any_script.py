@@ -511,6 +511,8 @@ class PagedScript(Script):
     def _declare(self) -> None:
         paging = self.world.bridge.paging
         paging.near, paging.patience = 1, 3
+        if self.world.host.topology.find_queue("shared") is None:
+            self.world.queue("shared", durable=True, discipline=Discipline(levels=2))
         super()._declare()
 
     @rule(full=SELDOM)

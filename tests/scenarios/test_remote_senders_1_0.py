@@ -234,3 +234,43 @@ def test_a_message_too_large_for_the_upstream_is_rejected():
     at.relay().answers.append(DeliverStatus.REFUSED)
     state = at.client.send(link, message())
     assert state.error.condition == "amqp:link:message-size-exceeded"
+
+
+def lasting(at, unsettled=None):
+    """A client attaches a sender that is to outlive its link; the gateway's map."""
+    at.session = at.client.session()
+    at.link = at.session.attach("lasting", _spec.SENDER)
+    target = _spec.Target(address="r", timeout=60)
+    at.link.send_attach(source=_spec.Source(), target=target, unsettled=unsettled)
+    at.client.step()
+    if at.remote.waiters:
+        reached(at)
+        at.remote.waiters = []
+    return at.client.take(events.AttachReceived).attach.unsettled
+
+
+def loses_its_client(at):
+    at.client.face.receive_eof(at.hub.world.now_ms)
+    at.hub.clients.remove(at.client)
+    at.hub.world.turn()
+    at.client = at.hub.client()
+
+
+@pytest.mark.parametrize("reachable", [True, False])
+def test_a_sender_that_is_back_hears_what_the_upstream_says_of_what_it_sent_before(reachable):
+    at = Remote()
+    assert lasting(at) is None
+    assert at.client.send(at.link, message(b"1"), tag=b"1") is None
+    assert at.client.send(at.link, message(b"2"), tag=b"2") is None
+    loses_its_client(at)
+    first, second = at.relay().take()
+    at.hub.host.settlement.settle(first, RELEASED)
+    at.hub.step()
+    at.remote.reachable = reachable
+    local = lasting(at, {b"1": None, b"2": None, b"3": None})
+    assert local == {b"1": Released(), b"2": None}
+    assert at.client.send(at.link, message(b"2"), tag=b"2", resume=True) is None
+    at.hub.host.settlement.settle(second, ACCEPTED)
+    at.hub.step()
+    assert at.told() == [Accepted()]
+    at.hub.end()

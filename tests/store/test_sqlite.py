@@ -20,7 +20,7 @@ from support.stores import (
 from gateway.audit.records.log import AuditLog
 from gateway.errors import BrokenStoreError, StartupError, StoreError, UnknownStoreError
 from gateway.message import Message
-from gateway.store import committer
+from gateway.store import committer, trouble
 from gateway.store.sqlite import FILE_NAME, INCARNATION_SHIFT
 from gateway.store.writes import TurnWriter
 
@@ -343,6 +343,23 @@ def test_a_start_that_the_full_disk_does_not_take_is_written_as_soon_as_it_does(
     after = reopened(tmp_path)
     assert [entry.position for entry in after.entries] == [1, 2, 3]
     assert (after.incarnation, after.clean) == (3, True)
+
+
+def test_what_is_there_is_recalled_while_the_full_disk_does_not_take_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trouble, "RETRY_S", 1000.0)
+    running = Running(tmp_path)
+    running.commit(one_message(1), b"a;")
+    running.close()
+    segments = Segments()
+    segments.full = True
+    segments.refusals = 3  # at the start, with what was set aside given up, once by the thread
+    running = Running(tmp_path, segments)
+    assert [entry.position for entry in running.entries] == [1]
+    assert running.store._database.meta("incarnation") == 1  # that of the life before
+    running.close()
+    assert reopened(tmp_path).incarnation == 3
 
 
 def test_a_directory_belongs_to_one_store_at_a_time(tmp_path: Path) -> None:

@@ -78,6 +78,11 @@ class Cases:
         moved = {"message": line["message"] + apart} if apart else {}
         return line | {"incarnation": run} | moved
 
+    def places(self, name: str, first: int, last: int) -> tuple[int, int, int]:
+        """The run of a story, and its records of these places as numbers of all of them."""
+        run, begin = self._begins[name]
+        return run, begin + first, begin + last
+
     def told(self, breaks) -> dict[str, list[tuple]]:
         """Of each: class, message, node and count of each break, and since when until when."""
         rows = breaks.collect()
@@ -137,5 +142,4 @@ def doubtful_of(records, steps):
     """The messages of these records of which something may be wrong, as they are judged."""
     from gateway.accounting.steps import copies, messages
 
-    states = messages.message_states(records).where(messages.DOUBTFUL)
-    return messages.with_steps(states, copies.came_oddly(steps))
+    return messages.with_steps(messages.message_states(records), copies.came_oddly(steps))

@@ -111,7 +111,7 @@ class HandLog:
     def cut(self) -> Path:
         """What follows is in the next segment; the directory."""
         self.number += 1
-        header = {"schema": 4, "incarnation": self.run, "number": self.number, "log": "by hand"}
+        header = {"schema": 4, "incarnation": self.run, "number": self.number, "log": "ba4d"}
         text = json.dumps(header | {"previous_sha256": self.before}).encode()
         octets = struct.pack("<8sII", b"AMQPAUDT", crc32(text), len(text)) + text
         named = [name.encode() for name in self.names]

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from support.whole_log import Said, WholeLog
 
-LOST, DUPLICATE, ORPHAN = "LOST", "DUPLICATE", "ORPHAN_SETTLEMENT"
+LOST, DUPLICATE, ORPHAN, STUCK = "LOST", "DUPLICATE", "ORPHAN_SETTLEMENT", "STUCK"
 Wanted = tuple[tuple[str, int | None], ...]  # class and message of each break
 
 
@@ -42,7 +42,7 @@ def story(how: Story) -> Story:
     return how
 
 
-def _three(log: WholeLog, queue: str, first: int, *others: str, flags: str = "") -> None:
+def three(log: WholeLog, queue: str, first: int, *others: str, flags: str = "") -> None:
     """Three messages of which their publisher hears."""
     for name in (queue, *others):
         log.declare(name)
@@ -53,7 +53,7 @@ def _three(log: WholeLog, queue: str, first: int, *others: str, flags: str = "")
 
 @story
 def received_and_confirmed_missing(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first)
+    three(log, queue, first)
     log.publish(first + 5, queue, link=first + 1)
     log.tell(first + 1)
     log.take(queue, first + 5, first + 2)
@@ -63,14 +63,14 @@ def received_and_confirmed_missing(log: WholeLog, queue: str, first: int) -> Har
 
 @story
 def received_missing(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first)
+    three(log, queue, first)
     log.take(queue, first + 1, first + 2)
     return Harmed(((LOST, first + 1),), (("RECEIVED", {"message": first + 1}, None),))
 
 
 @story
 def received_of_two_copies_missing(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first, f"{queue}, too")
+    three(log, queue, first, f"{queue}, too")
     return Harmed(((LOST, first + 1),), (("RECEIVED", {"message": first + 1}, None),))
 
 
@@ -107,7 +107,7 @@ def ranges_exchanged(log: WholeLog, queue: str, first: int) -> Harmed:
 
 @story
 def range_moved(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first)
+    three(log, queue, first)
     for message in range(first + 3, first + 6):
         log.publish(message, queue, link=first)
     log.tell(first)
@@ -118,7 +118,7 @@ def range_moved(log: WholeLog, queue: str, first: int) -> Harmed:
 @story
 def range_repeated(log: WholeLog, queue: str, first: int) -> Harmed:
     """The publisher was never told of the last ones, so that there are not too many."""
-    _three(log, queue, first)
+    three(log, queue, first)
     for message in range(first + 3, first + 6):
         log.publish(message, queue, link=first)
     log.tell(first)
@@ -128,21 +128,21 @@ def range_repeated(log: WholeLog, queue: str, first: int) -> Harmed:
 
 @story
 def settled_missing(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first)
+    three(log, queue, first)
     log.take(queue, first + 1, first + 2)
     return Harmed(((LOST, first + 1),), (("SETTLED", {"message": first + 1}, None),))
 
 
 @story
 def settled_missing_and_durable(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first, flags="DURABLE")
+    three(log, queue, first, flags="DURABLE")
     log.take(queue, first + 1, first + 2)
     return Harmed(((LOST, first + 1),), (("SETTLED", {"message": first + 1}, None),))
 
 
 @story
 def settled_missing_and_gone(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first)
+    three(log, queue, first)
     log.take(queue, first + 1, first + 2)
     log.say()
     log.detach(first + 2)
@@ -152,18 +152,18 @@ def settled_missing_and_gone(log: WholeLog, queue: str, first: int) -> Harmed:
 @story
 def released_missing_and_gone(log: WholeLog, queue: str, first: int) -> Harmed:
     """It is in the queue again: its outlet alone has ended something that no record ends."""
-    _three(log, queue, first)
+    three(log, queue, first)
     log.send(queue, first + 1, first + 2)
     log.settle(queue, first + 1, "RELEASED")
     log.say()
     log.detach(first + 2)
-    return Harmed((("STUCK", first + 1),), (("SETTLED", {"message": first + 1}, None),))
+    return Harmed(((STUCK, first + 1),), (("SETTLED", {"message": first + 1}, None),))
 
 
 @story
 def routed_missing(log: WholeLog, queue: str, first: int) -> Harmed:
     dead = f"{queue}, dead"
-    _three(log, queue, first)
+    three(log, queue, first)
     log.declare(dead)
     log.dead_letter(queue, first + 1, dead)
     log.take(dead, first + 1, first + 2)
@@ -174,7 +174,7 @@ def routed_missing(log: WholeLog, queue: str, first: int) -> Harmed:
 def entered_missing_of_a_dead_letter(log: WholeLog, queue: str, first: int) -> Harmed:
     """It leaves by another route than the one by which it came."""
     dead = f"{queue}, dead"
-    _three(log, queue, first)
+    three(log, queue, first)
     log.declare(dead)
     log.say()
     log.dead_letter(queue, first + 1, dead)
@@ -184,7 +184,7 @@ def entered_missing_of_a_dead_letter(log: WholeLog, queue: str, first: int) -> H
 
 @story
 def sent_missing_before_a_checkpoint(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first)
+    three(log, queue, first)
     log.send(queue, first + 1, first + 2)
     log.say()
     log.settle(queue, first + 1)
@@ -193,14 +193,14 @@ def sent_missing_before_a_checkpoint(log: WholeLog, queue: str, first: int) -> H
 
 @story
 def sent_settled_missing(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first)
+    three(log, queue, first)
     log.send_settled(queue, first + 1, first + 2)
     return Harmed(((LOST, first + 1),), (("SENT", {"message": first + 1}, None),))
 
 
 @story
 def fewer_copies_received(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first, f"{queue}, too")
+    three(log, queue, first, f"{queue}, too")
     log.take(queue, first + 1, first + 2)
     fewer = ("RECEIVED", {"message": first + 1}, {"copies": 1})
     return Harmed(((DUPLICATE, first + 1),), (fewer,))
@@ -209,7 +209,7 @@ def fewer_copies_received(log: WholeLog, queue: str, first: int) -> Harmed:
 @story
 def another_evicted(log: WholeLog, queue: str, first: int) -> Harmed:
     """The other one is taken later, and a checkpoint is in between."""
-    _three(log, queue, first)
+    three(log, queue, first)
     log.leave("EVICTED", queue, first, "QUEUE_FULL")
     log.say()
     log.take(queue, first + 1, first + 2)
@@ -219,7 +219,7 @@ def another_evicted(log: WholeLog, queue: str, first: int) -> Harmed:
 
 @story
 def another_evicted_that_had_left(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first)
+    three(log, queue, first)
     log.take(queue, first + 1, first + 2)
     log.leave("EVICTED", queue, first, "QUEUE_FULL")
     other = {"message": first + 1, "position": first + 1}
@@ -229,7 +229,7 @@ def another_evicted_that_had_left(log: WholeLog, queue: str, first: int) -> Harm
 @story
 def another_evicted_that_stays(log: WholeLog, queue: str, first: int) -> Harmed:
     """Nothing that follows says which."""
-    _three(log, queue, first)
+    three(log, queue, first)
     log.leave("EVICTED", queue, first, "QUEUE_FULL")
     other = {"message": first + 1, "position": first + 1}
     return Harmed(((LOST, None),), (("EVICTED", {"message": first}, other),))
@@ -237,14 +237,14 @@ def another_evicted_that_stays(log: WholeLog, queue: str, first: int) -> Harmed:
 
 @story
 def recovered_elsewhere(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first, flags="DURABLE")
+    three(log, queue, first, flags="DURABLE")
     other = ("RECOVERED", {"message": first + 1}, {"position": first + 9})
     return Harmed(((ORPHAN, first + 1),), (other,))
 
 
 @story
 def recovered_elsewhere_and_taken(log: WholeLog, queue: str, first: int) -> Harmed:
-    _three(log, queue, first, flags="DURABLE")
+    three(log, queue, first, flags="DURABLE")
     other = ("RECOVERED", {"message": first + 1}, {"position": first + 9})
     return Harmed(((ORPHAN, first + 1),), (other,), lambda: log.take(queue, first + 1, first + 2))
 
@@ -252,7 +252,7 @@ def recovered_elsewhere_and_taken(log: WholeLog, queue: str, first: int) -> Harm
 @story
 def in_order(log: WholeLog, queue: str, first: int) -> Harmed:
     """Nothing is harmed: feeds of upstreams, messages that nobody is told of, refused ones."""
-    _three(log, queue, first, f"{queue}, too", flags="DURABLE")
+    three(log, queue, first, f"{queue}, too", flags="DURABLE")
     for message in range(first + 3, first + 9):
         log.publish(message, queue, link=first + message % 3, hears=message % 2 == 0)
     for link in list(log.untold):

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from support.hand_log import HandLog
 
 Said = dict[str, object]
+BRANCH: Final = "branch "  # so begins the name of a shelf
+RENUMBERED: Final = 500  # a branch that comes back is another transaction
 # What becomes of a record: another one, or none (`None`).
 Harm = Callable[[str, Said], Said | None]
 
@@ -21,6 +25,15 @@ Harm = Callable[[str, Said], Said | None]
 def as_it_is(_kind: str, said: Said) -> Said:
     """No harm."""
     return said
+
+
+@dataclass
+class Branch:
+    """Of a distributed transaction: what it publishes, and what it accepts."""
+
+    number: int
+    publishes: list[tuple[int, str]]
+    accepts: list[tuple[str, int]]
 
 
 class WholeLog(HandLog):
@@ -36,11 +49,13 @@ class WholeLog(HandLog):
         self.harm = harm
         self.length = length
         self.held: dict[str, dict[int, str]] = defaultdict(dict)  # message -> "DURABLE" or ""
+        self.branches: dict[str, Branch] = {}  # those that are prepared
         self._forget()
 
     def _forget(self) -> None:
         self.entered: Counter[str] = Counter()
         self.routed: Counter[str] = Counter()
+        self.pending: Counter[str] = Counter()
         self.sent: Counter[int] = Counter()
         self.out: dict[tuple[str, int], int] = {}  # by queue and message, the outlet that has it
         self.leads: dict[int, str] = {}
@@ -61,9 +76,13 @@ class WholeLog(HandLog):
         self._forget()
         for queue, copies in self.held.items():
             self.held[queue] = {each: flags for each, flags in copies.items() if flags}
-            self.declare(queue)
+            if not queue.startswith(BRANCH):
+                self.declare(queue)
             for message, flags in self.held[queue].items():
                 self.step("RECOVERED", queue, message, flags=flags)
+        for name, branch in self.branches.items():
+            branch.number += self.run * RENUMBERED
+            self.branch("RECOVERED", name)
         self.say()
 
     def stop(self) -> None:
@@ -121,11 +140,14 @@ class WholeLog(HandLog):
         self.leads[link] = queue
         self.out[queue, message] = link
 
-    def settle(self, queue: str, message: int, outcome: str = "ACCEPTED") -> None:
+    def settle(
+        self, queue: str, message: int, outcome: str = "ACCEPTED", transaction: int = 0
+    ) -> None:
         """Its outlet ends it: it has left, or is there again."""
         link = self.out.pop((queue, message))
         leaves = outcome == "ACCEPTED"
         said = {"link": link, "outcome": outcome, "flags": "REMOVED" if leaves else ""}
+        said["transaction"] = transaction
         self.step("SETTLED", queue, message, **said)
         if leaves:
             del self.held[queue][message]
@@ -142,9 +164,9 @@ class WholeLog(HandLog):
         self.leads[link] = queue
         del self.held[queue][message]
 
-    def leave(self, kind: str, queue: str, message: int, reason: str) -> None:
+    def leave(self, kind: str, queue: str, message: int, reason: str, transaction: int = 0) -> None:
         """It leaves otherwise."""
-        self.step(kind, queue, message, reason=reason)
+        self.step(kind, queue, message, reason=reason, transaction=transaction)
         del self.held[queue][message]
 
     def dead_letter(self, queue: str, message: int, to: str, flags: str = "") -> None:
@@ -153,6 +175,52 @@ class WholeLog(HandLog):
         self.add("ROUTED", message=message, exchange=to, copies=1, reason="MAX_DELIVERIES")
         self.routed[to] += 1
         self.enter(message, to, to, f"REROUTED {flags}".strip())
+
+    def prepare(
+        self,
+        name: str,
+        number: int,
+        link: int,
+        publishes: list[tuple[int, str]],
+        accepts: list[tuple[str, int]] = [],  # noqa: B006  (it is not changed)
+    ) -> None:
+        """A branch has what it publishes on its shelf; it has accepted what outlets have."""
+        self.branches[name] = Branch(number, publishes, accepts)
+        for message, queue in publishes:
+            said = {"link": link, "flags": "DURABLE", "transaction": number}
+            self.add("RECEIVED", message=message, exchange=queue, copies=1, **said)
+            self.routed[queue] += 1
+            self.enter(message, BRANCH + name, queue, "DURABLE TRANSIT")
+        self.branch("PREPARED", name)
+
+    def branch(self, outcome: str, name: str) -> None:
+        """It is prepared, has come back, or has its end."""
+        said = {"transaction": self.branches[name].number, "node": BRANCH + name}
+        self.add("TRANSACTION", outcome=outcome, **said)
+
+    def commit(self, name: str) -> None:
+        """What it has accepted leaves, and what it publishes comes into its queues."""
+        branch = self.branches[name]
+        number = branch.number
+        for queue, message in branch.accepts:
+            self.settle(queue, message, transaction=number)
+        for message, queue in branch.publishes:
+            self.leave("MOVED", BRANCH + name, message, "BRANCH", transaction=number)
+            self.add("ROUTED", message=message, exchange=queue, copies=1, reason="BRANCH")
+            self.routed[queue] += 1
+            self.enter(message, queue, queue, "REROUTED DURABLE", number)
+        self.branch("COMMITTED", name)
+        del self.branches[name]
+        self.held.pop(BRANCH + name, None)
+
+    def roll_back(self, name: str) -> None:
+        """What it publishes goes nowhere."""
+        branch = self.branches[name]
+        for message, _queue in branch.publishes:
+            self.leave("PURGED", BRANCH + name, message, "ROLLBACK", transaction=branch.number)
+        self.branch("ROLLED_BACK", name)
+        del self.branches[name]
+        self.held.pop(BRANCH + name, None)
 
     def detach(self, link: int) -> None:
         """An outlet is gone."""
@@ -175,5 +243,8 @@ class WholeLog(HandLog):
             f"l{link}": {"node": self.leads[link], "sent": count, "unsettled": has[link]}
             for link, count in self.sent.items()
         }
-        routes = {exchange: {"routed": count} for exchange, count in self.routed.items()}
+        routes = {
+            exchange: {"routed": count, "pending": self.pending[exchange]}
+            for exchange, count in self.routed.items()
+        }
         self.checkpoint(queues, routes, **outlets)

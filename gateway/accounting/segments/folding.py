@@ -184,7 +184,7 @@ def folded(unit: Unit, late_ms: int = 0) -> Folding:
     good = ~messages.any(_doubts(messages) | copies.illegal)
     good &= messages.sum(messages.kind == Kind.RECEIVED) == 1
     good &= _routes_agree(messages) & _bodies_agree(messages) & ~_stored_in_part(messages)
-    good &= _browsing_ends(messages)
+    good &= _browsing_ends(messages) & ~_given_back(messages)
     if late_ms:
         good &= _waited_ms(messages) <= late_ms
     alone = np.zeros(len(unit.rows), dtype=bool)
@@ -241,6 +241,16 @@ def _stored_in_part(messages: _Messages) -> Columns:
     durable, transit = messages.has(Flag.DURABLE), messages.has(Flag.TRANSIT)
     stays = (messages.kind == Kind.ENTERED) & ~durable & ~transit
     return messages.any((messages.kind == Kind.RECEIVED) & durable) & messages.any(stays)
+
+
+def _given_back(messages: _Messages) -> Columns:
+    """Of each message: a copy is given back and removed, and one is in a queue that is no way."""
+    back = (messages.outcome == Outcome.RELEASED) | (messages.outcome == Outcome.MODIFIED)
+    back &= (messages.kind == Kind.SETTLED) & messages.has(Flag.REMOVED)
+    if not back.any():
+        return np.zeros(len(messages.starts), dtype=bool)
+    stays = (messages.kind == Kind.ENTERED) & ~messages.has(Flag.TRANSIT)
+    return messages.any(back) & messages.any(stays)
 
 
 class _Copies:

@@ -4,8 +4,9 @@ A `confirmed` record names a range of one link's messages by the first and the l
 there are: all that came by the link in between, but for what is part of a transaction. Where the
 unit has just these, and no other range of it has any of them, nothing is left to ask. What is left
 is said for all units together (`steps.confirmed`): ranges that are of messages of other units, or
-not right, and messages of which nobody was told here. Of a link they are the last ones, one by one,
-and the others as one span: its publisher hears of these soon, or never.
+not right, or in front of one of theirs, and messages of which nobody was told here. Of a link they
+are the last ones, one by one, and the others as one span: its publisher hears of these soon, or
+never.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from gateway.accounting.segments.columns import Columns, Unit, text_of
 from gateway.accounting.steps.messages import FROM_UPSTREAM
 from gateway.audit.schema import Kind
 
-# A range; or with sequence 0 messages: one, or all that are not told one by one from the first to
-# the last.
+# A range; or with sequence 0 messages: one, `messages` being the record by which it came (0:
+# earlier versions did not say), or all that are not told one by one from the first to the last.
 RANGES: Final = pa.struct(
     [
         ("incarnation", pa.int64()),
@@ -57,10 +58,12 @@ def open_ranges(unit: Unit, published: Columns) -> pa.Array:
     )
     order = np.argsort(keys, kind="stable")
     came, keys = came[order], keys[order]
+    sequence = unit.column("sequence")
     begin: Columns = np.searchsorted(keys, firsts, "left")
     end: Columns = np.searchsorted(keys, lasts, "right")
     right = (end > begin) & (end - begin == copies[told])
     right[right] = (keys[begin[right]] == firsts[right]) & (keys[end[right] - 1] == lasts[right])
+    right[right] = _last_of(sequence[came], begin[right], end[right]) < sequence[told[right]]
     several = _covered(begin[right], end[right], len(keys)) > 1
     before = np.concatenate(([0], np.cumsum(several)))
     right[right] = before[end[right]] == before[begin[right]]
@@ -73,8 +76,8 @@ def open_ranges(unit: Unit, published: Columns) -> pa.Array:
         "link": np.concatenate((link[wrong], link[untold[one]], spans[0])),
         "first": np.concatenate((message[wrong], message[untold[one]], spans[1])),
         "last": np.concatenate((last[wrong], message[untold[one]], spans[2])),
-        "messages": np.concatenate((copies[wrong], nothing)),
-        "sequence": np.concatenate((rows["sequence"][wrong], nothing)),
+        "messages": np.concatenate((copies[wrong], sequence[untold[one]], nothing[len(one) :])),
+        "sequence": np.concatenate((sequence[wrong], nothing)),
     }
     arrays = [pa.array(columns[field.name]).cast(field.type) for field in RANGES]
     return pa.StructArray.from_arrays(arrays, fields=list(RANGES))
@@ -87,6 +90,14 @@ def _keys(*pairs: tuple[Columns, Columns]) -> list[Columns]:
         (np.searchsorted(links, link) << 32) | np.searchsorted(messages, message)
         for link, message in pairs
     ]
+
+
+def _last_of(values: Columns, begin: Columns, end: Columns) -> Columns:
+    """The greatest value in each of these ranges of places, none of which is empty."""
+    if not len(begin):
+        return begin
+    bounds = np.stack((begin, end), axis=1).reshape(-1)
+    return np.maximum.reduceat(np.append(values, 0), bounds)[::2]
 
 
 def _covered(begin: Columns, end: Columns, length: int) -> Columns:

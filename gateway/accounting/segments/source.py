@@ -38,7 +38,8 @@ from gateway.accounting.segments.comparable import COMPARABLE_SCHEMA, Sought, co
 from gateway.accounting.segments.parts import PARTS_SCHEMA, Asked, part_batches
 from gateway.accounting.segments.stream import AuditStreamReader
 from gateway.accounting.segments.survey import SEGMENTS_SCHEMA, segment_row
-from gateway.accounting.state.carried import ALL, carried_batches
+from gateway.accounting.state.carried import carried_batches
+from gateway.accounting.steps.strays import ALL
 from gateway.audit.schema import segment_numbers
 
 FORMAT: Final = "amqp_gateway_audit"

@@ -23,13 +23,13 @@ from gateway.accounting.segments.columns import DTYPES, RECORDS_SCHEMA, Columns,
 from gateway.accounting.segments.drawing import waits
 from gateway.accounting.segments.folding import folded, nothing
 from gateway.accounting.segments.parts import PARTS_SCHEMA, row_about, words_of
+from gateway.accounting.steps.strays import ALL
 from gateway.audit.schema import FIELDS, NAME_FIELDS, RECORD_OCTETS
 
 DAMAGED: Final = "is damaged"
 # A flipped bit would be another record. Written by Spark as usual, but looked at by nobody.
 WRITTEN: Final = {"parquet.page.write-checksum.enabled": "true"}
 VERIFIED: Final = {"parquet.page.verify-checksum.enabled": "true"}
-ALL: Final = -1  # as the ordinal of what is folded over several segments
 PLACE: Final = ("ordinal", "part")
 CARRIED_SCHEMA: Final = pa.schema(
     [PARTS_SCHEMA.field(name) for name in (*RECORDS_SCHEMA.names, *PLACE)]

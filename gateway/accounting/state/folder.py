@@ -57,6 +57,18 @@ class Said(NamedTuple):
     last_ms: int
 
 
+class Had(NamedTuple):
+    """What had come by the end of a book that a state begins with.
+
+    Attributes:
+        segments: so many of those that are covered are the book's.
+        message: of messages up to this one the records are carried on, or they had left.
+    """
+
+    segments: int = 0
+    message: int = 0
+
+
 class State(NamedTuple):
     """What `state.json` says.
 
@@ -66,6 +78,7 @@ class State(NamedTuple):
         segments: those that are covered, in the order of the log.
         said: by the runs so far, in their order.
         records: the folder of the records that are carried on; empty: there are none yet.
+        had: by a book that it begins with.
     """
 
     log: str = ""
@@ -73,6 +86,7 @@ class State(NamedTuple):
     segments: tuple[Covered, ...] = ()
     said: tuple[Said, ...] = ()
     records: str = ""
+    had: Had = Had()
 
     @property
     def last(self) -> str:
@@ -174,6 +188,7 @@ def in_text(state: State, tables: Tables) -> str:
         "segments": [list(each) for each in state.segments],
         "said": [list(each) for each in state.said],
         "records": state.records,
+        "had": list(state.had),
         "tables": tables,
     }
     return json.dumps(told | {DIGEST: _digest_of(told)})
@@ -232,6 +247,7 @@ def _state(told: dict[str, Any]) -> State:  # Any: of JSON
         tuple(Covered(str(name), int(size), str(sha)) for name, size, sha in told["segments"]),
         tuple(Said(str(folder), int(last)) for folder, last in told["said"]),
         str(told["records"]),
+        Had(*map(int, told.get("had", Had()))),  # earlier versions have not said it
     )
     if not all(name.isdigit() for name in _named(state)):
         raise ValueError("a folder's name is no number")

@@ -4,8 +4,9 @@
 a run goes on from as from any other. Each book has all of it anew and for good, so that it is less
 than the state is: of runs of the gateway before the one at the cut, the records of messages that
 were left in them, wrong, or go on in that, alone; and what charts are drawn from, the ids of what
-was published and which messages are folded not at all. Breaks that are not found again by that are
-told by the book's own table of them.
+was published and which messages are folded not at all: what is not among the records, and is not
+newer than the last that was folded, had left. Breaks that are not found again by that are told by
+the book's own table of them.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.segments.columns import CHECKPOINTS, Columns
 from gateway.accounting.segments.drawing import MOVES
-from gateway.accounting.segments.folding import OF_NO_MESSAGE
+from gateway.accounting.segments.folding import OF_NO_MESSAGE, WORD_SHIFT
 from gateway.accounting.segments.parts import PARTS_SCHEMA
-from gateway.accounting.state.carried import ALL, CARRIED_SCHEMA, checked
-from gateway.accounting.state.folder import Folder, Said, State, StateError, in_text, parsed
+from gateway.accounting.state.carried import CARRIED_SCHEMA, checked
+from gateway.accounting.state.folder import Folder, Had, Said, State, StateError, in_text, parsed
 from gateway.accounting.state.keeping import STATE_MAX
 from gateway.accounting.steps.ages import WAITS
 from gateway.accounting.steps.breaks import COLUMNS, BreakClass
+from gateway.accounting.steps.strays import ALL
 from gateway.audit.books import BREAKS, STATE, Book, BookError, book_path, check_tables, table_path
 from gateway.audit.provenance import Provenance
 from gateway.audit.schema import Kind, segment_numbers
@@ -41,6 +43,7 @@ from gateway.files.whole import read_regular
 OPENING: Final = "opening"
 PARTS: Final = "parts"
 RECORDS: Final = "records"  # and a number: each of a partition of its own
+_WORD: Final = (1 << 64) - 1
 _LEFT_OUT: Final = ("folded", "published", "moves", "waits")
 # Of runs before the one at the cut: by these the breaks that a book has would be found otherwise.
 _STAYS: Final = (*CHECKPOINTS, Kind.TOPOLOGY, Kind.LOG_DIFFERS, Kind.LET_GO)
@@ -65,22 +68,33 @@ class Cut(NamedTuple):
     until_ms: int
 
 
+class Kept(NamedTuple):
+    """Of which records a book has: of runs since that one, and of these."""
+
+    since: int
+    messages: Columns
+    transactions: Columns
+    branches: pa.Array
+
+
 def left_in(folder: Folder, cut: Cut, scratch: Path) -> dict[str, NewTable]:
     """The tables of a book by the state in `folder`, which ends where the book does."""
     state = folder.read()
     files = list(location.tables(folder.path / state.records))
     messages = _goes_on(files, cut)
-    ended = _transactions_of(files, messages)
+    kept = Kept(cut.since, messages, _transactions_of(files, messages), _branches(files, cut.since))
     tables: dict[str, NewTable] = {}
     for number, file in enumerate(files):
         name = f"{RECORDS}-{number}"
-        batches = (_kept(batch, cut.since, messages, ended) for batch in _batches(file))
+        batches = (_kept(batch, kept) for batch in _batches(file))
         tables[name] = _written(scratch / f"{name}.parquet", CARRIED_SCHEMA, batches)
     said = [file for each in state.said for file in location.tables(folder.path / each.folder)]
     parts = [pa.RecordBatch.from_pylist([_depth(cut)], schema=PARTS_SCHEMA)]
     tables[PARTS] = _written(scratch / f"{PARTS}.parquet", PARTS_SCHEMA, _parts(parts, said))
     path = scratch / f"{STATE}.json"
-    path.write_text(in_text(state._replace(said=(Said("1", cut.until_ms),), records="2"), {}))
+    had = Had(len(state.segments), max(state.had.message, _greatest(said)))
+    state = state._replace(said=(Said("1", cut.until_ms),), records="2", had=had)
+    path.write_text(in_text(state, {}))
     return {**tables, STATE: NewTable(path, 1)}
 
 
@@ -88,6 +102,21 @@ def _batches(file: Location) -> Iterator[pa.Table]:
     with checked(file) as table:
         for batch in table.iter_batches():
             yield pa.Table.from_batches([batch])
+
+
+def _greatest(said: Iterable[Location]) -> int:
+    """The last message that has left; 0: none has."""
+    greatest = 0
+    for file in said:
+        with checked(file) as table:
+            for batch in table.iter_batches(columns=["folded"]):
+                words = batch.column("folded").flatten()
+                numbers, bits = (words.field(name).to_numpy() for name in ("word", "bits"))
+                if len(numbers := numbers[bits != 0]):
+                    last = int(np.argmax(numbers))
+                    top = (int(bits[bits != 0][last]) & _WORD).bit_length() - 1
+                    greatest = max(greatest, (int(numbers[last]) << WORD_SHIFT) + top)
+    return greatest
 
 
 def _goes_on(files: Iterable[Location], cut: Cut) -> Columns:
@@ -110,12 +139,25 @@ def _transactions_of(files: Iterable[Location], messages: Columns) -> Columns:
     return np.setdiff1d(np.concatenate(found), [0])
 
 
-def _kept(batch: pa.Table, since: int, messages: Columns, ended: Columns) -> pa.Table:
+def _branches(files: Iterable[Location], since: int) -> pa.Array:
+    """The branches that have come back in that run: they were prepared in another."""
+    found: set[str] = set()
+    for file in files:
+        for batch in _batches(file):
+            of = _numbers(batch, "incarnation") >= since
+            of &= _numbers(batch, "kind") == Kind.TRANSACTION
+            found.update(filter(None, batch.filter(pa.array(of)).column("node").to_pylist()))
+    return pa.array(sorted(found), pa.string())
+
+
+def _kept(batch: pa.Table, kept: Kept) -> pa.Table:
     kind = _numbers(batch, "kind")
-    stays = _numbers(batch, "incarnation") >= since
-    stays |= np.isin(_numbers(batch, "message"), messages) & _of_messages(batch)
+    stays = _numbers(batch, "incarnation") >= kept.since
+    stays |= np.isin(_numbers(batch, "message"), kept.messages) & _of_messages(batch)
     stays |= np.isin(kind, _STAYS)
-    stays |= (kind == Kind.TRANSACTION) & np.isin(_numbers(batch, "transaction"), ended)
+    named = pa.compute.is_in(batch.column("node"), value_set=kept.branches).to_numpy()
+    told = np.isin(_numbers(batch, "transaction"), kept.transactions) | named
+    stays |= (kind == Kind.TRANSACTION) & told
     return batch.filter(pa.array(stays)).select(CARRIED_SCHEMA.names).cast(CARRIED_SCHEMA)
 
 

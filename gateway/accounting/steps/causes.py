@@ -85,8 +85,10 @@ def _of_arrivals(arrived: DataFrame, doubtful: DataFrame, runs: DataFrame) -> Da
     at the latest when it left.
     """
     begun = runs.select("incarnation", F.col("first_sequence").alias("begun_run"))
-    routed = doubtful.where("shown > 0").select(
-        "message", F.col("incarnation").alias("routed_in"), F.col("first_routed").alias("routed_at")
+    routed = doubtful.where("arrived > 0").select(
+        "message",
+        *("received", F.expr("if(shown > 0, incarnation, null)").alias("routed_in")),
+        F.col("first_routed").alias("routed_at"),
     )
     seen = (
         arrived.join(F.broadcast(begun), "incarnation")
@@ -96,13 +98,15 @@ def _of_arrivals(arrived: DataFrame, doubtful: DataFrame, runs: DataFrame) -> Da
     entered = "struct(routed_in as incarnation, routed_at as begun, {} as sequence, 1 as came)"
     here = entered.format("if(step = 'exit', sequence, coalesce(left_at, sequence))")
     before = entered.format(f"{END_OF_LOG}L")
-    strange = "struct(incarnation, sequence as begun, {} as sequence, 0 as came)"
-    strange = strange.format("coalesce(left_at, sequence)")
+    strange = "struct(incarnation, {} as begun, {} as sequence, {} as came)"
+    left = "coalesce(left_at, sequence)"
+    unsaid, strange = strange.format("begun_run", left, 1), strange.format("sequence", left, 0)
     recovered = "struct(incarnation, begun_run as begun, begun_run as sequence, 0 as came)"
     places = f"""case when step = 'in' and routed_in is null then array()
         when step = 'in' then array({before})
         when routed_in = incarnation then array({here})
         when routed_in < incarnation then array({before}, {recovered})
+        when {NEVER_ENTERED} and not coalesce(received, true) then array({unsaid})
         when {NEVER_ENTERED} then array({strange})
         else array({recovered}) end"""
     return seen.select(*COPY_KEYS, "mix", F.inline(F.expr(places))).select(

@@ -18,7 +18,7 @@ from gateway.accounting.steps.ledger import flag, kind_is, outcome_is, reason_is
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 ONE_BY_ONE: Final = 100_000  # messages of a link that are looked at so; a range may say any number
-NEVER: Final = "received - in_transactions - accepted - otherwise"
+NEVER: Final = "received - in_transactions - accepted - otherwise + beyond"
 _LINK: Final = ("incarnation", "link")
 _RANGE: Final = (*_LINK, "of")
 _SAID: Final = ("first", "last", "messages", "came")
@@ -30,11 +30,15 @@ ANY_CAME: Final = f"""transform(filter(sums, one -> one.kind = {int(Kind.RECEIVE
 _MEET: Final = "{0}.first <= {1}.last and {1}.first <= {0}.last"
 _KNOWN: Final = f"""filter(ranges, one -> one.sequence > 0 and not exists(ranges, span ->
     span.sequence = 0 and span.first < span.last and {_MEET.format("span", "one")}))"""
-_ONES: Final = """array_distinct(transform(
-    filter(ranges, one -> one.sequence = 0 and one.first = one.last), one -> one.first))"""
-_COUNTED: Final = """transform(known, one -> named_struct('of', one,
-    'came', cast(size(filter(ones, each -> each between one.first and one.last)) as bigint),
-    'bounded', array_contains(ones, one.first) and array_contains(ones, one.last)))"""
+_ONES: Final = """transform(filter(ranges, one -> one.sequence = 0 and one.first = one.last),
+    one -> named_struct('message', one.first, 'at', one.messages))"""
+# Those of a range that came in front of it.
+_CAME: Final = """array_distinct(transform(filter(ones,
+    each -> each.message between one.first and one.last and each.at < one.sequence),
+    each -> each.message))"""
+_COUNTED: Final = f"""transform(transform(known, one -> named_struct('of', one, 'here', {_CAME})),
+    one -> named_struct('of', one.of, 'came', cast(size(one.here) as bigint), 'bounded',
+        array_contains(one.here, one.of.first) and array_contains(one.here, one.of.last)))"""
 _FITS: Final = "({0}.came = {0}.of.messages and {0}.bounded)"
 _WRONG: Final = f"""transform(
     filter(counted, one -> not {_FITS.format("one")} or exists(counted, other ->
@@ -43,6 +47,12 @@ _WRONG: Final = f"""transform(
     one -> named_struct('first', one.of.first, 'last', one.of.last, 'messages', one.of.messages,
         'sequence', one.of.sequence, 'came', if({_FITS.format("one")}, 0L, one.came)))"""
 _LESS: Final = "aggregate(wrong, 0L, (sum, one) -> sum + greatest(one.messages - one.came, 0L))"
+# Between which records a message came, by those of its link that came before and behind.
+_BEFORE: Final = """coalesce(array_max(transform(filter(ones,
+    each -> each.message < message and each.at < sequence), each -> each.at)), 0L)"""
+_BEHIND: Final = """coalesce(array_min(transform(filter(ones,
+    each -> each.message > message and each.at between 1 and sequence), each -> each.at)),
+    sequence)"""
 # Of message states: some of its copies have not ended, or have no record of that.
 SHORT: Final = "received and ended < routed"
 
@@ -95,8 +105,8 @@ def told_wrongly(records: DataFrame, summed: DataFrame, parts: DataFrame) -> Dat
     """Links whose publishers were told of other messages than came by them, or of more.
 
     `count`: of how many more than came by all sums (`summed`). `wrong`: ranges that are not what
-    came from their first to their last message, each with how many of these `came`; by what of
-    ranges is open in `parts`.
+    came from their first to their last message in front of them, each with how many of these
+    `came`; by what of ranges is open in `parts`. `ones`: messages that came, and by which record.
     """
     told = records.where(kind_is(Kind.CONFIRMED)).select(
         *_LINK, F.col("copies").cast("long").alias("more"), "sequence"
@@ -118,7 +128,9 @@ def told_wrongly(records: DataFrame, summed: DataFrame, parts: DataFrame) -> Dat
     judged = summed_up.withColumn("known", F.expr(_KNOWN)).withColumn("ones", F.expr(_ONES))
     judged = judged.withColumn("counted", F.expr(_COUNTED)).withColumn("wrong", F.expr(_WRONG))
     found = judged.where("count > 0 or size(wrong) > 0")
-    return found.select(*_LINK, F.greatest("count", F.lit(0)).alias("count"), "sequence", "wrong")
+    return found.select(
+        *_LINK, F.greatest("count", F.lit(0)).alias("count"), "sequence", "wrong", "ones"
+    )
 
 
 def never_received(
@@ -128,7 +140,8 @@ def never_received(
 
     `wrong`: by `told_wrongly`, at least one. `unsaid`: messages that are told of by name, since no
     record says that they came; `folded`: by `strays.words`. Those that no record names are told of
-    by name, if these are as many as are too few of all that came by the link.
+    by name, if these are as many as are too few of all that came by the link: each came between the
+    records `earliest` and `latest`.
     """
     ranges = _with_less(wrong, records)
     each = _one_by_one(ranges, unsaid, records, folded)
@@ -143,12 +156,19 @@ def never_received(
     judged = judged.withColumn("sure", F.expr("left = unseen and left between 1 and `count`"))
     sure = judged.where("sure").select(*_RANGE, "sequence")
     named = each.where(~F.col("named")).join(F.broadcast(sure), [*_RANGE])
+    named = named.join(F.broadcast(wrong.select(*_LINK, "ones")), [*_LINK])
+    named = named.withColumns({"earliest": F.expr(_BEFORE), "latest": F.expr(_BEHIND)})
     unnamed = judged.where("not sure").withColumn("count", F.greatest("left", F.lit(1)))
-    found = named.select(*_LINK, "sequence", "message", F.lit(1).alias("count")).unionByName(
-        unnamed.select(*_LINK, "sequence", "count", *_SAID), allowMissingColumns=True
-    )
+    found = named.select(
+        *(*_LINK, "sequence", "message", F.lit(1).alias("count")), "earliest", "latest"
+    ).unionByName(unnamed.select(*_LINK, "sequence", "count", *_SAID), allowMissingColumns=True)
     # In front of the first record that is there of the run others of it may be missing.
     begun = runs.select("incarnation", (F.col("first_sequence") - 1).alias("since"))
+    return found.join(F.broadcast(begun), "incarnation")
+
+
+def never_breaks(never: DataFrame) -> DataFrame:
+    """What publishers were told of, and it did not come; by `never_received`."""
     of_a_range = F.format_string(
         "its publisher was told of %d messages, from %d to %d; of these %d came by its link, and "
         "were not told of before",
@@ -156,7 +176,7 @@ def never_received(
     )
     missing = F.lit("its publisher was told of it, and no record says that it came")
     return as_breaks(
-        found.join(F.broadcast(begun), "incarnation"),
+        never,
         BreakClass.LOST,
         F.when(F.col("first").isNull(), missing).otherwise(of_a_range),
         certain=F.col("message").isNotNull(),
@@ -176,7 +196,7 @@ def _with_less(wrong: DataFrame, records: DataFrame) -> DataFrame:
     told = records.where(kind_is(Kind.CONFIRMED)).select(
         *_LINK, F.col("message").alias("first"), F.col("position").alias("last")
     )
-    whole = told.join(F.broadcast(others.drop("wrong")), [*_LINK])
+    whole = told.join(F.broadcast(others.drop("wrong", "ones")), [*_LINK])
     nothing = {name: F.lit(None).cast("long") for name in ("messages", "came")}
     return by_name.unionByName(whole.withColumns(nothing | {"of": F.lit(0).cast("long")}))
 
@@ -231,34 +251,31 @@ def not_durable(records: DataFrame) -> DataFrame:
     )
 
 
-def told_of(records: DataFrame, summed: DataFrame) -> DataFrame:
+def told_of(records: DataFrame, summed: DataFrame, wrong: DataFrame) -> DataFrame:
     """One row: how many messages clients published, and were told of (`accepted`, `otherwise`).
 
     `never`: what nobody was told of outside of a transaction, what was sent settled among them.
-    `beyond`: of how many more than came in a run publishers were told, which is a break
-    (`never_received`). With that it adds up. Of runs that tell at all: older gateways did not put
-    it into the log. Of messages in transactions and of what was told, `records` has all; how many
-    came is in the ledger (`summed`).
+    `beyond`: of how many that did not come publishers were told, which is a break
+    (`never_received`), by the ranges and sums of each link (`wrong`, by `told_wrongly`). With that
+    it adds up. Of runs that tell at all: older gateways did not put it into the log. Of messages in
+    transactions and of what was told, `records` has all; how many came is in the ledger (`summed`).
     """
     confirmed, received = kind_is(Kind.CONFIRMED), kind_is(Kind.RECEIVED)
     of_clients = received & ~F.expr("coalesce(exchange, '') like '%upstream %'")
     count, accepted = F.col("copies").cast("long"), outcome_is(Outcome.ACCEPTED)
-    runs = (
-        records.where(kind_is(Kind.CONFIRMED, Kind.RECEIVED))
-        .groupBy("incarnation")
-        .agg(
-            F.count_if(of_clients & F.expr("transaction <> 0")).alias("in_transactions"),
-            F.sum(F.when(confirmed & accepted, count).otherwise(0)).alias("accepted"),
-            F.sum(F.when(confirmed & ~accepted, count).otherwise(0)).alias("otherwise"),
-        )
-        .where("accepted + otherwise > 0")
+    said = records.where(kind_is(Kind.CONFIRMED, Kind.RECEIVED)).select(
+        "incarnation",
+        F.when(of_clients & F.expr("transaction <> 0"), 1).alias("in_transactions"),
+        F.when(confirmed & accepted, count).alias("accepted"),
+        F.when(confirmed & ~accepted, count).alias("otherwise"),
     )
+    beyond = wrong.select("incarnation", F.expr(f"greatest(`count`, {_LESS})").alias("beyond"))
+    of_records = ("in_transactions", "accepted", "otherwise", "beyond")
+    runs = said.unionByName(beyond, allowMissingColumns=True).groupBy("incarnation")
+    told = runs.agg(*(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in of_records))
+    told = told.where("accepted + otherwise > 0")
     came = summed.where(of_clients).groupBy("incarnation").agg(F.sum("records").alias("received"))
-    names = ("received", "in_transactions", "accepted", "otherwise")
-    joined = runs.join(F.broadcast(came), "incarnation", "left").na.fill(0, ["received"])
-    together = joined.withColumns(
-        {"never": F.expr(f"greatest({NEVER}, 0)"), "beyond": F.expr(f"greatest(-({NEVER}), 0)")}
-    )
-    return together.agg(
-        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in (*names, "never", "beyond"))
-    )
+    joined = told.join(F.broadcast(came), "incarnation", "left").na.fill(0, ["received"])
+    together = joined.withColumn("never", F.expr(f"greatest({NEVER}, 0)"))
+    names = ("received", *of_records, "never")
+    return together.agg(*(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
@@ -36,6 +36,11 @@ UNSAID: Final = (  # that it is there, no record of its run says
 )
 STILL_THERE: Final = "not unqueued and last_in > coalesce(last_exit, 0)"
 STILL_HELD: Final = "until is null and (durable or not stopped)"  # of those, when the log ends
+_GIVEN_BACK: Final = (
+    f"stays and kind = {int(Kind.SETTLED)} and flags & {int(Flag.REMOVED)} <> 0"
+    f" and outcome in ({int(Outcome.RELEASED)}, {int(Outcome.MODIFIED)})"
+)
+ODD: Final = ("shown", "again", "odd")  # steps, by `came_oddly`
 NAMED: Final = 20  # how many candidates a break that cannot be pinned down lists
 
 
@@ -55,6 +60,8 @@ def copy_steps(records: DataFrame) -> DataFrame:
 def with_previous(steps: DataFrame, complete: DataFrame | None = None) -> DataFrame:
     """Each step beside the copy's step before it (`none` for the first).
 
+    `stays`: it entered a queue to which it is given back.
+
     `complete`: messages that had left altogether, by records that were let go.
     """
     order = Window.partitionBy(*COPY_KEYS).orderBy("sequence")
@@ -63,12 +70,15 @@ def with_previous(steps: DataFrame, complete: DataFrame | None = None) -> DataFr
         marked = F.broadcast(complete.withColumn("complete", F.lit(True)))
         steps = steps.join(marked, "message", "left")
         first = F.when(F.col("complete"), "exit").otherwise(first)
+    # What is on its way from or to an upstream is given back there, and is gone.
+    stays = F.when(kind_is(Kind.ENTERED), ~flag(Flag.TRANSIT) & ~flag(Flag.UNQUEUED))
     return steps.withColumns(
         {
             "before": F.coalesce(F.lag("step").over(order), first),
             "before_incarnation": F.lag("incarnation").over(order),
             "before_link": F.lag("link").over(order),
             "since": F.coalesce(F.lag("sequence").over(order), F.lit(0)),
+            "stays": F.last(stays, ignorenulls=True).over(order),
         }
     )
 
@@ -76,17 +86,19 @@ def with_previous(steps: DataFrame, complete: DataFrame | None = None) -> DataFr
 def came_oddly(paired: DataFrame) -> DataFrame:
     """Of messages, how many copies came without a record (`shown`), or entered a place `again`.
 
-    `paired`: by `with_previous`. Both are told by `step_breaks`.
+    `paired`: by `with_previous`. Both are told by `step_breaks`, as is all that is `odd`.
     """
     there = F.expr("before in ('in', 'out', 'back') and before_incarnation = incarnation")
     left = (F.col("before") == "exit") & ~flag(Flag.REROUTED)
-    odd = paired.where(~flag(Flag.UNQUEUED)).select(
+    queued = ~flag(Flag.UNQUEUED)
+    odd = paired.select(
         "message",
-        F.expr(NEVER_ENTERED).alias("shown"),
-        (kind_is(Kind.ENTERED) & (there | left)).alias("again"),
+        (queued & F.expr(NEVER_ENTERED)).alias("shown"),
+        (queued & kind_is(Kind.ENTERED) & (there | left)).alias("again"),
+        _verdict(F.lit(False)).isNotNull().alias("odd"),
     )
-    counts = (F.count_if(name).cast("long").alias(name) for name in ("shown", "again"))
-    return odd.where("shown or again").groupBy("message").agg(*counts)
+    counts = (F.count_if(name).cast("long").alias(name) for name in ODD)
+    return odd.where("shown or again or odd").groupBy("message").agg(*counts)
 
 
 def step_breaks(paired: DataFrame, never_ended: DataFrame | None = None) -> DataFrame:
@@ -99,6 +111,14 @@ def step_breaks(paired: DataFrame, never_ended: DataFrame | None = None) -> Data
         marked = F.broadcast(never_ended.withColumn("stuck", F.lit(True)))
         paired = paired.join(marked, "sequence", "left")
         stuck = F.coalesce("stuck", stuck)
+    judged = paired.withColumn("verdict", _verdict(stuck)).where("verdict is not null")
+    parts = F.split("verdict", ":", 2)
+    link = F.when(stuck, F.col("before_link")).otherwise(F.col("link"))
+    return as_breaks(judged, parts[0], parts[1], link=link)
+
+
+def _verdict(stuck: Column) -> Column:
+    """Class and detail of what cannot follow; `stuck`: what was out was never ended."""
     step, before = F.col("step"), F.col("before")
     restarted = F.col("before_incarnation") < F.col("incarnation")
     recovered, settled = kind_is(Kind.RECOVERED), kind_is(Kind.SETTLED)
@@ -113,7 +133,7 @@ def step_breaks(paired: DataFrame, never_ended: DataFrame | None = None) -> Data
         "ORPHAN_SETTLEMENT:%s by outlet %d, sent to outlet %d",
         *(F.when(settled, "settled").otherwise("requeued"), "link", "before_link"),
     )
-    verdict = (
+    return (
         F.when(
             (step == "in") & recovered & (before == "none"),
             "ORPHAN_SETTLEMENT:recovered, but never entered",
@@ -139,12 +159,9 @@ def step_breaks(paired: DataFrame, never_ended: DataFrame | None = None) -> Data
         .when(before == "none", "ORPHAN_SETTLEMENT:a step of a copy that never entered")
         .when(restarted & ~unqueued, "ORPHAN_SETTLEMENT:a step of a copy that was not recovered")
         .when(ended & (before != "out"), "ORPHAN_SETTLEMENT:it was not out")
+        .when(F.expr(_GIVEN_BACK), "LOST:given back, and yet removed from its queue")
         .when(ended & (F.col("link") != F.col("before_link")), by_another)
     )
-    judged = paired.withColumn("verdict", verdict).where("verdict is not null")
-    parts = F.split("verdict", ":", 2)
-    link = F.when(stuck, F.col("before_link")).otherwise(F.col("link"))
-    return as_breaks(judged, parts[0], parts[1], link=link)
 
 
 def copy_states(steps: DataFrame) -> DataFrame:

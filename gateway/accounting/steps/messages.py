@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
+from gateway.accounting.steps.copies import ODD
 from gateway.accounting.steps.ledger import ends_route, flag, kind_is, reason_is, routes_copies
 from gateway.audit.schema import Flag, Kind, Reason
 
@@ -95,14 +96,16 @@ def on_their_routes(short: DataFrame, records: DataFrame) -> DataFrame:
 
 
 def with_steps(states: DataFrame, odd: DataFrame) -> DataFrame:
-    """Messages, of which copies that are told of by name are not told of again.
+    """Messages with which something may be wrong; copies that are told of by name are no reason.
 
-    What came without a record has `ended` its route, and what entered a place again has not.
+    What came without a record (`arrived`) has `ended` its route (`shown`: as many as it made), and
+    what entered a place again has not.
     `beyond`: of how many ends no record says that they were made. `odd`: by `copies.came_oddly`.
     """
-    joined = states.join(odd, "message", "left").na.fill(0, ["shown", "again"])
-    known = joined.withColumns(
+    joined = states.join(odd, "message", "left").na.fill(0, [*ODD])
+    known = joined.where(f"odd > 0 or {DOUBTFUL}").withColumns(
         {
+            "arrived": F.col("shown"),
             "shown": F.expr("least(shown, greatest(routed - ended, 0))"),
             "again": F.expr("least(again, greatest(ended - routed, 0))"),
         }
@@ -163,7 +166,8 @@ def never_came(unsaid: DataFrame, runs: DataFrame) -> DataFrame:
 def route_breaks(failures: DataFrame, short: DataFrame) -> DataFrame:
     """Routes with copies that never ended, down to the message where it can only be that one.
 
-    And with copies on their way that no record has made.
+    Each is of the first that fails behind it, if these are all of that. And with copies on their
+    way that no record has made.
 
     `short`: messages that it may be, by `confirmed.with_told`: it is those that their publishers
     were told of, if these are all.
@@ -171,20 +175,21 @@ def route_breaks(failures: DataFrame, short: DataFrame) -> DataFrame:
     short = short.withColumn("missing", F.col("routed") - F.col("ended"))
     terms = ("incarnation", "route", "sequence")
     failed = F.broadcast(failures.where("excess > 0").select(*terms, "since", "excess"))
+    here, told = "if(sequence = until, missing, 0)", "if(told is null, 0, missing)"
+    sums = {"new": here, "all": "missing", "told": told}
+    of_failure, of_message = Window.partitionBy(*terms), Window.partitionBy("route", "message")
     candidates = (
         short.withColumnRenamed("sequence", "routed_sequence")
         .join(failed, ["incarnation", "route"])
         .where("routed_sequence < sequence")
-        .withColumns(
-            {
-                "all_missing": F.sum("missing").over(Window.partitionBy(*terms)),
-                "all_told": F.sum(F.expr("if(told is null, 0, missing)")).over(
-                    Window.partitionBy(*terms)
-                ),
-            }
-        )
+        .withColumn("until", F.min("sequence").over(of_message))
+        .withColumns({f"{n}_missing": F.sum(F.expr(e)).over(of_failure) for n, e in sums.items()})
     )
-    certain = candidates.where("all_missing = excess or (told is not null and all_told = excess)")
+    # Those that came since the one before; or all, as those of a transaction, that came before.
+    certain = candidates.where(
+        "if(new_missing = excess, sequence = until, all_missing = excess"
+        " or told is not null and told_missing = excess)"
+    )
     named = as_breaks(
         certain,
         BreakClass.LOST,

@@ -1,12 +1,13 @@
 """Steps that a record has of another copy than the one that took them: which, and whose they are.
 
 Such a record is two copies' breaks, or more: of the one that it names, whose next steps cannot
-follow, and of the one that took the step, which is in its queue by the log still. With the right
-copy in it all of them go, so that it is told of as one, and judged as if it said so.
+follow, and of the one that took the step, which lacks it. With the right copy in it all of them go,
+so that it is told of as one, and judged as if it said so.
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -14,63 +15,210 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
 from gateway.accounting.steps.copies import COPY_KEYS
+from gateway.accounting.steps.identities import END_OF_LOG
 from gateway.accounting.steps.ledger import flag, kind_is
+from gateway.accounting.steps.supposed import share_of
 from gateway.audit.schema import REMOVALS, Flag, Kind
 
-_RIGHT: Final = ("message", "position", "mix")  # what another copy has otherwise
+_RIGHT: Final = (*COPY_KEYS, "mix")  # what another copy has otherwise
 _MISSING: Final = "computed_checksum ^ checksum"
+_IN, _OUT, _END = "in", "out", "end"  # what a record says that a copy took, and what one lacks
+# By how much a record changes the depth of its queue, and what of that is with somebody.
+_DEPTH: Final = "case step when 'in' then 1 when 'exit' then -1 else 0 end"
+_HELD: Final = "case took when 'out' then 1 when 'end' then -1 else 0 end"
+_SAME: Final = "cast(message = said_message as int) + cast(node = said_node as int)"
+_ALIKE: Final = f"{_SAME} + cast(position = said_position as int)"
+# What a copy lacks may stand in the record of another: of its queue, or of its message and place.
+# Of one that entered more must be alike, unless it is the other one that could not enter. What is
+# followed by more has not left.
+_LIKELY: Final = f"""case
+    when not odd then took = '{_IN}' and message = said_message and {_ALIKE} = 2 and not short
+    when took = '{_IN}' then {_ALIKE} = 2 or node = said_node and strange
+    when took = '{_END}' and hi < {END_OF_LOG} and step <> 'back' then false
+    when hi = {END_OF_LOG} then message = said_message
+    else node = said_node or message = said_message and position = said_position end"""
+
+
+def taken(steps: DataFrame, doubtful: DataFrame) -> DataFrame:
+    """Steps in queues, what each record says that its copy `took`, and what seems `odd` of that.
+
+    `strange`: its copy cannot take it. `again`: the copy takes another one behind it.
+
+    `steps`: by `copies.with_previous`; `doubtful`: by `messages.with_steps`.
+    """
+    order = Window.partitionBy(*COPY_KEYS).orderBy("sequence")
+    ends = kind_is(Kind.SETTLED, Kind.REQUEUED)
+    took = (
+        F.when(kind_is(Kind.ENTERED), _IN)
+        .when(F.col("step") == "out", _OUT)
+        .when(ends, _END)
+        .otherwise("")
+    )
+    said = steps.where(~flag(Flag.UNQUEUED)).withColumn("took", took)
+    counts = F.broadcast(doubtful.select("message", "beyond", F.expr("shown > 0").alias("short")))
+    behind = said.join(counts, "message", "left").withColumns(
+        {"next": F.lead("step").over(order), "next_took": F.lead("took").over(order)}
+    )
+    here = "before_incarnation = incarnation"
+    strange = F.expr(
+        f"""case took when '{_IN}' then before in ('in', 'out', 'back') and {here}
+                or before = 'exit' and flags & {int(Flag.REROUTED)} = 0
+            when '{_OUT}' then before in ('none', 'exit') or before = 'out' and {here}
+            when '{_END}' then before <> 'out' else false end"""
+    )
+    odd = F.expr(
+        f"""strange or case took when '{_IN}' then beyond > 0
+            when '{_OUT}' then next in ('in', 'out') when '{_END}' then next_took = '{_END}'
+            else false end"""
+    )
+    known = behind.withColumn("strange", F.coalesce(strange, F.lit(False)))
+    known = known.withColumn("odd", F.coalesce(odd, F.lit(False)))
+    known = known.withColumn("short", F.coalesce("short", F.lit(False)))
+    return known.withColumn("again", F.col("next").isNotNull())
+
+
+def misplaced(taken: DataFrame) -> DataFrame:
+    """Records whose step another copy lacks, which is alike; `taken` by `taken`."""
+    lacks = "struct({0} as lacks, {1} as by, {2} as lo, {3} as hi)"
+    here = "before_incarnation = incarnation"
+    entered = lacks.format(f"'{_IN}'", "0L", "0L", "sequence")
+    sent = lacks.format(f"'{_OUT}'", "link", "since", "sequence")
+    ended = lacks.format(f"'{_END}'", "before_link", "since", "sequence")
+    never = lacks.format(f"'{_END}'", "link", "sequence", f"{END_OF_LOG}L")
+    kinds = f"kind not in ({int(Kind.ENTERED)}, {int(Kind.RECOVERED)})"
+    gap = f"""array_compact(array(
+        case when before = 'none' and {kinds} then {entered}
+            when took = '{_END}' and before in ('in', 'back') and {here} then {sent}
+            when took in ('{_IN}', '{_OUT}') and before = 'out' and {here} then {ended} end,
+        case when took = '{_OUT}' and not again and not strange then {never} end))"""
+    lacking = taken.select("incarnation", *_RIGHT, F.inline(F.expr(gap)))
+    said = (
+        taken.where("odd or not again")
+        .where("took <> ''")
+        .select(
+            *(
+                "incarnation",
+                "took",
+                "step",
+                "odd",
+                "short",
+                "strange",
+                F.col("sequence").alias("at"),
+            ),
+            F.expr(f"if(took = '{_IN}', 0L, link)").alias("by"),
+            *(F.col(name).alias(f"said_{name}") for name in _RIGHT),
+        )
+    )
+    lacking = lacking.withColumnRenamed("lacks", "took")
+    found = said.join(lacking, ["incarnation", "took", "by"])
+    found = found.where(f"at > lo and at < hi and {_ALIKE} < 3 and {_LIKELY}")
+    found = found.withColumns({"best": F.expr(f"-({_ALIKE})"), "since": F.col("lo")})
+    found = _only(found, ["at"], [*COPY_KEYS, "took", "hi"])
+    # Of two copies that either has a step of the other one has.
+    copies = [
+        F.struct(*(F.col(prefix + name).alias(name) for name in COPY_KEYS))
+        for prefix in ("", "said_")
+    ]
+    both = Window.partitionBy(F.sort_array(F.array(*copies))).orderBy(F.desc("strange"), "at")
+    found = found.withColumn("rank", F.row_number().over(both)).where("rank = 1")
+    return _told(found, BreakClass.ORPHAN_SETTLEMENT, _as_said(), F.col("at"))
+
+
+def _as_said() -> Column:
+    return F.format_string(
+        "it is this copy's step that record %d has of message %d at place %d of %s",
+        *("at", "said_message", "said_position", "said_node"),
+    )
+
+
+def entered_otherwise(failed: DataFrame, short: DataFrame, taken: DataFrame) -> DataFrame:
+    """Copies that entered by the record of another, and take no step since, by the checksums.
+
+    Of a message of which copies have not arrived (`short`, by `messages.on_their_routes`); or in
+    another queue, which has not got it, and the copy's own has.
+    """
+    said = taken.where(kind_is(Kind.ENTERED) & F.expr("not again")).select(
+        *("incarnation", "took", "step", "odd", F.col("exchange").alias("route")),
+        *("node", "position", "message", "mix", F.col("sequence").alias("at")),
+        *(F.col(name).alias(f"said_{name}") for name in _RIGHT),
+    )
+    spans = failed.select(
+        *("incarnation", "node", F.col("sequence").alias("shown"), "since", "excess"),
+        F.expr(_MISSING).alias("missing"),
+    )
+    here = said.join(F.broadcast(spans), ["incarnation", "node"])
+    here = here.where("at > since and at < shown").withColumn("best", F.lit(0))
+    lacking = short.select("incarnation", "route", F.col("message").alias("lacking"))
+    renamed = here.where("odd and excess = 0").join(F.broadcast(lacking), ["incarnation", "route"])
+    renamed = renamed.withColumns(
+        {"message": F.col("lacking"), "mix": F.expr(share_of("lacking", "position"))}
+    )
+    renamed = renamed.where("missing = mix ^ said_mix")
+    over = spans.where("excess = -1").select(
+        *("incarnation", F.col("node").alias("own"), F.col("missing").alias("mix"))
+    )
+    there = here.where("excess = 1 and missing = mix")
+    moved = there.join(F.broadcast(over), ["incarnation", "mix"]).where("own <> node")
+    moved = moved.withColumn("node", F.col("own"))
+    found = renamed.select(*here.columns).unionByName(moved.select(*here.columns))
+    found = _only(found, ["at"], COPY_KEYS)
+    return _told(found, BreakClass.ORPHAN_SETTLEMENT, _as_said(), F.col("at"))
 
 
 def displaced(steps: DataFrame) -> DataFrame:
-    """Copies that came back to a place in their queue that they never had, and not to their own.
+    """Copies that came back to a place or a queue that they never had, and not to their own.
 
     `steps`: by `copies.with_previous`.
     """
     strange = steps.where(kind_is(Kind.RECOVERED) & (F.col("before") == "none")).select(
-        *("message", "node", F.col("incarnation").alias("run"), F.col("sequence").alias("at")),
-        *(F.col(name).alias(f"said_{name}") for name in ("position", "mix")),
+        *("message", F.col("incarnation").alias("run"), F.col("sequence").alias("at")),
+        *(F.col(name).alias(f"said_{name}") for name in ("node", "position", "mix")),
     )
     earlier = F.expr("incarnation < run")
     stored = F.bool_or(earlier & (F.col("step") == "in") & flag(Flag.DURABLE))
     back = F.bool_or(kind_is(Kind.RECOVERED) & (F.col("incarnation") == F.col("run")))
     last = F.max_by("step", F.when(earlier, F.col("sequence")))
     own = (
-        steps.join(F.broadcast(strange), ["message", "node"])
-        .where("position <> said_position")
-        .groupBy(*COPY_KEYS, "run", "at", "said_position", "said_mix")
+        steps.join(F.broadcast(strange), ["message"])
+        .where("(node = said_node) <> (position = said_position)")
+        .groupBy(*COPY_KEYS, "run", "at", "said_node", "said_position", "said_mix")
         .agg(
             *(stored.alias("stored"), back.alias("back"), last.alias("last")),
             F.max("mix").alias("mix"),
         )
-        .withColumn("since", F.lit(0))
         .where("stored and not back and last <> 'exit'")
+        .withColumns({name: F.lit(0) for name in ("since", "best")})
+        .withColumn("incarnation", F.col("run"))
+        .withColumn("said_message", F.col("message"))
+        .withColumns({"step": F.lit("in"), "took": F.lit("")})
     )
-    return _only(own, "at", "message", "position", "run").select(
-        *_columns("said_position", F.col("message"), "run"),
-        F.col("at").alias("shown"),
-        F.lit(str(BreakClass.ORPHAN_SETTLEMENT)).alias("class"),
-        F.format_string(
-            "recovered at place %d of its queue, where it never was; it was at %d",
-            *("said_position", "position"),
-        ).alias("detail"),
+    at_place = F.format_string(
+        "recovered at place %d of its queue, where it never was; it was at %d",
+        *("said_position", "position"),
+    )
+    in_queue = F.format_string("recovered in %s, where it never was", "said_node")
+    return _told(
+        _only(own, ["at"], [*COPY_KEYS, "run"]),
+        BreakClass.ORPHAN_SETTLEMENT,
+        F.when(F.expr("node = said_node"), at_place).otherwise(in_queue),
+        F.col("at"),
     )
 
 
-def misnamed(failed: DataFrame, open_copies: DataFrame, steps: DataFrame) -> DataFrame:
+def misnamed(failed: DataFrame, open_copies: DataFrame, taken: DataFrame) -> DataFrame:
     """Copies that a queue has no more, and another one is said to have left it, which has not.
 
     `failed`: queues, by `identities.failures`. By the checksum the one is there and the other is
     not, or, if it has left since, just the one is missing. The other takes a step that cannot
-    follow: of one that takes none nothing is known where it is folded.
+    follow, or has taken one: of one that takes none nothing is known where it is folded.
     """
-    order = Window.partitionBy(*COPY_KEYS).orderBy("sequence")
-    again = F.lead("sequence").over(order).isNotNull() | F.col("before").isin("exit", "none")
+    leaves = F.expr("step = 'exit'")
     left = (
-        steps.withColumn("again", again)
-        .where(kind_is(*REMOVALS))
-        .where("again")
+        taken.where(kind_is(*REMOVALS) | leaves)
+        .where("again or strange or before in ('exit', 'none')")
         .select(
-            *("incarnation", "node", F.col("sequence").alias("at")),
+            *("incarnation", "node", "took", "step", F.col("sequence").alias("at")),
+            F.expr("if(strange or before in ('exit', 'none'), 0, 1)").alias("best"),
             *(F.col(name).alias(f"said_{name}") for name in _RIGHT),
         )
     )
@@ -79,7 +227,7 @@ def misnamed(failed: DataFrame, open_copies: DataFrame, steps: DataFrame) -> Dat
         F.expr(_MISSING).alias("missing"),
     )
     there = open_copies.where("entered_sequence is not null").select(
-        *("incarnation", "node", "entered_sequence", *_RIGHT)
+        *("incarnation", "node", "entered_sequence", "message", "position", "mix")
     )
     said = left.join(F.broadcast(spans), ["incarnation", "node"])
     said = said.where("at > since and at < shown")
@@ -87,35 +235,45 @@ def misnamed(failed: DataFrame, open_copies: DataFrame, steps: DataFrame) -> Dat
         there, ["incarnation", "node", "mix"]
     )
     found = found.where("entered_sequence < at")
-    return _only(found, "shown", "message", "position").select(
-        *_columns("said_position", F.col("said_message"), "incarnation"),
-        "shown",
-        F.lit(str(BreakClass.LOST)).alias("class"),
+    return _told(
+        _only(found, ["node", "shown"], COPY_KEYS),
+        BreakClass.LOST,
         F.format_string(
             "in the queue by the log, not by the checkpoint; record %d says of message %d in its "
             "place that it left",
             *("at", "said_message"),
-        ).alias("detail"),
+        ),
+        F.col("shown"),
     )
 
 
-def _only(found: DataFrame, of: str, *others: str) -> DataFrame:
-    """One for each `of`, and one for each of the others."""
+def _only(found: DataFrame, of: list[str], others: list[str] | tuple[str, ...]) -> DataFrame:
+    """One for each `of`, and one for each of the others: the `best`."""
     ranks = {
-        "rank": F.row_number().over(Window.partitionBy("node", of).orderBy(*COPY_KEYS, "at")),
-        "other": F.row_number().over(Window.partitionBy("node", *others).orderBy(of)),
+        "rank": F.row_number().over(Window.partitionBy(*of).orderBy("best", *COPY_KEYS, "at")),
+        "other": F.row_number().over(Window.partitionBy(*others).orderBy("best", *of, "at")),
     }
     return found.withColumns(ranks).where("rank = 1 and other = 1")
 
 
-def _columns(said_position: str, said_message: Column, run: str) -> tuple[Column, ...]:
-    return (
-        *(F.col(name) for name in (*COPY_KEYS, "mix", "at", "since")),
-        F.col(run).alias("incarnation"),
-        said_message.alias("said_message"),
-        F.col(said_position).alias("said_position"),
-        F.col("said_mix"),
+def _told(found: DataFrame, named: BreakClass, detail: Column, shown: Column) -> DataFrame:
+    return found.select(
+        *("incarnation", *_RIGHT, "at", "since", "took"),
+        *(f"said_{name}" for name in _RIGHT),
+        *(F.expr(_DEPTH).alias("depth"), F.expr(_HELD).alias("held")),
+        *(shown.alias("shown"), F.lit(str(named)).alias("class"), detail.alias("detail")),
     )
+
+
+def first_of(*mistakes: DataFrame) -> DataFrame:
+    """Of each record the first of these that are of it."""
+    ranked = [
+        frame.withColumn("rank", F.lit(rank)).select("rank", *mistakes[0].columns)
+        for rank, frame in enumerate(mistakes)
+    ]
+    each = Window.partitionBy("at").orderBy("rank")
+    found = reduce(DataFrame.union, ranked).withColumn("rank", F.row_number().over(each))
+    return found.where("rank = 1").drop("rank")
 
 
 def put_right(records: DataFrame, mistakes: DataFrame) -> DataFrame:
@@ -130,14 +288,24 @@ def put_right(records: DataFrame, mistakes: DataFrame) -> DataFrame:
 
 def effects(mistakes: DataFrame) -> DataFrame:
     """What puts the sums off, as by `causes.effects`: they are of the records as they are."""
-    return mistakes.select(
+    here = "node = said_node"
+    right = """struct({0} as node, {1}depth as depth, if({2}, 0, {1}held) as held,
+        if(depth = 0, 0L, {3}) as mix, {4} as came)"""
+    came = f"if(took = '{_IN}', 1, 0)"
+    own = right.format("node", "-", here, "mix", came)
+    other = right.format("said_node", "", here, "said_mix", "0")
+    same = """struct(node, 0 as depth, 0 as held, if(depth = 0, 0L, mix ^ said_mix) as mix,
+        0 as came)"""
+    places = F.expr(f"if({here}, array({same}), array({own}, {other}))")
+    each = mistakes.select("incarnation", "message", "position", "at", F.inline(places))
+    return each.select(
         *("incarnation", *COPY_KEYS, F.col("at").alias("begun"), F.col("at").alias("sequence")),
-        *(F.lit(0).alias(name) for name in ("depth", "held")),
+        *("depth", "held"),
         F.expr("cast(array() as array<struct<link: bigint, off: int, unsent: int>>)").alias(
             "links"
         ),
-        *(F.expr("mix ^ said_mix").alias("mix"), F.lit(0).alias("came")),
-    )
+        *("mix", "came"),
+    ).where("depth <> 0 or held <> 0 or mix <> 0")
 
 
 def mistake_breaks(mistakes: DataFrame) -> DataFrame:

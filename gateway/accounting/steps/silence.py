@@ -6,10 +6,10 @@ every exchange that has routed. So what is not in a checkpoint is one more state
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.accounting.steps.identities import END_OF_LOG
+from gateway.accounting.steps.identities import END_OF_LOG, QUEUE, rest
 
 
 def implied_routes(stated: DataFrame, windows: DataFrame, runs: DataFrame) -> DataFrame:
@@ -28,38 +28,57 @@ def implied_routes(stated: DataFrame, windows: DataFrame, runs: DataFrame) -> Da
 def implied_queues(
     stated: DataFrame, windows: DataFrame, runs: DataFrame, routes: DataFrame
 ) -> DataFrame:
-    """Deleted queues hold nothing when a whole checkpoint does not name them.
+    """Queues hold nothing when a whole checkpoint does not name them.
 
     The one that is written when an incarnation ends in order is whole, and in one window. Of others
     only that is known: of each route (`routes`, compared) one has a statement, the last thing that
     it has, and between two of them a whole one began. What a queue holds of which it is not known,
     or that was declared again, is judged by no more than its own checkpoints.
+
+    Of a queue that no record deletes it is so where others are named, behind all that came in.
     """
     keys = ["incarnation", "node"]
     lives = windows.groupBy(*keys).agg(
         F.max("deleted").alias("deleted"),
         F.max("declared").alias("declared"),
         F.max("last_in").alias("last_in"),
+        F.sum(rest(QUEUE)).alias("left"),
     )
-    gone = lives.where("deleted > coalesce(declared, 0)")
+    lives = lives.withColumn("gone", F.expr("coalesce(deleted > coalesce(declared, 0), false)"))
+    left = lives.where("gone or left <> 0")
     named = stated.groupBy(*keys).agg(
         F.max("sequence").alias("named"), F.max("window").alias("named_window")
     )
     # Only what stands for an upstream may have the name of something else.
-    whole = (
-        routes.where("route not like 'upstream %'")
-        .groupBy("incarnation")
-        .agg(F.max("since").alias("begun"), F.max("sequence").alias("done"))
+    whole = routes.where("route not like 'upstream %'").select(
+        "incarnation", F.col("since").alias("begun"), F.col("sequence").alias("done")
+    )
+    said = whole.unionByName(_last_named(stated), allowMissingColumns=True).groupBy("incarnation")
+    said_by_run = said.agg(
+        *(F.max(name).alias(name) for name in ("begun", "done", "others", "last_begun"))
     )
     ends = runs.select("incarnation", "last_sequence", "stopped", "stopped_window").join(
-        F.broadcast(whole), "incarnation", "left"
+        F.broadcast(said_by_run), "incarnation", "left"
     )
-    judged = gone.join(F.broadcast(named), keys, "left").join(F.broadcast(ends), "incarnation")
-    silent_at = F.when(
-        F.expr("stopped and coalesce(named_window < stopped_window, true)"), F.col("last_sequence")
-    ).when(F.expr("greatest(deleted, last_in, named) < begun"), F.col("done"))
+    judged = left.join(F.broadcast(named), keys, "left").join(F.broadcast(ends), "incarnation")
+    at_stop = """stopped and if(gone, coalesce(named_window < stopped_window, true),
+        greatest(declared, last_in, named) < last_begun)"""
+    between = """if(gone, greatest(deleted, last_in, named),
+        if(others > begun, greatest(declared, last_in, named), null)) < begun"""
+    silent_at = F.when(F.expr(at_stop), F.col("last_sequence")).when(F.expr(between), F.col("done"))
     silent = judged.select(*keys, silent_at.alias("sequence")).where("sequence is not null")
     return _with_nothing(stated, silent, "node", F.lit(0))
+
+
+def _last_named(stated: DataFrame) -> DataFrame:
+    """Of each queue's checkpoint, and of each that another does not precede at once (`others`)."""
+    in_order = Window.partitionBy("incarnation").orderBy("sequence")
+    first = F.col("sequence") - F.coalesce(F.lag("sequence").over(in_order), F.lit(0)) > 1
+    return stated.select(
+        "incarnation",
+        F.col("sequence").alias("others"),
+        F.when(first, F.col("sequence")).alias("last_begun"),
+    )
 
 
 def _with_nothing(stated: DataFrame, unnamed: DataFrame, key: str, checksum: Column) -> DataFrame:

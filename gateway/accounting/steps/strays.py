@@ -6,8 +6,15 @@ has more of it; else its records are wanted after all.
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+
+from gateway.accounting.steps.ledger import kind_is
+from gateway.audit.schema import Kind
+
+ALL: Final = -1  # as the ordinal of what is folded over several segments
 
 
 def words(parts: DataFrame) -> DataFrame:
@@ -39,6 +46,19 @@ def strays(records: DataFrame, folded: DataFrame) -> DataFrame:
         .select("ordinal", "part", "message")
     )
     return elsewhere.unionByName(_folded_twice(folded)).distinct()
+
+
+def had_left(records: DataFrame, message: int, ordinal: int) -> DataFrame:
+    """As `strays`, those that had left by what a closed book says: it has no records of them.
+
+    They are not newer than `message`, and all that is there of them is of segments from `ordinal`
+    on, where they did not come.
+    """
+    old = records.where(F.col("message") <= message).groupBy("message")
+    seen = old.agg(F.min("ordinal").alias("seen"), F.bool_or(kind_is(Kind.RECEIVED)).alias("came"))
+    return seen.where((F.col("seen") >= ordinal) & ~F.col("came")).select(
+        F.lit(ALL).cast("long").alias("ordinal"), F.lit(0).cast("long").alias("part"), "message"
+    )
 
 
 def _folded_twice(folded: DataFrame) -> DataFrame:

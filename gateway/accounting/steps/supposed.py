@@ -24,12 +24,20 @@ _ANY: Final = 1 << 30  # as many of a message as there are
 _KEYS: Final = ("incarnation", "node")
 _CHECKPOINT: Final = (*_KEYS, "sequence")
 _MISSING: Final = "computed_checksum ^ checksum"
-_BETWEEN: Final = "first_routed > since and first_routed < sequence"
+_BETWEEN: Final = "latest > since and earliest < sequence"
 _LOW: Final = 0x7FFF_FFFF  # these, and what follows, are those of `digests.entry_mix`
 _K1: Final = 0x5851_F42D
 _K2: Final = 0x4C95_7F2D
 _K3: Final = 0x6A09_E667
 _BITS: Final = 15  # so many of a share are not of the upper half of what it is made of
+
+
+def share_of(message: str, position: str) -> str:
+    """A copy's share of its queue's checksum, as `digests.entry_mix` makes it."""
+    first = f"(({message} & {_LOW}) * {_K1}L)"
+    mixed = f"({first} ^ (((shiftright({message}, 31) ^ {position}) & {_LOW}) * {_K2}L))"
+    mixed = f"({mixed} ^ shiftright({mixed}, 31))"
+    return f"((({mixed} & {_LOW}) * {_K3}L) ^ shiftright({mixed}, 16))"
 
 
 def not_recovered(open_copies: DataFrame, runs: DataFrame) -> DataFrame:
@@ -63,6 +71,16 @@ def lost_too(beyond: DataFrame, open_copies: DataFrame) -> DataFrame:
     latest = Window.partitionBy("message").orderBy(F.desc("at"), "node", "position")
     ranked = beyond.join(lost, [*COPY_KEYS]).withColumn("rank", F.row_number().over(latest))
     return ranked.where("rank <= most")
+
+
+def came_unsaid(arrived: DataFrame, steps: DataFrame) -> DataFrame:
+    """Messages of which no record says that they came, and when they did, by their first step."""
+    first = steps.groupBy("message").agg(
+        F.min_by("incarnation", "sequence").alias("incarnation"), F.min("sequence").alias("latest")
+    )
+    return first.join(F.broadcast(arrived.select("message", "arrived")), "message").selectExpr(
+        *("incarnation", "message", "arrived as less", "0L as earliest", "latest")
+    )
 
 
 def accepted(failed: DataFrame, supposed: DataFrame, open_copies: DataFrame) -> DataFrame:
@@ -118,6 +136,7 @@ def unrecorded(failed: DataFrame, short: DataFrame) -> DataFrame:
     """Checkpoints with copies that the log has not, which are of messages that are `short`.
 
     One is if it can be by the checksum, several if just as many are missing of all such messages.
+    `short`: each came between the records `earliest` and `latest`, and so many are `less`.
     """
     over = failed.where("excess < 0").select(
         *(*_CHECKPOINT, "since", "excess", F.expr(_MISSING).alias("share"))
@@ -132,8 +151,7 @@ def unrecorded(failed: DataFrame, short: DataFrame) -> DataFrame:
 
 def _as_many(over: DataFrame, short: DataFrame) -> DataFrame:
     """Those with several, as many as are missing, where no other one can have a share in these."""
-    messages = short.selectExpr("incarnation", "message", "first_routed", "routed - ended as less")
-    told = F.broadcast(over).join(messages, "incarnation").where(_BETWEEN)
+    told = F.broadcast(over).join(short, "incarnation").where(_BETWEEN)
     shared = F.count("*").over(Window.partitionBy("message"))
     summed = told.withColumn("shared", shared).groupBy(*over.columns)
     each = summed.agg(F.sum("less").alias("less"), F.max("shared").alias("shared"))
@@ -162,7 +180,7 @@ def _by_checksum(over: DataFrame, short: DataFrame) -> DataFrame:
         .withColumn("upper", F.expr(f"shiftright(rest, {_BITS})"))
     )
     first = f"(message & {low}) * {_K1}L as first"
-    messages = short.selectExpr("incarnation", "first_routed", first)
+    messages = short.selectExpr("incarnation", "earliest", "latest", first)
     return (
         factors.join(F.broadcast(messages), "incarnation")
         .where(_BETWEEN)

@@ -1,6 +1,6 @@
 """Transactions that ended one way and were done another, half of them or all; or that never ended.
 
-And prepared branches that a restart has not brought back.
+And prepared branches that a restart has not brought back, or that came from nowhere.
 
 What was held for one, and neither entered nor was rolled back, is pending in its route, and lost
 there. Copies for an upstream enter the queue in front of that before the end, and leave as it says.
@@ -13,7 +13,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.accounting.steps.breaks import BreakClass, as_breaks
+from gateway.accounting.steps.breaks import BreakClass, as_breaks, together
+from gateway.accounting.steps.kept import kept
 from gateway.accounting.steps.ledger import flag, kind_is, outcome_is, reason_is
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
@@ -32,10 +33,7 @@ def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
     ended again.
     """
     step = F.struct("message", "node", "position", "sequence")
-    ended, settled = _ends_it(), kind_is(Kind.SETTLED)
-    undone = kind_is(Kind.ROLLED_BACK) | (settled & outcome_is(Outcome.ROLLED_BACK))
-    entered = kind_is(Kind.ENTERED) & ~flag(Flag.TRANSIT) & ~flag(Flag.REROUTED)
-    done = entered | (settled & outcome_is(Outcome.ACCEPTED))
+    ended, done, undone = _ends_it(), _done(), _undone()
     committed, rolled_back = (
         F.bool_or(ended & outcome_is(outcome))
         for outcome in (Outcome.COMMITTED, Outcome.ROLLED_BACK)
@@ -72,6 +70,20 @@ def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
     return _told(over)
 
 
+def _done() -> Column:
+    """The record has a part of a transaction done: also what leaves the shelf of a branch."""
+    entered = kind_is(Kind.ENTERED) & ~flag(Flag.TRANSIT) & ~flag(Flag.REROUTED)
+    taken = kind_is(Kind.MOVED) & reason_is(Reason.BRANCH)
+    return entered | taken | (kind_is(Kind.SETTLED) & outcome_is(Outcome.ACCEPTED))
+
+
+def _undone() -> Column:
+    """The record has a part of a transaction undone."""
+    dropped = kind_is(Kind.PURGED) & reason_is(Reason.ROLLBACK)
+    settled = kind_is(Kind.SETTLED) & outcome_is(Outcome.ROLLED_BACK)
+    return kind_is(Kind.ROLLED_BACK) | dropped | settled
+
+
 def _ends_it() -> Column:
     """The record ends a transaction.
 
@@ -82,37 +94,124 @@ def _ends_it() -> Column:
 
 
 def of_branches() -> Column:
+    """The record is of a branch that was prepared: it says so, or that it came back, or its end."""
+    return kind_is(Kind.TRANSACTION) & F.expr("node is not null")
+
+
+def _begins() -> Column:
     """The record says that a branch was prepared, or came back so."""
-    return kind_is(Kind.TRANSACTION) & outcome_is(Outcome.PREPARED, Outcome.RECOVERED)
+    return of_branches() & outcome_is(Outcome.PREPARED, Outcome.RECOVERED)
 
 
-def branches_lost(records: DataFrame, runs: DataFrame) -> DataFrame:
-    """Prepared branches of distributed transactions that a later run does not have.
+class Branches:
+    """Prepared branches of distributed transactions; by their names, which outlive their numbers.
 
-    A branch that was prepared, or came back so, has its end in that run, or comes back in the next
-    one that has got past its recovery; by its name, since its number is another one there.
+    In each run that gets past its recovery such a one comes back once, as it was prepared once,
+    until it has its end.
     """
-    told = records.where(kind_is(Kind.TRANSACTION))
-    named = told.where(of_branches() & F.expr("node is not null"))
-    known = named.groupBy("incarnation", "node").agg(
-        F.max("sequence").alias("since"), F.max_by("transaction", "sequence").alias("transaction")
-    )
-    ended = told.where(_ends_it())
-    left = known.join(ended.select(*OF_RUN), [*OF_RUN], "left_anti")
-    later = Window.orderBy("incarnation").rowsBetween(1, Window.unboundedFollowing)
-    opened = F.expr("if(opened_sequence is null, null, incarnation)")
-    following = runs.select(
-        "incarnation",
-        F.min(opened).over(later).alias("next"),
-        F.min("opened_sequence").over(later).alias("sequence"),
-    )
-    due = left.join(F.broadcast(following), "incarnation").where("next is not null")
-    there = known.select(F.col("incarnation").alias("next"), "node")
-    return as_breaks(
-        due.join(there, ["next", "node"], "left_anti"),
-        BreakClass.LOST,
-        F.lit("it was prepared, and is not there after the restart"),
-    )
+
+    def __init__(self, records: DataFrame, runs: DataFrame) -> None:
+        """`runs`: by `ledger.incarnations`."""
+        told = kept(records.where(kind_is(Kind.TRANSACTION)).coalesce(1))
+        self._records, self._runs = records, runs
+        self._ended = told.where(_ends_it())
+        self._begun = told.where(_begins())
+        self._known = self._begun.groupBy("incarnation", "node").agg(
+            F.max("sequence").alias("since"),
+            F.max_by("transaction", "sequence").alias("transaction"),
+        )
+
+    def breaks(self) -> DataFrame:
+        """Those that are lost, came from nowhere, or came more than once."""
+        lost = self._lost()
+        return together(self._not_there(lost), self._of_nowhere(lost), self._again())
+
+    def _lost(self) -> DataFrame:
+        """Those that had no end in their run, and that the `next` one does not have.
+
+        `back`: it has their end.
+        """
+        left = self._known.join(self._ended.select(*OF_RUN), [*OF_RUN], "left_anti")
+        later = Window.orderBy("incarnation").rowsBetween(1, Window.unboundedFollowing)
+        opened = F.expr("if(opened_sequence is null, null, incarnation)")
+        following = self._runs.select(
+            "incarnation",
+            F.min(opened).over(later).alias("next"),
+            F.min("opened_sequence").over(later).alias("sequence"),
+        )
+        due = left.join(F.broadcast(following), "incarnation").where("next is not null")
+        there = self._known.select(F.col("incarnation").alias("next"), "node")
+        ended = self._ended.where("node is not null").select(
+            F.col("incarnation").alias("next"), "node", F.lit(True).alias("back")
+        )
+        lost = due.join(there, ["next", "node"], "left_anti")
+        return lost.join(ended.distinct(), ["next", "node"], "left").na.fill(False, ["back"])
+
+    def _not_there(self, lost: DataFrame) -> DataFrame:
+        """But for those of which it is told that they never ended."""
+        parts = self._records.where("transaction <> 0").where(_done() | _undone())
+        last = parts.groupBy(*OF_RUN).agg(F.max("sequence").alias("last_step"))
+        ends = self._runs.select("incarnation", F.col("last_sequence").alias("end"), "stopped")
+        stuck = last.join(F.broadcast(ends), "incarnation").where(
+            f"stopped or end - last_step > {END_MAX}"
+        )
+        return as_breaks(
+            lost.join(stuck, [*OF_RUN], "left_anti"),
+            BreakClass.LOST,
+            F.when(
+                F.col("back"),
+                F.lit("it was prepared, and no record says that it came back after the restart"),
+            ).otherwise(F.lit("it was prepared, and is not there after the restart")),
+        )
+
+    def _of_nowhere(self, lost: DataFrame) -> DataFrame:
+        """Those that end, or come back, and were not prepared."""
+        names = ("incarnation", "node", "sequence", "since", "detail")
+        found = self._ended_only(lost).select(*names).unionByName(self._back_only().select(*names))
+        return as_breaks(found, BreakClass.ORPHAN_SETTLEMENT, F.col("detail"))
+
+    def _ended_only(self, lost: DataFrame) -> DataFrame:
+        begun = self._runs.select("incarnation", (F.col("first_sequence") - 1).alias("since"))
+        ends = self._ended.where("node is not null").select(*OF_RUN, "node", "sequence")
+        told = lost.select(F.col("next").alias("incarnation"), "node")
+        return (
+            ends.join(self._begun.select(*OF_RUN), [*OF_RUN], "left_anti")
+            .join(told, ["incarnation", "node"], "left_anti")
+            .join(F.broadcast(begun), "incarnation")
+            .withColumn(
+                "detail", F.lit("it ended, and no record says that it was prepared or came back")
+            )
+        )
+
+    def _back_only(self) -> DataFrame:
+        """Since the run before that got past its recovery: it would have come back there."""
+        before = Window.orderBy("incarnation").rowsBetween(Window.unboundedPreceding, -1)
+        opened = F.expr("if(opened_sequence is null, null, incarnation)")
+        begun = F.expr("if(opened_sequence is null, null, first_sequence - 1)")
+        spans = self._runs.select(
+            "incarnation",
+            F.max(opened).over(before).alias("previous"),
+            F.max(begun).over(before).alias("since"),
+        )
+        back = self._begun.where(outcome_is(Outcome.RECOVERED)).groupBy("incarnation", "node")
+        came = back.agg(F.min("sequence").alias("sequence"))
+        came = came.join(F.broadcast(spans), "incarnation").where("previous is not null")
+        known = self._known.select(F.col("incarnation").alias("known_in"), "node")
+        earlier = F.expr("known_in >= previous and known_in < incarnation")
+        there = came.join(known, "node").where(earlier).select("sequence")
+        return came.join(there, "sequence", "left_anti").withColumn(
+            "detail", F.lit("it came back, and no record says that it was prepared")
+        )
+
+    def _again(self) -> DataFrame:
+        counted = self._begun.groupBy(*OF_RUN, "node").agg(
+            F.count("*").alias("times"), F.max("sequence").alias("sequence")
+        )
+        return as_breaks(
+            counted.where("times > 1"),
+            BreakClass.DUPLICATE,
+            F.format_string("it was prepared or came back %d times in one run", "times"),
+        )
 
 
 def _told(judged: DataFrame) -> DataFrame:

@@ -64,7 +64,7 @@ def may_page(queue: Queue) -> bool:
     """
     return (
         not queue.transit
-        and queue.bands is None
+        and queue.contents is None
         and queue.groups is None
         and queue.last_values is None
         and queue.contents is None

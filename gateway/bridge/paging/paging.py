@@ -158,10 +158,19 @@ class Paging:
 
     def look_ahead(self, queue: Queue) -> None:
         """Bring back what is in front of whoever takes the next copies."""
-        for page in queue.places.ahead(queue.band.head, self.near):
-            if page.away is not None:
+        for number in self._near(queue):
+            page = queue.places.page(number)
+            if page is not None and page.away is not None:
                 self._ask(queue, page)
         self._read_on()
+
+    def _near(self, queue: Queue) -> list[int]:
+        """The pages in front of whoever takes the next copies, by number."""
+        bands = [queue.band] if queue.bands is None else queue.bands.levels
+        found: list[int] = []
+        for band in bands:
+            found.extend([page.number for page in band.places.ahead(band.head, self.near)])
+        return found
 
     def _ask(self, queue: Queue, page: Page) -> Coming:
         coming = self._coming.get(page)
@@ -257,6 +266,8 @@ class Paging:
         seen_before = queue.rows.seen_before if coming.logged else 0
         back = away.back(page.number, coming.found, seen_before)
         queue.places.bring_back(page, away, back.entries)
+        if queue.bands is not None:
+            queue.bands.bring_back(page.number, away, back.entries)
         if away.spot is not None and (coming.logged or back.lost):
             self._let_go(away.spot)
             away.spot = None
@@ -350,7 +361,7 @@ class Paging:
         if queue.behind != EVERYTHING or queue.deleted or not may_page(queue):
             return 0  # a commit goes on, or all of it goes, or files have come to it
         freed: int64 = 0
-        near = {page.number for page in places.ahead(queue.band.head, self.near)}
+        near = set(self._near(queue))
         WORK.units += LOOK * len(places.here)
         for page in self._in_order(queue):
             if freed >= excess or WORK.units > end or self._going_octets >= WRITE_OCTETS:
@@ -418,6 +429,8 @@ class Paging:
 
     def _gone(self, queue: Queue, page: Page, away: AwayPage) -> None:
         queue.places.send_away(page, away)
+        if queue.bands is not None:
+            queue.bands.send_away(page.number, away)
         for source in away.sources:
             self._pressure.moved_away(source.messages, source.octets, source.stock)
         self.went += 1

@@ -10,7 +10,15 @@ from heapq import heappop, heappush
 from typing import Final, final
 
 from gateway.bridge.queues.contents import CONTENT
-from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.bridge.queues.places import (
+    AVAILABLE,
+    NO_PAGE,
+    PAGE_BITS,
+    PAGE_MASK,
+    Away,
+    Entry,
+    Places,
+)
 from gateway.message import Message
 
 MIDDLE: Final = 5
@@ -53,6 +61,8 @@ class Band:
             entry = self.places.next_at(self._head)
         if entry is not None:
             self._head = entry.position
+        elif self.places.missed != NO_PAGE:  # there is nothing in front of that page
+            self._head = max(self._head, self.places.missed << PAGE_BITS)
         return entry
 
     def hold(self, entry: Entry) -> None:
@@ -75,11 +85,14 @@ class Band:
 class Bands:
     """The levels of a queue with priorities.
 
+    Pages of a queue are those of its levels, which have the same numbers: they go away together.
+
     Attributes:
         levels: the lowest first.
+        missed: as `Places.missed`, by the last look for a copy of any level.
     """
 
-    __slots__ = ("_by_class", "_fair", "_first", "_level", "_run", "levels")
+    __slots__ = ("_by_class", "_fair", "_first", "_level", "_run", "levels", "missed")
 
     def __init__(self, count: int, fair: tuple[int, ...], *, by_class: bool = False) -> None:
         """`by_class`: two levels, by which only content of classes is told apart."""
@@ -90,6 +103,7 @@ class Bands:
         self._fair = fair
         self._level = count - 1  # whose turn it is
         self._run = 0  # copies of it that were sent in a row
+        self.missed: int = NO_PAGE
 
     def level_of(self, message: Message) -> int:
         """0 is the lowest."""
@@ -132,8 +146,13 @@ class Bands:
 
     def peek(self) -> Entry | None:
         """The copy that is to be sent next."""
+        self.missed = NO_PAGE
         for level in self.order():
-            entry = self.levels[level].peek()
+            band = self.levels[level]
+            entry = band.peek()
+            if entry is None and band.places.missed != NO_PAGE:
+                self.missed = band.places.missed
+                return None
             if entry is not None:
                 if level == self._level and self._fair and self._run >= self._fair[level]:
                     self._run = 0  # no other level has any
@@ -142,10 +161,14 @@ class Bands:
 
     def lowest(self) -> Entry | None:
         """The oldest of the lowest that nobody holds."""
+        self.missed = NO_PAGE
         for band in self.levels:
             entry = band.peek()
             if entry is not None:
                 return entry
+            if band.places.missed != NO_PAGE:
+                self.missed = band.places.missed
+                return None
         return None
 
     def oldest(self) -> Entry | None:
@@ -155,6 +178,32 @@ class Bands:
             if entry is not None:
                 return entry
         return None
+
+    def send_away(self, number: int, away: Away) -> None:
+        """A page of the queue is on disk from now on."""
+        for band in self.levels:
+            page = band.places.page(number)
+            if page is not None and page.live:
+                band.places.send_away(page, away)
+
+    def bring_back(self, number: int, away: Away, entries: list[Entry | None]) -> None:
+        """And here again; what is not among `entries` is lost."""
+        by_level: list[list[Entry | None]] = [[] for _ in self.levels]
+        found = [0 for _ in self.levels]
+        for entry in entries:
+            if entry is not None:
+                level = self.level_of(entry.message)
+                mine = by_level[level]
+                while len(mine) < entry.position & PAGE_MASK:
+                    mine.append(None)
+                mine.append(entry)
+                found[level] += 1
+        for level, band in enumerate(self.levels):
+            page = band.places.page(number)
+            if page is not None and page.away is not None:
+                band.places.bring_back(page, away, by_level[level])
+                if found[level] < page.live:
+                    band.places.lose(page, page.live - found[level])
 
     def forget(self) -> None:
         """The queue is empty."""

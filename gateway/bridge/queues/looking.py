@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from gateway.bridge.queues.dispatch import Dispatcher
-from gateway.bridge.queues.places import AVAILABLE, PAGE_BITS, Entry, Places
+from gateway.bridge.queues.places import AVAILABLE, NO_PAGE, PAGE_BITS, Entry, Places
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription, Walk
 from gateway.message import NEVER
@@ -26,10 +26,14 @@ def look(dispatcher: Dispatcher, queue: Queue, subscription: Subscription) -> En
     for level in bands.order():
         dispatcher.spend(LOOK)
         places = bands.levels[level].places
+        places.missed = NO_PAGE
         walk = _walk_of(subscription, level)
         entry = _look_through(dispatcher, queue, places, subscription, walk)
         if entry is not None:
             return entry
+        if places.missed != NO_PAGE:
+            queue.places.missed = places.missed
+            return None
     return None
 
 
@@ -46,6 +50,8 @@ def _look_through(
         else:
             entry = places.next_at(walk.cursor)
             if entry is None:
+                if places.missed != NO_PAGE:  # there is nothing in front of that page
+                    walk.cursor = max(walk.cursor, places.missed << PAGE_BITS)
                 return None
         suits = entry is not None and _suits(queue, subscription, entry)
         if subscription.filter is not None:

@@ -285,7 +285,7 @@ class Places:
         """The copies of a page are on disk from now on."""
         page.away = away
         page.entries = []
-        del self.here[page.number]
+        self.here.pop(page.number, None)  # it may be the last one, of a level of priority
         self._count_away(away, 1)
 
     def bring_back(self, page: Page, away: Away, entries: list[Entry | None]) -> None:

@@ -222,7 +222,7 @@ class Queue:
             self.numbering = Numbering(discipline.number_header)
         self.memory_count = 0
         self.memory_size = discipline.paged
-        by_place = self.bands is None and self.groups is None and self.last_values is None
+        by_place = self.groups is None and self.last_values is None
         if discipline.policy == Policy.FLOW_TO_DISK and by_place:
             self.memory_count, self.max_count = self.max_count, 0
             sizes = [each for each in (self.max_size, discipline.paged) if each]
@@ -479,7 +479,11 @@ class Queue:
         """
         if self.groups is not None:
             return self.groups.peek_free()
-        return self.band.peek() if self.bands is None else self.bands.peek()
+        if self.bands is None:
+            return self.band.peek()
+        entry = self.bands.peek()
+        self.places.missed = self.bands.missed
+        return entry
 
     def first_to_go(self) -> Entry | None:
         """The copy that has to make room for others.
@@ -492,6 +496,8 @@ class Queue:
         if not self.rings:
             return None if contents is None else contents.stream_to_go()
         entry = self.band.peek() if bands is None else bands.lowest()
+        if bands is not None:
+            self.places.missed = bands.missed
         if entry is None and self.places.missed != NO_PAGE:
             return None  # it is on disk
         if contents is not None and contents.files:

@@ -144,6 +144,7 @@ class ServerConnection:
         self.client.act(now_ms)
         self._cut_off = self.connection.goes_on or self.connection.standing
         if self._cut_off:
+            self._answers_max = UNBOUNDED  # nobody reads them: nothing waits for that
             self.client.touch()
         else:
             self._end_of_octets(now_ms)

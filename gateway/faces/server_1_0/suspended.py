@@ -16,6 +16,7 @@ from gateway.audit.schema import Reason
 from gateway.faces.client import Client
 from gateway.faces.leaving import NOT_YET, AbsentStatus, Key
 
+SUSPENDED_OCTETS: Final = 4_096  # what it takes, apart from what it has left
 SENDER: Final = "sender"
 RECEIVER: Final = "receiver"
 
@@ -97,7 +98,7 @@ class Suspended:
 
     def status(self) -> AbsentStatus:
         """See `Absent`."""
-        *_, kind, name = self._key
+        kind, name = self._key[3:]
         left = self.left
         return self._client.absence(AbsentStatus(kind, name, left.node, len(left), self._since_ms))
 
@@ -107,7 +108,7 @@ class Suspended:
         kept.absent[self._number] = self
         kept.links[self._key] = self
         kept.detached += 1
-        if not self._client.account.take(self.left.octets):
+        if not self._client.account.take(SUSPENDED_OCTETS + self.left.octets):
             self.end(Reason.OVER_LIMIT)
 
     @property

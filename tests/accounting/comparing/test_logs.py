@@ -96,8 +96,8 @@ def test_what_was_received_is_each_message_and_of_logs_together_all_of_them(spar
     assert items(logs(spark, [first], Of(RECEIVED, "far", ("orders",)))) == []
     records = side.facts[0].records
     assert side.facts == [
-        Facts(str(first), "by hand", records, 0, side.facts[0].ends_ms, True, 0, False, False),
-        Facts(str(tmp_path / "second"), "by hand", 3, 0, 1_790_000_000_003, False, 0, False, False),
+        Facts(str(first), "ba4d", records, 0, side.facts[0].ends_ms, True, 0, False, False),
+        Facts(str(tmp_path / "second"), "ba4d", 3, 0, 1_790_000_000_003, False, 0, False, False),
     ]
 
 

@@ -53,6 +53,7 @@ def test_a_message_that_came_and_left_in_order_does_not_go_on(tmp_path):
         [GONE[0] | {"copies": 2}, *GONE[1:]],
         [GONE[0] | {"body_digest": 1}, GONE[1], GONE[2] | {"body_digest": 2}, GONE[3]],
         [GONE[0] | {"transaction": 1}, *GONE[1:]],
+        [*GONE[:3], ENDED | {"outcome": "RELEASED", "flags": "REMOVED"}],
         [*GONE[:3], {"kind": "DEAD_LETTERED", "node": "q", "position": 3}],
         [*GONE, {"kind": "RECOVERED", "node": "q", "position": 3}],
         [GONE[0], GONE[1] | {"position": 4}, *GONE[2:]],

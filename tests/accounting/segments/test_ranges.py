@@ -33,6 +33,7 @@ class Told(HandLog):
         (unit,) = units(segment, segment.blocks(), AT_ONCE)
         rows = open_ranges(unit, from_clients(unit)).to_pylist()
         assert {row["incarnation"] for row in rows} <= {1}
+        self.came = [row["messages"] for row in rows if not row["sequence"]]
         wrong = [row for row in rows if row["sequence"]]
         untold = [row for row in rows if not row["sequence"]]
         return (
@@ -77,6 +78,16 @@ def test_a_range_that_ends_with_another_message_or_counts_others_is_open_with_th
     assert log.open() == ([told], [(7, 1, 1), (7, 3, 3), (7, 5, 5)])
 
 
+def test_a_range_in_front_of_one_of_its_messages_is_open_with_them_and_when_they_came(log):
+    log.come(7, 1)
+    log.tell(7, 1, 2, 2)
+    log.come(7, 2)
+    log.come(8, 3)
+    log.tell(8, 3, 3, 1)
+    assert log.open() == ([(7, 1, 2, 2)], [(7, 1, 1), (7, 2, 2)])
+    assert log.came == [2, 4]
+
+
 def test_of_two_ranges_with_the_same_messages_both_are_open(log):
     log.come(7, 1, 2, 3, 4)
     log.tell(7, 1, 2, 2)
@@ -90,3 +101,4 @@ def test_of_very_many_that_nobody_was_told_of_the_last_ones_of_each_link_are_sai
     log.come(7, 1, 2, 3, 6)
     log.come(8, 4, 5)
     assert log.open() == ([], [(7, 3, 3), (7, 6, 6), (8, 4, 4), (8, 5, 5), (7, 1, 2)])
+    assert log.came == [4, 5, 6, 7, 0]

@@ -7,7 +7,8 @@ from support.hand_log import HandLog
 
 from gateway.accounting.segments.columns import RECORDS_SCHEMA
 from gateway.accounting.segments.parts import EVERYTHING, PARTS_SCHEMA, part_batches
-from gateway.accounting.state.carried import ALL, carried_batches, folded_again
+from gateway.accounting.state.carried import carried_batches, folded_again
+from gateway.accounting.steps.strays import ALL
 from gateway.audit.reader import segment_paths
 
 

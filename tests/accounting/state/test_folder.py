@@ -14,6 +14,7 @@ from gateway.accounting.state.folder import (
     FORM,
     Covered,
     Folder,
+    Had,
     Said,
     State,
     StateError,
@@ -22,6 +23,7 @@ from gateway.accounting.state.folder import (
 from gateway.audit.let_go import Departure, LetGo
 
 STATE = State("id", 5, (Covered("0000000001-000001.audit", 10, "a"),), (Said("00000001", 7),), "")
+STATE = STATE._replace(had=Had(1, 77))
 
 
 def put(directory: Path) -> Path:
@@ -41,6 +43,16 @@ def test_what_is_written_is_read_and_a_new_directory_has_nothing(tmp_path):
     folder.clear()
     assert folder.read() == State()
     assert not (tmp_path / "state" / "00000001").exists()
+
+
+def test_of_what_earlier_versions_wrote_it_is_not_known_what_had_left(tmp_path):
+    folder = Folder(tmp_path)
+    put(tmp_path)
+    folder.write(STATE)
+    told = json.loads((tmp_path / "state.json").read_text())
+    del told["had"], told["sha256"]
+    (tmp_path / "state.json").write_text(json.dumps(told))
+    assert folder.read() == STATE._replace(had=Had())
 
 
 @pytest.mark.parametrize(

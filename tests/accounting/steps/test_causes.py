@@ -3,7 +3,7 @@
 import pytest
 from support.audit_frames import Cases, doubtful_of, ledger_of
 
-from gateway.accounting.steps import causes, confirmed, copies, messages, outlets
+from gateway.accounting.steps import causes, confirmed, copies, messages, outlets, supposed
 from gateway.accounting.steps.balance import balances
 from gateway.accounting.steps.counters import counter_breaks
 from gateway.accounting.steps.identities import FAILS, OUTLET, QUEUE, ROUTE
@@ -63,6 +63,13 @@ EXPLAINED = {
     ),
     "came without a record, and is with somebody": (
         *(*CAME, SENT, queue(depth=1, copies=1), outlet(unsettled=1), ROUTE_SAYS),
+    ),
+    "it came and entered without a record": (
+        *(DECLARED, SENT, ACCEPTED, queue(), outlet(), ROUTE_SAYS),
+    ),
+    "it came and entered without a record, and left behind a checkpoint": (
+        *(DECLARED, queue(depth=1), ROUTE_SAYS, AFTER | SENT, AFTER | ACCEPTED),
+        *(queue() | LATER, outlet() | LATER),
     ),
     "its record of having entered comes too late": (
         *(*CAME, SENT, ENTERED | {"exchange": "x"}, ACCEPTED, queue(), outlet(), ROUTE_SAYS),
@@ -124,7 +131,8 @@ def told(frames, stories: dict[str, tuple[dict, ...]]) -> dict[str, list[tuple]]
     routes = causes.of_routes(balance[ROUTE.name].failed, doubtful, records).cache()
     short = confirmed.with_told(doubtful.where(confirmed.SHORT), records)
     found = found.union(messages.route_breaks(routes.where(FAILS), short))
-    return cases.told(found.union(counter_breaks(queues, ends, routes)))
+    came = supposed.came_unsaid(doubtful.where("not received and arrived > 0"), steps)
+    return cases.told(found.union(counter_breaks(queues, ends, routes, came)))
 
 
 SENT_AGAIN = (*HELD, SENT, SENT | {"link": 4})

@@ -203,3 +203,13 @@ def test_more_in_the_queue_than_the_log_says_is_a_duplicate(frames):
     failed = (1, "q", 10, 0, 1, -1, 0, 77, 4)
     more = at_checkpoints(frames, (failed,), ENTERED, SENT, ACCEPTED)
     assert found(more) == [("DUPLICATE", None, "q", 1)]
+
+
+def test_what_is_given_back_stays_but_on_its_way_from_or_to_an_upstream(frames):
+    gone = RELEASED | {"flags": Flag.REMOVED}
+    assert breaks(frames, ENTERED, SENT, gone) == ["LOST"]
+    assert breaks(frames, ENTERED, SENT, gone | {"outcome": Outcome.MODIFIED}) == ["LOST"]
+    assert breaks(frames, ENTERED, SENT, gone | {"outcome": Outcome.REJECTED}) == []
+    assert breaks(frames, ENTERED | {"flags": Flag.TRANSIT}, SENT, gone) == []
+    upstream = {"flags": Flag.REMOVED | Flag.UNQUEUED, "position": 0}
+    assert breaks(frames, UPSTREAM, gone | upstream) == []

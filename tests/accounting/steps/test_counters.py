@@ -62,6 +62,26 @@ CASES = {
     "sent without a record": (*HELD, queue(depth=1, copies=1), outlet(1, 1), route()),
 }
 
+CAME = "incarnation bigint, earliest bigint, latest bigint, message bigint, less bigint"
+LATER = (CLOCK, queue(3) | {"window": 2}, outlet(3) | {"window": 2}, route(3) | {"window": 2})
+CASES |= {
+    "named": CASES["above"],
+    "named before": (*CASES["above"], *LATER),
+    "named of its route": CASES["routed"],
+    "another one of its route": (*WHOLE, queue(), outlet(), route(2), route(1, "y")),
+    "in another minute": (
+        *(*WHOLE, queue(2), outlet(), route(), CLOCK, queue(2) | {"window": 2}),
+        route(2) | {"window": 2},
+    ),
+}
+# Messages that are told of by name, and between which records of the story they came.
+NAMED = {
+    "named": [(3, 6)],
+    "named before": [(3, 6)],
+    "named of its route": [(3, 6)],
+    "another one of its route": [(3, 6)],
+}
+
 
 @pytest.fixture(scope="module")
 def told(frames) -> dict[str, list[tuple]]:
@@ -69,7 +89,10 @@ def told(frames) -> dict[str, list[tuple]]:
     records = frames.records(*cases.lines)
     summed = ledger_of(records)
     balance = balances(summed, records, incarnations(summed))
-    return cases.told(counter_breaks(*(balance[of.name].failed for of in IDENTITIES)))
+    failed = (balance[of.name].failed for of in IDENTITIES)
+    named = [(name, *span) for name, spans in NAMED.items() for span in spans]
+    rows = [(*cases.places(*span), message, 1) for message, span in enumerate(named)]
+    return cases.told(counter_breaks(*failed, frames.table(CAME, *rows)))
 
 
 def test_counters_that_agree_tell_nothing(told):
@@ -91,6 +114,16 @@ def test_a_message_without_records_is_told_once_for_its_route_its_queue_and_its_
 def test_what_goes_beyond_what_entered_is_told_by_itself(told, case, node, count):
     others = [each[:4] for each in told[case] if each[2:4] != ("q", 1)]
     assert ("LOST", None, node, count) in others
+
+
+def test_what_is_told_of_by_name_is_not_told_by_counters(told):
+    assert told["named"] == told["named of its route"] == []
+    assert [each[2:] for each in told["named before"]] == [("q", 1, 6, 10)]
+    assert len(told["another one of its route"]) == 1
+
+
+def test_what_was_routed_in_another_minute_than_something_entered_is_told_by_itself(told):
+    assert [each[2:4] for each in told["in another minute"]] == [("q", 1), ("x", 1)]
 
 
 def test_what_the_depth_tells_the_counter_does_not_tell_again(told):

@@ -24,6 +24,7 @@ PURGED = {"kind": Kind.PURGED, "node": "q", "message": 5, "position": 1, "mix": 
 ROUTES = {"kind": Kind.ROUTE_CHECKPOINT, "exchange": "x", "message": 2}
 HOLDS = {"kind": Kind.QUEUE_CHECKPOINT, "node": "q", "position": 1, "id_digest": 77}
 EMPTY = {"kind": Kind.QUEUE_CHECKPOINT, "node": "q"}
+NAMED = EMPTY | {"node": "another"}
 CLOCK = {"kind": Kind.CLOCK}
 STOPPED = {"kind": Kind.INCARNATION_STOPPED}
 
@@ -61,6 +62,13 @@ CASES = {
         *(DECLARED, ENTERED, OTHER, HOLDS, ROUTES, CLOCK),
         *(DELETED, ROUTES, CLOCK, STOPPED),
     ),
+    "vanished": (DECLARED, ENTERED, NAMED, ROUTES, CLOCK, NAMED, STOPPED),
+    "vanished later": (DECLARED, ENTERED, HOLDS, NAMED, ROUTES, CLOCK, NAMED, ROUTES, STOPPED),
+    "vanished while it runs": (DECLARED, ENTERED, NAMED, ROUTES, CLOCK, NAMED, ROUTES, CLOCK),
+    "of no whole one": (DECLARED, ENTERED, ROUTES, CLOCK, STOPPED),
+    "entered behind it": (DECLARED, NAMED, ROUTES, CLOCK, ENTERED, STOPPED),
+    "nothing left": (DECLARED, ENTERED, PURGED, NAMED, ROUTES, CLOCK, NAMED, STOPPED),
+    "once while it runs": (DECLARED, ENTERED, NAMED, ROUTES, CLOCK),
     "left twice": (DECLARED, ENTERED, DELETED, PURGED, PURGED, ROUTES, CLOCK, STOPPED),
 }
 
@@ -103,6 +111,18 @@ def test_while_it_runs_two_of_one_route_show_that_a_whole_one_was_silent(lost):
     ],
 )
 def test_less_does_not_show_it(lost, case):
+    assert lost[case] == []
+
+
+@pytest.mark.parametrize("case", ["vanished", "vanished later", "vanished while it runs"])
+def test_a_queue_that_no_record_deletes_is_empty_where_others_are_named(lost, case):
+    assert lost[case] == LOST
+
+
+@pytest.mark.parametrize(
+    "case", ["of no whole one", "entered behind it", "nothing left", "once while it runs"]
+)
+def test_where_it_need_not_be_named_it_is_not_called_empty(lost, case):
     assert lost[case] == []
 
 

@@ -19,7 +19,7 @@ OPEN = (
     "incarnation bigint, node string, message bigint, position bigint, mix bigint,"
     " entered_sequence bigint"
 )
-SHORT = "incarnation bigint, message bigint, first_routed bigint, routed bigint, ended bigint"
+SHORT = "incarnation bigint, message bigint, earliest bigint, latest bigint, less bigint"
 ANY = 1 << 30
 ONE, TWO, THREE = (mix(message, message) for message in (1, 2, 3))
 
@@ -51,7 +51,7 @@ def is_open(message: int, node: str = "q") -> tuple:
 
 def short_of(message: int, copies: int = 1, at: int = 15, run: int = 1) -> tuple:
     """A message of which so many copies have not arrived."""
-    return (run, message, at, copies + 1, 1)
+    return (run, message, at, at, copies)
 
 
 def left(frames, failed: list[tuple], there: list[tuple], *open_copies: tuple) -> list[tuple]:
@@ -162,3 +162,17 @@ def test_what_came_back_or_is_beyond_its_route_is_supposed_not_to_be_there(frame
     rows = found.orderBy("at").collect()
     assert [(row["position"], row["at"], row["depth"]) for row in rows] == [(1, 1, 1), (1, 3, 1)]
     assert [row["at"] for row in supposed.lost_too(found, still).collect()] == [3]
+
+
+def test_a_message_that_may_have_come_then_is_one_that_is_short(frames):
+    failed = frames.table(QUEUES, queue((), (ONE,)))
+    for span, known in (((0, 15), 1), ((15, 25), 1), ((0, 10), 0), ((20, 25), 0)):
+        short = frames.table(SHORT, (1, 1, *span, 1))
+        assert supposed.unrecorded(failed, short).count() == known
+
+
+def test_a_share_is_that_of_the_contract(frames):
+    for message, position in ((1, 1), (77, 1 << 40), ((1 << 45) + 3, 12_345)):
+        row = frames.table("message bigint, position bigint", (message, position))
+        share = supposed.share_of("message", "position")
+        assert row.selectExpr(f"{share} as share").first()["share"] == mix(message, position)

@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from support.audit_frames import found
 
-from gateway.accounting.steps.transactions import END_MAX, branches_lost, transaction_breaks
+from gateway.accounting.steps.transactions import END_MAX, Branches, transaction_breaks
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 OF = {"transaction": 3, "message": 5, "node": "q", "position": 1}
@@ -129,9 +129,66 @@ def test_a_branch_that_does_not_come_back_is_lost(frames, lines, lost):
     records = frames.records(*lines)
     past = F.when(F.col("kind") != int(Kind.INCARNATION_STARTED), F.col("sequence"))
     runs = records.groupBy("incarnation").agg(F.min(past).alias("opened_sequence"))
-    told = branches_lost(records, runs).collect()
+    runs = runs.withColumns({"stopped": F.lit(False), "last_sequence": F.lit(9)})
+    found = Branches(records, runs.withColumn("first_sequence", F.lit(1))).breaks().collect()
+    told = [row for row in found if row["class"] == "LOST"]
     assert [(row["sequence"], row["since"]) for row in told] == lost
-    assert {(row["class"], row["node"]) for row in told} <= {("LOST", "branch x")}
+    assert {row["node"] for row in told} <= {"branch x"}
+
+
+def judged(frames, *lines: dict) -> list[tuple]:
+    """Of branches, and of transactions; the first run ended in order, and the next is open."""
+    records = frames.records(*lines)
+    past = F.when(F.col("kind") != int(Kind.INCARNATION_STARTED), F.col("sequence"))
+    runs = records.groupBy("incarnation").agg(
+        F.min(past).alias("opened_sequence"),
+        F.min("sequence").alias("first_sequence"),
+        F.max("sequence").alias("last_sequence"),
+        F.expr("incarnation = 1").alias("stopped"),
+    )
+    rows = [*Branches(records, runs).breaks().collect()]
+    rows += transaction_breaks(records, runs).collect()
+    return sorted((row["class"], row["sequence"], row["message"]) for row in rows)
+
+
+SHELF = OF | {"node": "branch x"}
+TAKEN = SHELF | {"kind": Kind.MOVED, "reason": Reason.BRANCH}
+UNTAKEN = SHELF | {"kind": Kind.PURGED, "reason": Reason.ROLLBACK}
+BACK = branch(Outcome.RECOVERED, 2, 1)
+DONE = branch(Outcome.COMMITTED, 1, 3)
+UNDONE = branch(Outcome.ROLLED_BACK, 1, 3)
+LATER = {"incarnation": 2, "transaction": 1}
+OPEN = RECEIVED | {"incarnation": 2}
+BRANCHES = {
+    "committed": ((PREPARED, TAKEN, DONE, OPEN), []),
+    "rolled back": ((PREPARED, UNTAKEN, UNDONE, OPEN), []),
+    "came back": ((PREPARED, BACK, TAKEN | LATER, DONE | LATER, OPEN), []),
+    "another that was prepared again": (
+        (PREPARED, TAKEN, DONE, PREPARED | {"transaction": 4}, DONE | {"transaction": 4}, OPEN),
+        [],
+    ),
+    "of the first run that is there": ((BACK, TAKEN | LATER, DONE | LATER), []),
+    "its commit is missing": ((PREPARED, TAKEN, OPEN), [("STUCK", 2, 5)]),
+    "its rollback is missing": ((PREPARED, UNTAKEN, OPEN), [("STUCK", 2, 5)]),
+    "its prepared is missing": ((TAKEN, DONE, OPEN), [("ORPHAN_SETTLEMENT", 2, None)]),
+    "its prepared is missing, and it came back": (
+        (RECEIVED, BACK, TAKEN | LATER, DONE | LATER, OPEN),
+        [("ORPHAN_SETTLEMENT", 2, None)],
+    ),
+    "its recovered is missing": (
+        (PREPARED, TAKEN | LATER, DONE | LATER, OPEN),
+        [("LOST", 2, None)],
+    ),
+    "prepared twice": ((PREPARED, PREPARED, TAKEN, DONE), [("DUPLICATE", 2, None)]),
+    "came back twice": ((PREPARED, BACK, BACK, OPEN), [("DUPLICATE", 3, None)]),
+    "done in part": ((PREPARED, TAKEN, UNDONE), [("DUPLICATE", 2, 5)]),
+}
+
+
+@pytest.mark.parametrize("case", BRANCHES)
+def test_a_branch_is_prepared_once_and_comes_back_once_until_it_has_its_end(frames, case):
+    lines, wanted = BRANCHES[case]
+    assert judged(frames, *lines) == wanted
 
 
 def test_what_is_rolled_back_of_a_committed_one_is_lost(frames):

@@ -123,6 +123,26 @@ def test_a_browser_sees_all_of_it_and_leaves_it_on_disk(durable: bool) -> None:
     world.check()
 
 
+def test_a_browser_at_the_end_of_a_page_does_not_want_it_again() -> None:
+    world = paged_world(1)
+    world.bridge.paging.near = 1
+    world.queue()
+    queue = filled(world, 3 * PAGE)
+    browser, subscription = world.subscribe(acquire=False, settled=True, credit=PAGE - 1)
+    consumer, taking = world.subscribe(credit=0)
+    world.turn()
+    entry = queue.places.get(browser.deliveries[0].position + PAGE - 1)
+    assert entry is not None
+    world.bridge.copies.leave(queue, entry)  # the last of that page
+    filled(world, 3 * PAGE)
+    came = world.bridge.paging.came
+    subscription.add(PAGE, 0)
+    world.turn()
+    assert len(browser.deliveries) == 2 * PAGE - 1
+    assert world.bridge.paging.came <= came + 1
+    del consumer, taking
+
+
 def test_a_selector_finds_what_is_on_disk() -> None:
     world = paged_world()
     world.queue()
@@ -425,9 +445,87 @@ def test_a_queue_may_have_less_in_memory_than_others(how: str) -> None:
 
 def test_limits_of_memory_stay_limits_where_nothing_can_flow_to_the_disk() -> None:
     world = paged_world()
-    world.queue(max_count=5, discipline=Discipline(policy=Policy.FLOW_TO_DISK, levels=3))
+    flows = Discipline(policy=Policy.FLOW_TO_DISK, group_key="k")
+    world.queue(max_count=5, discipline=flows)
     world.send(*[b"x"] * 9)
     assert (world.depth(), world.bridge.counts.refused) == (5, 4)
+
+
+def ranked(world: World, *, durable: bool = False) -> list[bytes]:
+    """A queue with priorities; what is to come out of it, in that order."""
+    world.queue(durable=True, discipline=Discipline(levels=3))
+    sent: list[tuple[int, int]] = []
+    for number in range(MANY):
+        priority = (3, 4, 5)[number * number % 7 % 3]
+        message = world.message(b"%d" % number, key="q", durable=durable, priority=priority)
+        world.host.publishing.publish(message, None, 0)
+        sent.append((-priority, number))
+        if number % PAGE == 0:
+            world.turn()
+    world.turn()
+    return [b"%d" % number for _, number in sorted(sent)]
+
+
+def depths(queue: Queue) -> list[int]:
+    assert queue.bands is not None
+    return [band.places.count for band in queue.bands.levels]
+
+
+@DURABLE
+def test_priorities_are_kept_on_disk(durable: bool) -> None:
+    world = paged_world()
+    expected = ranked(world, durable=durable)
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None
+    assert queue.places.away > 15
+    browser, _ = world.subscribe(acquire=False, settled=True)
+    world.turn()
+    assert browser.bodies() == expected
+    consumer, subscription = world.subscribe(credit=0)
+    seen: list[bytes] = []
+    while len(seen) < MANY:
+        subscription.grant(700, -1)
+        world.turn()
+        seen += settle_all(world, consumer)
+    assert seen == expected
+    world.turn()
+    assert (queue.places.count, world.disk.pages) == (0, {})
+    assert depths(queue) == [0, 0, 0]
+    world.check()
+
+
+def test_a_ring_with_priorities_lets_the_lowest_go_wherever_they_are() -> None:
+    world = paged_world(10 * PAGE * COPY_OCTETS)
+    world.bridge.paging.near = 1
+    most = 30 * PAGE
+    world.queue(max_count=most, discipline=Discipline(levels=2, policy=Policy.RING))
+    for number in range(MANY):
+        message = world.message(b"%d" % number, key="q", priority=4 + number % 2)
+        world.host.publishing.publish(message, None, 0)
+        if number % PAGE == 0:
+            world.turn()
+    world.turn()
+    assert world.depth() == most
+    consumer, _ = world.subscribe()
+    world.turn()
+    high = [b"%d" % number for number in range(1, MANY, 2)]
+    low = [b"%d" % number for number in range(0, MANY, 2)]
+    assert consumer.bodies() == high + low[len(high) - most :]
+    world.check()
+
+
+def test_of_a_page_with_priorities_what_cannot_be_read_is_lost_on_each_level() -> None:
+    world = paged_world()
+    expected = ranked(world)
+    world.disk.unreadable.add(next(iter(world.disk.pages)))
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert len(consumer.deliveries) == MANY - PAGE == len(set(consumer.bodies()) & set(expected))
+    settle_all(world, consumer)
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None
+    assert depths(queue) == [0, 0, 0]
+    world.check()
 
 
 def test_publishers_of_a_queue_whose_marks_take_too_much_wait_and_nobody_else() -> None:

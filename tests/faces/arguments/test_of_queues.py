@@ -179,9 +179,8 @@ def test_pages_and_limits_of_what_flows_to_the_disk_are_those_of_memory():
     found, settings, ignored = read(**{"qpid.policy_type": "flow_to_disk", "qpid.max_count": 5})
     assert (found, ignored) == (Discipline(policy=Policy.FLOW_TO_DISK), [])  # and nobody waits
     assert settings.max_count == 5
-    assert read(**{"qpid.policy_type": "flow_to_disk", "qpid.priorities": 3})[2] == [
-        "qpid.policy_type=flow_to_disk"
-    ]
+    key = {"qpid.last_value_queue_key": "k", "qpid.policy_type": "flow_to_disk"}
+    assert read(**key)[2] == ["qpid.policy_type=flow_to_disk"]
 
 
 def test_what_does_not_go_together_is_refused():

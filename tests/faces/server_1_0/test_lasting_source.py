@@ -9,6 +9,7 @@ from gateway.amqp_1_0._spec_conditions import RESOURCE_DELETED
 from gateway.audit.schema import Reason
 from gateway.faces.face import Ending
 from gateway.faces.leaving import DELIVERY_OCTETS
+from gateway.faces.server_1_0.suspended import SUSPENDED_OCTETS
 from gateway.wire.limits import Limits
 
 ACCEPTED = _spec.Accepted()
@@ -304,7 +305,7 @@ def test_what_is_kept_is_on_the_account_of_its_user(hub):
     client, _, _ = with_messages(hub, b"1", b"2")
     lose(client)
     user = hub.settings.accounts.user("anonymous")
-    assert user.held == 2 * DELIVERY_OCTETS
+    assert user.held == SUSPENDED_OCTETS + 2 * DELIVERY_OCTETS
     hub.settings.kept.end_all()
     assert user.held == 0
 

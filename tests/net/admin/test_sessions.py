@@ -10,6 +10,7 @@ from support.talk_0_10 import Gateway
 from gateway.amqp_1_0 import _spec
 from gateway.errors import ConfigurationError
 from gateway.faces.leaving import DELIVERY_OCTETS, KeptSessions
+from gateway.faces.server_1_0.suspended import SUSPENDED_OCTETS
 from gateway.net.admin.sessions import end, sessions
 
 
@@ -54,7 +55,7 @@ def test_suspended_links_are_told() -> None:
         "away_s": 10,
         "left_s": 50,
         "unsettled": 2,
-        "octets": 2 * DELIVERY_OCTETS,
+        "octets": SUSPENDED_OCTETS + 2 * DELIVERY_OCTETS,
     }
     assert {each.pop("number") for each in (receiver, sender)} == set(hub.settings.kept.absent)
     kinds = sorted([receiver, sender], key=lambda each: each["kind"])
