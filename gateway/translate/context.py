@@ -215,6 +215,7 @@ class Translated010:
         losses: every value that did not cross, in no order.
         refusal: why the message cannot be sent at all; then the rest is empty.
         id_digest, kind: as in `Translated10`.
+        structs: the header may have others than those of messages.
     """
 
     header: bytes
@@ -225,6 +226,7 @@ class Translated010:
     refusal: Refusal | None
     id_digest: int64
     kind: int
+    structs: bool
 
     def __init__(
         self,
@@ -237,6 +239,7 @@ class Translated010:
         empty_body: bool = False,
         id_digest: int64 = 0,
         kind: int = 0,
+        structs: bool = False,
     ) -> None:
         self.header = header
         self.body = body
@@ -246,3 +249,4 @@ class Translated010:
         self.refusal = refusal
         self.id_digest = id_digest
         self.kind = kind
+        self.structs = structs

@@ -216,6 +216,7 @@ def to_0_10(
         empty_body=body.empty,
         id_digest=crossing.id_digest,
         kind=kind,
+        structs=len(others) > 0,
     )
 
 

@@ -57,7 +57,6 @@ def test_a_0_10_client_is_named_with_what_it_has_used_when_it_leaves() -> None:
     arguments = [("x-own", Tagged(STR16, "1")), ("x-qpid-no-local", Tagged(STR16, "1"))]
     client.does(spec.QueueDeclare(queue="a", arguments=arguments))
     client.does(spec.QueueDeclare(queue="b", arguments=arguments))
-    client.does(spec.FileQos())
     assert written(gateway.world) == []
     client.face.receive_eof(gateway.world.now_ms)
     gateway.world.turn()
@@ -65,7 +64,6 @@ def test_a_0_10_client_is_named_with_what_it_has_used_when_it_leaves() -> None:
     assert written(gateway.world) == [
         ("joe", who, "argument x-own", 2),
         ("joe", who, "argument x-qpid-no-local", 2),
-        ("joe", who, "file", 1),
     ]
     assert gateway.settings.counts.arguments_ignored == 4
     assert gateway.settings.counts.unsupported[Feature.NO_LOCAL] == 2
@@ -117,7 +115,7 @@ def test_times_are_those_of_the_first_and_the_last_use() -> None:
     began_ms = bridge.now_ms
     for after_ms in (0, 10, 25):
         bridge.now_ms = began_ms + after_ms
-        alone.uses.count(Feature.FILE)
+        alone.uses.count(Feature.QMF)
     alone.written()
     (record,) = [each for each in alone.world.blocks.raw() if each["kind"] == Kind.FEATURE_USED]
     assert (record["position"], record["message"]) == (began_ms, began_ms + 25)
@@ -127,11 +125,11 @@ def test_times_are_those_of_the_first_and_the_last_use() -> None:
 def test_a_refusal_that_was_counted_by_its_feature_is_not_another_use() -> None:
     alone = Alone()
     refusal = Refusal(Condition.NOT_IMPLEMENTED, "not here")
-    alone.uses.refuse(Feature.STREAM)
+    alone.uses.refuse(Feature.FEDERATION)
     alone.uses.on_refused(refusal)
     alone.uses.on_refused(refusal)
     alone.uses.on_refused(Refusal(Condition.NOT_FOUND, "no such queue"))
-    assert [each[2:] for each in alone.written()] == [("stream", 1), ("not here", 1)]
+    assert [each[2:] for each in alone.written()] == [("federation", 1), ("not here", 1)]
 
 
 def test_texts_of_a_peer_are_bounded_in_number_and_length() -> None:

@@ -1,6 +1,7 @@
 """Files and streams of 0-10 and messages of both protocols are each other's."""
 
 import pytest
+from interop.addresses import jms_queue
 from interop.content import Session
 from interop.foreign import Client
 
@@ -124,3 +125,63 @@ def test_a_file_that_a_client_of_1_0_forwards_is_the_same_file(
     a.consume(f"{name}-on")
     file = a.file()
     assert (file.body, file.properties) == ("hello", FILE)
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_the_java_client_receives_text(
+    a: Session, jms: Client, port: int, name: str, kind: str
+) -> None:
+    a.declare(name)
+    properties = {"content_type": "text/plain", "headers": {"colour": "blue"}, "priority": 7}
+    if kind == "file":
+        a.publish("hello", name, file={**properties, "message_id": "number 1", "filename": "x"})
+    else:
+        a.send_packet("hello", name, packet=properties)
+    [received] = jms.run("consume", port, destination=jms_queue(name)).received
+    assert received["body"] == ["text", "hello"]
+    assert received["priority"] == 7
+    assert received["properties"]["colour"] == ["string", "blue"]
+
+
+def test_what_the_java_client_publishes_is_a_file(
+    a: Session, jms: Client, port: int, name: str
+) -> None:
+    a.declare(name)
+    message = {
+        "body": ["text", "hello"],
+        "properties": {"colour": ["string", "blue"], "x-amqp-0-10.filename": ["string", "x"]},
+    }
+    jms.run("publish", port, [message], destination=jms_queue(name))
+    a.consume(name)
+    file = a.file()
+    assert file.body == "hello"
+    assert file.properties["content_type"] == "text/plain"
+    assert file.properties["headers"]["colour"] == "blue"
+    assert file.properties["timestamp"] > 0
+    a.ack(file.delivery_tag)
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_a_client_that_knows_neither_class_receives_both(
+    a: Session, qpid_python: Client, port: int, name: str, kind: str
+) -> None:
+    a.declare(name)
+    properties = {"content_type": "text/plain", "headers": {"colour": "blue"}}
+    if kind == "file":
+        a.publish("hello", name, file={**properties, "message_id": "number 1", "filename": "x"})
+    else:
+        a.send_packet("hello", name, packet=properties)
+    [received] = qpid_python.run("receive", port, address=name).received
+    assert received["body"][1] in ("hello", b"hello".hex())
+    assert received["properties"]["colour"] == ["string", "blue"]
+
+
+def test_a_client_that_knows_neither_class_receives_a_file_that_came_by_1_0(
+    a: Session, proton: Client, qpid_python: Client, port: int, name: str
+) -> None:
+    a.declare(name)
+    a.declare(f"{name}-on")
+    a.publish("hello", name, file=FILE)
+    proton.run("forward", port, address=name, to=f"{name}-on")
+    [received] = qpid_python.run("receive", port, address=f"{name}-on").received
+    assert received["properties"]["x-amqp-0-10.filename"] == ["string", "letter.txt"]

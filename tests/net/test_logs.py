@@ -233,4 +233,6 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.service.expiry.ExpiryLines",
         "gateway.service.heads.HeadLines",
         "gateway.service.letting_go.LettingGo",
+        "gateway.service.paging.PagingLines",
+        "gateway.service.starting.Starting",
     ]

@@ -66,8 +66,8 @@ class Dispatched:
         bound = queue.rows.seen_before
         if bound == 0:
             return
-        first = queue.places.next_at(0)
-        if first is None or first.position >= bound:
+        first = queue.places.first()
+        if first is None or first >= bound:
             self._writes.topology_removed(RowKind.SEEN, queue.rows.key)
         else:
             self._store(queue.rows.key, min(bound, queue.next_position))

@@ -36,6 +36,7 @@ READ_OCTETS: Final = 16 * 1024 * 1024
 WRITE_OCTETS: Final = 16 * 1024 * 1024  # on their way to it
 LARGE: Final = 16 * 1024  # a copy of so many octets; a page has no more of them than so many octets
 LARGE_OCTETS: Final = 1024 * 1024
+PAGE_OCTETS: Final = 32 * 1024 * 1024  # one of more is not made octets: others would wait for that
 PATIENCE: Final = 100
 COPY_PACKED: Final = 20  # work for each copy that is made octets, or made of them
 
@@ -384,7 +385,9 @@ class Paging:
         disk = self.disk
         away = AwayPage()
         WORK.units += LOOK * len(page.entries)
-        if not away.fill(page) or (disk is None and not away.logged):
+        filled = away.fill(page)
+        writable = disk is not None and away.octets <= PAGE_OCTETS
+        if not filled or not (writable or away.logged):
             page.passed_over = self._turn + self.patience
             return 0
         kept = page.kept

@@ -262,6 +262,13 @@ class Places:
             page = self._pages.get(page.after)
         return found
 
+    def first(self) -> int | None:
+        """Where the first copy is, or its page that is away begins."""
+        entry = self.next_at(0)
+        if entry is not None:
+            return entry.position
+        return None if self.missed == NO_PAGE else self.missed << PAGE_BITS
+
     def oldest_ms(self) -> int | None:
         """When the first copy came, or another of its page that is away."""
         entry = self.next_at(0)

@@ -21,6 +21,7 @@ from gateway.faces.server_0_10.credit import Credit
 from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Delivery, Refusal
+from gateway.translate.contents.leaving import transfer_header
 from gateway.translate.facts import AMQP_0_10
 from gateway.translate.message import to_0_10
 from gateway.wire.work import FLUSHED, WORK
@@ -117,13 +118,19 @@ class ServerSubscription:
         if translated.refusal is not None:
             losses.record(client.bridge, translated.losses, message.id, delivery.subscription)
             return DeliverStatus.UNDELIVERABLE
+        header = translated.header
+        lost = translated.losses
+        if translated.structs:
+            left = transfer_header(header, context)
+            header = left.header
+            lost = lost + left.losses
         credit = self.credit
-        octets = len(translated.header) + len(translated.body)
+        octets = len(header) + len(translated.body)
         if not credit.octets.covers(octets):
-            losses.take_back(context.counts, translated.losses)
+            losses.take_back(context.counts, lost)
             return self._exhausted()
-        if translated.losses:
-            losses.record(client.bridge, translated.losses, message.id, delivery.subscription)
+        if lost:
+            losses.record(client.bridge, lost, message.id, delivery.subscription)
         delivery.body_digest = digest(translated.body)
         delivery.body_changed = translated.body_changed
         delivery.id_digest = translated.id_digest
@@ -139,7 +146,7 @@ class ServerSubscription:
             )
         command_id = session.send_command(
             self._transfer(),
-            header=translated.header,
+            header=header,
             body=translated.body,
             empty_body=translated.empty_body,
         )

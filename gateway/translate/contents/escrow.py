@@ -152,6 +152,19 @@ def struct_of(structs: bytes, code: int) -> bytes:
     return b""
 
 
+def without_classes(structs: bytes) -> tuple[bytes, bytes]:
+    """Those of either class among whole structs, and the others."""
+    of_classes: list[bytes] = []
+    others: list[bytes] = []
+    reader = Reader(structs)
+    while reader.remaining():
+        at: int = reader.pos
+        struct = reader.sub(reader.u32())
+        own = struct.u16() in (FILE, STREAM)
+        (of_classes if own else others).append(structs[at : reader.pos])
+    return b"".join(of_classes), b"".join(others)
+
+
 def structs_kept(keeping: Keeping) -> bytes:
     """The structs that came as another class; empty where there are none."""
     entry = keeping.take(STRUCTS, -1, types.BINARY)

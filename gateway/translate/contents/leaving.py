@@ -32,6 +32,7 @@ from gateway.translate.contents.escrow import (
     Keeping,
     struct_of,
     structs_kept,
+    without_classes,
 )
 from gateway.translate.context import Context
 from gateway.translate.escrow import NOTHING, digest_node, digest_octets, digest_text
@@ -84,19 +85,21 @@ def content_header(header: bytes, context: Context, *, file: bool) -> Left:
 def transfer_header(header: bytes, context: Context) -> Left:
     """The header segment of content for who gets it by message.transfer: that has no such structs.
 
-    There are clients that take no other structs than those of messages.
+    Clients that know neither class cannot read them, and end their connections.
     """
     segment = _opened(header, context)
-    if not segment.others:
+    structs, others = without_classes(segment.others)
+    if not structs:
         return Left(header, [])
     properties = segment.properties
     keeping = Keeping(properties.application_headers, context)
-    keeping.keep(STRUCTS, NOTHING, Tagged(types.BINARY, segment.others), ROW_CLASS)
+    keeping.keep(STRUCTS, NOTHING, Tagged(types.BINARY, structs), ROW_CLASS)
     properties.application_headers = keeping.headers()
     keeping.count()
     writer = Writer()
     segment.delivery.encode(writer)
     properties.encode(writer)
+    writer.raw(others)
     return Left(writer.getvalue(), keeping.losses)
 
 

@@ -20,6 +20,7 @@ from gateway.translate.towards_1_0.hop import ttl_left
 from gateway.wire.buffers import Reader, Writer
 
 EMPTY_BODY: Final = int(Flag.EMPTY_BODY)
+CONTENT: Final = int(Flag.FILE | Flag.STREAM)
 
 
 def header_segment(
@@ -72,8 +73,14 @@ def onward_to_0_10(message: Message, context: Context, delivery_count: int) -> T
 
 
 def _onward(message: Message, header: bytes) -> Translated010:
-    empty = message.flags & EMPTY_BODY != 0
-    return Translated010(header, message.body(), [], empty_body=empty, id_digest=message.id_digest)
+    return Translated010(
+        header,
+        message.body(),
+        [],
+        empty_body=message.flags & EMPTY_BODY != 0,
+        id_digest=message.id_digest,
+        structs=message.flags & CONTENT != 0,
+    )
 
 
 def _delivery_properties(payload: bytes, body_at: int) -> tuple[int, int, DeliveryProperties]:

@@ -7,7 +7,7 @@ from support.bridge_world import Consumer, Producer, World
 
 from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
-from gateway.bridge.paging.paging import LARGE_OCTETS
+from gateway.bridge.paging.paging import LARGE_OCTETS, PAGE_OCTETS
 from gateway.bridge.pressure import AWAY_OCTETS, COPY_OCTETS
 from gateway.bridge.queues.discipline import Discipline, Policy
 from gateway.bridge.queues.queue import Queue
@@ -401,6 +401,23 @@ def test_large_copies_fill_small_pages() -> None:
     consumer, _ = world.subscribe()
     world.turn()
     assert consumer.bodies() == [body] * 100
+
+
+@DURABLE
+def test_what_is_too_large_to_be_copied_stays_unless_the_log_has_it(durable: bool) -> None:
+    world = paged_world(LARGE_OCTETS)
+    world.bridge.paging.near = 1
+    world.queue(durable=True)
+    body = bytes(PAGE_OCTETS + 1)
+    for _ in range(4):
+        world.send(body, durable=durable)
+        world.turn()
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None
+    assert queue.places.away == (2 if durable else 0)
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert [len(each) for each in consumer.bodies()] == [len(body)] * 4
 
 
 def test_publishers_wait_only_for_what_is_in_memory() -> None:

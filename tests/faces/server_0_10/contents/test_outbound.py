@@ -1,7 +1,7 @@
 """Files that are staged to clients, delivered, acknowledged and rejected."""
 
 import pytest
-from support.contents_0_10 import consume_files, files, publish_file
+from support.contents_0_10 import consume_files, content, files, publish_file
 from support.rules import rule
 from support.talk_0_10 import Client, Gateway
 
@@ -75,6 +75,20 @@ def test_without_acknowledgement_it_is_gone_when_it_is_delivered() -> None:
 
 
 @rule("0-10", "file.open-ok.staged-size", "behavior")
+def test_what_a_subscription_gets_of_a_file_is_the_file_when_it_is_sent_on() -> None:
+    gateway = gateway_with_queue()
+    gateway.world.queue("on")
+    client = gateway.session()
+    publish_file(client, b"content", properties=ALL)
+    client.subscribes(accept=1)
+    ((_, structs, body),) = content(client.hears())
+    delivery, _, message = structs  # type: ignore[misc]  # those that each client knows
+    client.publishes(body, delivery=delivery, message=message, key="on")
+    consume_files(client, queue="on")
+    (got,) = files(client)
+    assert (got.properties, got.body) == (ALL, b"content")
+
+
 def test_a_client_that_has_a_part_gets_the_rest() -> None:
     _, client = with_files(b"hello, world")
     consume_files(client)

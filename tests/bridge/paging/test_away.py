@@ -1,0 +1,110 @@
+"""What stays of a page, and its copies as octets and back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.bridge_world import World
+
+from gateway.bridge.paging.away import AwayPage, found_in, octets_of
+from gateway.bridge.queues.places import Entry, Page, Places
+from gateway.bridge.quotas import NOBODY, Quota, Stock
+from gateway.bridge.tickets import Ticket
+from gateway.errors import DecodeError
+
+WORLD = World()
+QUEUE = 7
+FIELDS = (
+    *("id", "encoding", "payload", "body_at", "message_format", "durable", "priority", "ttl_ms"),
+    *("expires_ms", "arrived_ms", "exchange", "routing_key", "delivery_count", "flags"),
+    *("publisher", "id_digest", "body_digest", "reader"),
+)
+COPIES = st.lists(
+    st.tuples(
+        st.booleans(), st.booleans(), st.integers(0, 3), st.binary(max_size=9), st.integers(1, 9)
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+def page_of(copies: list[tuple[bool, bool, int, bytes, int]]) -> Page:
+    """Every third place is empty."""
+    other = Stock(Quota(5), Quota(5))
+    places = Places()
+    for at, (durable, ours, failures, added, publisher) in enumerate(copies):
+        message = WORLD.message(b"%d" % at * at, durable=durable, priority=at % 10, ttl_ms=at + 1)
+        message.publisher = publisher
+        stock = NOBODY if ours else other
+        entry = Entry(512 + at + at // 2, message, failures, durable, stock)
+        entry.annotations = added
+        places.append(entry)
+    tail = places.tail
+    assert tail is not None
+    return tail
+
+
+def as_told(entry: Entry | None) -> object:
+    if entry is None:
+        return None
+    message = entry.message
+    told = [getattr(message, name) for name in FIELDS]
+    return entry.position, entry.delivery_count, entry.durable, entry.annotations, told
+
+
+@given(COPIES)
+def test_copies_come_back_as_they_were(
+    copies: list[tuple[bool, bool, int, bytes, int]],
+) -> None:
+    page = page_of(copies)
+    away = AwayPage()
+    assert away.fill(page)
+    octets = octets_of(page, QUEUE)
+    back = away.back(page.number, found_in(octets, QUEUE), 0)
+    assert [as_told(entry) for entry in back.entries] == [as_told(entry) for entry in page.entries]
+    for found, entry in zip(back.entries, page.entries, strict=True):
+        assert found is None or (entry is not None and found.stock is entry.stock)
+    assert (back.lost, back.payload) == ([], away.payload)
+    assert away.messages == len(copies)
+    assert away.logged == all(durable for durable, *_ in copies)
+    assert {index for index in range(256) if away.has(index)} == {
+        index for index, entry in enumerate(page.entries) if entry is not None
+    }
+
+
+def test_what_is_not_found_or_another_message_is_lost() -> None:
+    page = page_of([(False, True, 0, b"", 1)] * 5)
+    away = AwayPage()
+    assert away.fill(page)
+    found = found_in(octets_of(page, QUEUE), QUEUE)
+    first, second, *_ = sorted(found)
+    del found[first]
+    found[second].message = WORLD.message()
+    back = away.back(page.number, found, 0)
+    assert [position for position, _ in back.lost] == [first, second]
+    assert back.messages == [2]
+    assert away.payload - back.payload == back.octets[0] == 0 + 1
+
+
+def test_octets_that_end_too_early_are_none() -> None:
+    page = page_of([(False, True, 0, b"", 1)] * 5)
+    octets = octets_of(page, QUEUE)
+    with pytest.raises(DecodeError):
+        found_in(octets[:-1], QUEUE)
+
+
+@pytest.mark.parametrize("what", ["held", "returned", "excluded", "awaited"])
+def test_a_page_stays_if_one_of_its_copies_has_to(what: str) -> None:
+    page = page_of([(False, True, 0, b"", 1)] * 5)
+    entry = page.entries[-1]
+    assert entry is not None
+    if what == "held":
+        entry.holder = 3
+    elif what == "returned":
+        entry.returned = True
+    elif what == "excluded":
+        entry.excluded = {3}
+    else:
+        entry.ticket = Ticket(None, 0, 1)  # type: ignore[arg-type]  # nobody is told
+    assert not AwayPage().fill(page)
