@@ -34,7 +34,8 @@ from support.lines import Lines
 from gateway.bridge.durable.topology_rows import QueueRow, RowKind, row_key
 from gateway.bridge.numbers import MESSAGE_BITS, QUEUE_BITS
 from gateway.bridge.seams import QueueSettings
-from gateway.clients.client import Delivered, Subscription
+from gateway.clients.client import ClientError, Delivered, Subscription
+from gateway.clients.client_1_0 import Client10
 from gateway.errors import StoreError
 from gateway.message import Encoding, Message
 from gateway.store.sqlite import SqliteStore
@@ -197,8 +198,7 @@ def started(directory: Path, queue: str, *, kill: bool) -> Start:
     """One life, ended by SIGKILL or in order."""
     gateway = Gateway(directory)
     listening_s = gateway.seconds_until(gateway.listens)
-    lines = Lines(gateway.amqp_port)
-    consumer = lines.connect_1_0()
+    lines, consumer = connected(gateway)
     taken: list[Delivered] = []
     consumer.receive(Subscription(queue, credit=1), taken.append)
     while not taken:
@@ -213,6 +213,18 @@ def started(directory: Path, queue: str, *, kill: bool) -> Start:
         gateway.process.terminate()
     gateway.process.wait(PATIENCE_S)
     return found
+
+
+def connected(gateway: Gateway) -> tuple[Lines, Client10]:
+    """A client that comes at once, and again when it has lost its patience."""
+    while True:
+        lines = Lines(gateway.amqp_port)
+        try:
+            return lines, lines.connect_1_0()
+        except (ClientError, OSError):
+            lines.lines[-1].socket.close()
+        if time.monotonic() > gateway.started + PATIENCE_S:
+            raise TimeoutError((gateway.directory / "gateway.log").read_text())
 
 
 def _free_port() -> int:

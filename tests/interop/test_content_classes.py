@@ -174,3 +174,14 @@ def test_a_client_that_knows_neither_class_receives_both(
     [received] = qpid_python.run("receive", port, address=name).received
     assert received["body"][1] in ("hello", b"hello".hex())
     assert received["properties"]["colour"] == ["string", "blue"]
+
+
+def test_a_client_that_knows_neither_class_receives_a_file_that_came_by_1_0(
+    a: Session, proton: Client, qpid_python: Client, port: int, name: str
+) -> None:
+    a.declare(name)
+    a.declare(f"{name}-on")
+    a.publish("hello", name, file=FILE)
+    proton.run("forward", port, address=name, to=f"{name}-on")
+    [received] = qpid_python.run("receive", port, address=f"{name}-on").received
+    assert received["properties"]["x-amqp-0-10.filename"] == ["string", "letter.txt"]

@@ -19,7 +19,7 @@ from gateway.store.occupancy import Occupancy
 from gateway.store.places import NOWHERE
 from gateway.store.recall.fetching import entry_of
 from gateway.store.recall.kept_rows import KeptRows
-from gateway.store.recall.rereading import RowIndex, RowOrder
+from gateway.store.recall.rereading import RowIndex, RowOrder, end_of_piece
 
 PIECE_ENTRIES: Final = 1024
 PIECE_OCTETS: Final = 1024 * 1024
@@ -65,18 +65,20 @@ class Recalling:
                 row = self._occupancy.rows.get(number)
                 if row is not None and row.live:
                     order.take(number, unpack_row(body)[0])
-                    yield order.entries
-                    order.entries = []
+                if len(order.entries) >= PIECE_ENTRIES or order.octets >= PIECE_OCTETS:
+                    yield order.taken()
+        yield order.taken()
 
     def _by_queue(self, queues: list[int]) -> Iterator[list[Entry]]:
         for queue_id in queues:
             first = 0
             while living := self._occupancy.living(queue_id, first, NOWHERE):
-                for position, number in living:
-                    entry = entry_of(
+                yield [
+                    entry_of(
                         self._occupancy, self._row(number, queue_id, position), queue_id, position
                     )
-                    yield [entry]
+                    for position, number in living
+                ]
                 first = living[-1][0] + 1
 
     def _elsewhere(self, number: int, queue_id: int, position: int) -> Message:
@@ -95,14 +97,9 @@ class Recalling:
 
 def _in_pieces(found: Iterator[list[Entry]]) -> Iterator[list[Entry]]:
     """The same, in pieces of bounded numbers and octets."""
-    piece: list[Entry] = []
-    octets = 0
     for entries in found:
-        for entry in entries:
-            piece.append(entry)
-            octets += entry.message.size()
-            if len(piece) >= PIECE_ENTRIES or octets >= PIECE_OCTETS:
-                yield piece
-                piece, octets = [], 0
-    if piece:
-        yield piece
+        at = 0
+        while at < len(entries):
+            end = end_of_piece(entries, at, PIECE_ENTRIES, PIECE_OCTETS)
+            yield entries[at:end]
+            at = end

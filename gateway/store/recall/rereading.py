@@ -75,7 +75,7 @@ class RowOrder:
     one that is missing is looked for where it is. Meanwhile nothing must be written again.
 
     Attributes:
-        entries: found since somebody took them.
+        entries, octets: found since somebody took them, and what is in their messages.
 
     Args:
         elsewhere: the message of an entry, by its row, queue and position.
@@ -90,6 +90,12 @@ class RowOrder:
         self._message: Message | None = None
         self._parts: dict[int, tuple[int, int]] = {}
         self.entries: list[Entry] = []
+        self.octets = 0
+
+    def taken(self) -> list[Entry]:
+        """What was found so far; it is not found again."""
+        entries, self.entries, self.octets = self.entries, [], 0
+        return entries
 
     def take(self, number: int, writes: bytes) -> None:
         """The next row, its records checked before."""
@@ -130,6 +136,7 @@ class RowOrder:
             if last is not None:
                 entry.delivery_count, entry.annotations = last[1], last[2]
         self.entries.append(entry)
+        self.octets += len(message.payload)
         cursor.advance()
 
     def on_dequeue(self, queue_id: int, position: int) -> None:
@@ -146,3 +153,14 @@ class RowOrder:
 
     def on_topology_cleared(self, kind: int, first: str, behind: str) -> None:
         """Topology is kept in a table of its own."""
+
+
+def end_of_piece(entries: list[Entry], first: int, count_max: int, octets_max: int) -> int:
+    """Where the piece ends that begins there: when it has so many entries or octets, or all."""
+    octets = 0
+    at = first
+    for at in range(first, len(entries)):
+        octets += len(entries[at].message.payload)
+        if at + 1 - first >= count_max or octets >= octets_max:
+            break
+    return at + 1
