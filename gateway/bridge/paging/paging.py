@@ -38,6 +38,7 @@ LARGE: Final = 16 * 1024  # a copy of so many octets; a page has no more of them
 LARGE_OCTETS: Final = 1024 * 1024
 PAGE_OCTETS: Final = 32 * 1024 * 1024  # one of more is not made octets: others would wait for that
 PATIENCE: Final = 100
+SLACK: Final = 64  # queues that are known beyond twice as many as have something
 COPY_PACKED: Final = 20  # work for each copy that is made octets, or made of them
 
 
@@ -59,8 +60,18 @@ class Paging:
 
     __slots__ = (
         *("_asked", "_coming", "_going", "_going_octets", "_index", "_limit", "_next"),
-        *("_nothing_until", "_pause", "_pressure", "_queues", "_read", "_reading"),
-        *("_reading_octets", "_since", "_store", "_tight", "_turn", "came", "disk", "failed"),
+        *("_nothing_until", "_pause", "_pressure", "_prune_at", "_queues", "_read"),
+        *(
+            "_reading",
+            "_reading_octets",
+            "_since",
+            "_store",
+            "_tight",
+            "_turn",
+            "came",
+            "disk",
+            "failed",
+        ),
         *("losing", "near", "patience", "problems", "refused", "waits", "went"),
     )
 
@@ -85,6 +96,7 @@ class Paging:
         self._limit = memory
         self._queues: dict[int, Queue] = {}  # that may have pages to send away
         self._tight: dict[int, Queue] = {}  # that have new ones, and limits of their own
+        self._prune_at = SLACK
         self._turn = 0
         self._pause = 0  # the turn before which the disk is not asked again to take a page
         self._nothing_until = 0  # nor are pages looked for, unless there are new ones
@@ -107,13 +119,23 @@ class Paging:
 
     def began(self, queue: Queue) -> None:
         """A new page of a queue has begun."""
-        if self._limit and may_page(queue):
+        if self._limit and queue.places.pages > 1 and may_page(queue):
+            if len(self._queues) >= self._prune_at:
+                self._prune()
             self._nothing_until = 0
             self._queues[queue.number] = queue
             queue.places.keeper = self
             if queue.memory_count or queue.memory_size:
                 self._tight[queue.number] = queue
             self._limit_index(queue)
+
+    def _prune(self) -> None:
+        """Forget queues that are empty: they may be gone."""
+        WORK.units += LOOK * len(self._queues)
+        for queues in (self._queues, self._tight):
+            for number in [each for each, queue in queues.items() if queue.places.count == 0]:
+                del queues[number]
+        self._prune_at = 2 * len(self._queues) + SLACK
 
     def _limit_index(self, queue: Queue) -> None:
         """What stays in memory of what is on disk is limited, too: its own publishers wait."""

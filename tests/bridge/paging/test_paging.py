@@ -576,6 +576,19 @@ def test_publishers_of_a_queue_whose_marks_take_too_much_wait_and_nobody_else() 
     world.check()
 
 
+def test_queues_that_are_gone_are_forgotten() -> None:
+    world = paged_world()
+    paging = world.bridge.paging
+    for number in range(500):
+        world.queue(f"q{number}")
+        for _ in range(PAGE + 1 if number % 2 else 1):
+            world.send(b"x", key=f"q{number}")
+        world.host.declaring.delete_queue(f"q{number}")
+        world.turn()
+    assert len(paging._queues) < 100
+    assert paging.went == 0
+
+
 def test_any_consumers_take_everything_once() -> None:
     world = paged_world(8 * PAGE * COPY_OCTETS)
     world.bridge.paging.near = 2
