@@ -36,6 +36,7 @@ class Pressure:
             somebody's account.
         away_octets, away_messages: what is in those that are on disk alone, and how many they are;
             `AWAY_OCTETS` for each are among `octets`.
+        staged_octets: that content may take which is staged, which no consumer can take away.
         high: publishers wait: the high-water mark was passed, and the low one not reached since,
             or `blocked`.
         by_messages: it was their number that passed its mark, and not their octets.
@@ -69,6 +70,7 @@ class Pressure:
         "messages",
         "octets",
         "quotas",
+        "staged_octets",
         "times",
     )
 
@@ -79,6 +81,7 @@ class Pressure:
         self.messages: int64 = 0
         self.away_octets: int64 = 0
         self.away_messages: int64 = 0
+        self.staged_octets: int64 = 0
         self.high = False
         self.by_messages = False
         self.blocked = False
@@ -129,6 +132,15 @@ class Pressure:
             and self.messages + copies <= self._messages_max
             and stock.has_room(octets)
         )
+
+    def may_stage(self, own: int, octets: int) -> bool:
+        """Whether somebody for whom `own` are staged may have so much more of it.
+
+        All together may take half of what makes publishers wait, and nobody more than half of what
+        others have left of that: so none stops them all by it, nor keeps others from staging.
+        """
+        left = self._limits.octets_high // 2 - (self.staged_octets - own)
+        return 2 * (own + octets) <= left
 
     def stock_of(self, publisher: int) -> Stock:
         """Whose it is that comes by that connection."""

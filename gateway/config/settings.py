@@ -169,7 +169,8 @@ class LimitSettings(Section):
     unsettled of a 1.0 link that asks for that (the source's timeout); 0s grants none."""
     staging_size: Annotated[int, *size(0, "1TiB")] = 256 * 1024 * 1024
     """Octets that the files of one user which a virtual host has staged, or is to have, may take:
-    those of 0-10's class file that are opened and not published, and 1 KiB more for each."""
+    those of 0-10's class file that are opened and not published, and 1 KiB more for each. All of
+    them together may take half of queues.size_high, one user half of what others leave of that."""
     staging_timeout: Annotated[int, *duration("1s", "30d")] = 3_600_000
     """How long what is staged of a file is kept when nothing more of it comes."""
     escrow: Annotated[int, *size(0, "64KiB")] = 16 * 1024

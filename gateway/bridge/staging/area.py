@@ -1,8 +1,9 @@
 """What is staged in one virtual host, by user and identifier: there after a crash as well.
 
-It counts among what the queues hold, for its user, and each user may have so much of it. Who opens
-it last goes on with it: what an earlier one still sends is refused. Nothing is heard of it for a
-while, and it is forgotten.
+It counts among what the queues hold, for its user, and each user may have so much of it, and all of
+them less than makes publishers wait: what is staged no consumer takes away. Who opens it last goes
+on with it: what an earlier one still sends is refused. Nothing is heard of it for a while, and it
+is forgotten.
 """
 
 from __future__ import annotations
@@ -112,10 +113,8 @@ class StagingArea:
             self.remove(found)
             found = None
         if found is None:
-            held = self._of_user.get(user, 0) + size + STAGED_OCTETS
             stock = self._pressure.stock_of(connection)
-            room = held <= self._limits.staging_octets_max
-            if not room or not self._pressure.has_room(1, size, stock):
+            if not self._has_room(user, size, stock):
                 text = f"no room to stage {size} octets more"
                 return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
             found = Staged(user, identifier, size, stock, now_ms)
@@ -124,6 +123,14 @@ class StagingArea:
         self._hear(found, now_ms)
         self._write(found)
         return found
+
+    def _has_room(self, user: str, size: int, stock: Stock) -> bool:
+        held = self._of_user.get(user, 0)
+        return (
+            held + size + STAGED_OCTETS <= self._limits.staging_octets_max
+            and self._pressure.may_stage(held, size + STAGED_OCTETS)
+            and self._pressure.has_room(1, size, stock)
+        )
 
     def describe(self, staged: Staged, header: bytes, now_ms: int) -> None:
         """Its properties have come."""
@@ -157,6 +164,7 @@ class StagingArea:
             return
         del self._staged[key]
         self._of_user[staged.user] -= staged.size + STAGED_OCTETS
+        self._pressure.staged_octets -= staged.size + STAGED_OCTETS
         if self._of_user[staged.user] == 0:
             del self._of_user[staged.user]
         self._pressure.left(staged.octets + len(staged.header), staged.stock)
@@ -223,6 +231,7 @@ class StagingArea:
         self._staged[staged.user, staged.identifier] = staged
         held = self._of_user.get(staged.user, 0)
         self._of_user[staged.user] = held + staged.size + STAGED_OCTETS
+        self._pressure.staged_octets += staged.size + STAGED_OCTETS
         self._pressure.entered(0, staged.stock)
 
     def _add(self, staged: Staged, octets: int) -> None:

@@ -111,3 +111,23 @@ def test_each_user_may_have_so_much_of_it() -> None:
     refused = area(world).open("ann", "g", 100, 1, world.now_ms)
     assert isinstance(refused, Refusal)
     assert not isinstance(area(world).open("bob", "g", 1_900, 2, world.now_ms), Refusal)
+
+
+def test_what_is_staged_makes_nobody_else_wait_and_leaves_others_room() -> None:
+    high = 1_000_000
+    world = World(limits=BridgeLimits(octets_high=high, octets_low=high // 2))
+    for user in ("ann", "bob", "cid", "dan"):
+        opened_one = []
+        for number in range(100):
+            staged = area(world).open(user, str(number), 10_000, 1, world.now_ms)
+            if isinstance(staged, Refusal):
+                break
+            area(world).append(staged, b"x" * 10_000, world.now_ms)
+            opened_one.append(staged)
+        world.turn()
+        assert opened_one and isinstance(staged, Refusal), user
+    assert not world.bridge.pressure.high
+    assert world.bridge.pressure.octets < high // 2
+    for staged in opened_one:
+        area(world).remove(staged)
+    assert not isinstance(area(world).open("dan", "again", 10_000, 1, world.now_ms), Refusal)
