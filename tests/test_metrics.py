@@ -20,6 +20,7 @@ THINGS = (
     "transactions",
     "branches",
     "files",
+    "recovered",
     "queues",
     "subscriptions",
     "publishes",

@@ -10,8 +10,10 @@ from support.prepared import NAME, with_branch
 from support.stopped import filled, take
 from support.whole_gateway import WholeGateway
 
+from gateway.audit.reader import segment_paths
 from gateway.bridge.branches.rows import BranchRow, PageRow, branch_row, page_row
 from gateway.bridge.durable.topology_rows import RowKind
+from gateway.cli.reading import Reading
 from gateway.net.admin.branches import decide
 from gateway.offline.checking import Check
 from gateway.offline.directory import to_read
@@ -90,6 +92,19 @@ def test_what_a_branch_has_accepted_nobody_else_gets_behind_what_was_there(tmp_p
     assert bodies(gateway, "orders") == ["1", "2", "2", "3"]
     gateway.stop()
     gateway.ledger().assert_balanced()
+
+
+def test_the_audit_log_has_a_branch_as_prepared_when_it_comes_and_as_back_from_then_on(
+    tmp_path: Path,
+) -> None:
+    octets = exported(with_branch(tmp_path / "a"))
+    data = filled(tmp_path / "b", 2)
+    bring(data, octets)
+    for told in (["prepared"], ["prepared", "recovered"]):
+        WholeGateway(data).start().stop()
+        records = Reading(segment_paths(data / "audit")).records()
+        found = [str(each["outcome"]) for each in records if each["kind"] == "transaction"]
+        assert found == told
 
 
 def test_a_branch_that_is_there_stays_as_it_is(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.bridge.branches.branch import Branch, State, xid_of
 from gateway.bridge.branches.holding import Holding
 from gateway.bridge.branches.rows import BranchRow, PageRow, Place
+from gateway.bridge.durable.imports import Imports
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.queues.copies import Copies
@@ -47,7 +48,8 @@ class RecoveringBranches:
     """Those of one recovery.
 
     Attributes:
-        aside: the names of prepared ones whose hosts are not configured, in the audit log.
+        aside: prepared ones whose hosts are not configured: their names in the audit log, and the
+            numbers of their shelves.
         awaited: what they have accepted: those places are pinned until `restore`.
     """
 
@@ -58,7 +60,7 @@ class RecoveringBranches:
         self._numbers = numbers
         self._by_text: dict[tuple[str, str], Returning] = {}
         self._shelves: dict[int, Returning] = {}
-        self.aside: list[int] = []
+        self.aside: list[tuple[int, int]] = []
         self.awaited: set[Place] = set()
 
     def read(self, row: BranchRow, host: VirtualHost) -> None:
@@ -92,17 +94,21 @@ class RecoveringBranches:
         returning = self._shelves.get(number)
         return None if returning is None else returning.branch.shelf.queue
 
-    def restore(self, queues: dict[int, Queue]) -> None:
-        """All entries are back in `queues` and on the shelves: the branches get what they had."""
+    def restore(self, queues: dict[int, Queue], imports: Imports) -> None:
+        """All entries are back in `queues` and on the shelves: the branches get what they had.
+
+        `imports`: those of which the audit log hears; in it what they brought is prepared now.
+        """
         ledger = self._copies.ledger
-        for node in self.aside:
-            ledger.branch(0, 0, node, AuditOutcome.RECOVERED)
+        for node, number in self.aside:
+            ledger.branch(0, 0, node, _outcome(imports, number))
         for returning in self._by_text.values():
             branch = returning.branch
             transaction = branch.transaction
             transaction.enlisted = True
             transaction.kept = branch.shelf
-            ledger.branch(transaction.number, 0, branch.shelf.queue.node, AuditOutcome.RECOVERED)
+            shelf = branch.shelf.queue
+            ledger.branch(transaction.number, 0, shelf.node, _outcome(imports, shelf.number))
             for exchange, places in returning.held:
                 self._hold(returning, exchange, places, queues)
             transaction.take_over(self._accepted(returning, queues))
@@ -152,3 +158,7 @@ class RecoveringBranches:
         for delivery in held:
             settlement.keep(delivery)
         return held
+
+
+def _outcome(imports: Imports, number: int) -> AuditOutcome:
+    return AuditOutcome.PREPARED if imports.brought(number) else AuditOutcome.RECOVERED

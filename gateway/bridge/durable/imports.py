@@ -16,7 +16,7 @@ from typing import Final, final
 from gateway.audit.schema import Flag, Reason
 from gateway.bridge.durable.topology_rows import RowKind
 from gateway.bridge.ledger import DURABLE, Ledger
-from gateway.bridge.numbers import Numbers
+from gateway.bridge.numbers import QUEUE_BITS, Numbers
 from gateway.errors import DecodeError
 from gateway.store.interface import Entry, TopologyRow
 from gateway.store.writes import TurnWriter
@@ -133,6 +133,10 @@ class Imports:
     def any(self) -> bool:
         """Whether there are some, once all rows are read: their copies are told of in order."""
         return len(self._rows) > 0
+
+    def brought(self, queue_id: int) -> bool:
+        """Whether a queue, or a branch's shelf, has come by one of them."""
+        return any([row.number == queue_id >> QUEUE_BITS for row in self._rows])
 
     def read(self, row: TopologyRow) -> None:
         """A row of kind `IMPORT`; `DecodeError`."""

@@ -136,7 +136,7 @@ class Recovery:
     def end(self) -> None:
         """All entries are back."""
         self._imports.end()
-        self._branches.restore(self._queues)
+        self._branches.restore(self._queues, self._imports)
         for number, count in self._nameless.items():
             self.problems.append(
                 f"queue number {number} is in no row that can be read: its {count} messages are "
@@ -320,7 +320,7 @@ class Recovery:
             settings = QueueSettings(durable=True)
             self._put_aside(QueueRow(row.host, BRANCH + row.text, row.number, settings))
             if row.state == State.PREPARED:
-                self._branches.aside.append(self._absent[row.number].node)
+                self._branches.aside.append((self._absent[row.number].node, row.number))
         else:
             self._branches.read(row, host)
             self._host_of[row.number] = host
