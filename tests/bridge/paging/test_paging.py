@@ -24,11 +24,11 @@ from gateway.message import (
 
 DURABLE = pytest.mark.parametrize("durable", [False, True], ids=["transient", "durable"])
 PAGE = 256
-MANY = 40 * PAGE
+MANY = 30 * PAGE
 
 
-def paged_world(memory_octets: int = 20 * PAGE * COPY_OCTETS) -> World:
-    """One that keeps some twenty pages of small messages."""
+def paged_world(memory_octets: int = 12 * PAGE * COPY_OCTETS) -> World:
+    """One that keeps some twelve pages of small messages."""
     return World(limits=BridgeLimits(memory_octets=memory_octets, turn_deliveries=1000))
 
 
@@ -58,7 +58,7 @@ def test_what_is_beyond_memory_is_on_disk_and_counts_little() -> None:
     queue = filled(world)
     pressure, paging = world.bridge.pressure, world.bridge.paging
     assert queue.places.away > 15
-    assert pressure.octets <= 20 * PAGE * COPY_OCTETS
+    assert pressure.octets <= 12 * PAGE * COPY_OCTETS
     assert (pressure.held, queue.depth) == (MANY, MANY)
     assert pressure.payload == queue.octets
     assert pressure.away_messages == queue.places.away * PAGE
@@ -213,13 +213,13 @@ def test_what_is_over_expires_on_disk_too(durable: bool) -> None:
 def test_a_ring_lets_the_oldest_go_wherever_it_is() -> None:
     world = paged_world(10 * PAGE * COPY_OCTETS)
     world.bridge.paging.near = 1
-    world.queue(max_count=30 * PAGE, discipline=Discipline(policy=Policy.RING))
+    world.queue(max_count=20 * PAGE, discipline=Discipline(policy=Policy.RING))
     queue = filled(world)
     world.turn()
-    assert queue.depth == 30 * PAGE
+    assert queue.depth == 20 * PAGE
     consumer, _ = world.subscribe()
     world.turn()
-    assert consumer.bodies() == [b"%d" % number for number in range(MANY - 30 * PAGE, MANY)]
+    assert consumer.bodies() == [b"%d" % number for number in range(MANY - 20 * PAGE, MANY)]
     world.check()
 
 
@@ -451,7 +451,7 @@ def test_a_queue_may_have_less_in_memory_than_others(how: str) -> None:
         world.send(b"%d" % number, key="other")
     world.turn()
     assert queue.depth == MANY
-    assert queue.places.away >= 20
+    assert queue.places.away >= 12
     assert world.bridge.counts.refused == 0
     consumer, _ = world.subscribe()
     other, _ = world.subscribe("other")
@@ -514,7 +514,7 @@ def test_priorities_are_kept_on_disk(durable: bool) -> None:
 def test_a_ring_with_priorities_lets_the_lowest_go_wherever_they_are() -> None:
     world = paged_world(10 * PAGE * COPY_OCTETS)
     world.bridge.paging.near = 1
-    most = 30 * PAGE
+    most = 20 * PAGE
     world.queue(max_count=most, discipline=Discipline(levels=2, policy=Policy.RING))
     for number in range(MANY):
         message = world.message(b"%d" % number, key="q", priority=4 + number % 2)
