@@ -82,11 +82,12 @@ def counter_breaks(
 def _without(rows: DataFrame, came: DataFrame) -> DataFrame:
     """Rows, and how many messages of each are told of by name (`named`).
 
-    Of the latest checkpoint that may be of one: all that entered there, or else one route of it.
+    Of the latest checkpoint that may be of one: all that entered there, or else one route of it. In
+    which queue one was that was `seen` is known, and that it has entered that.
     """
-    times = came.select("incarnation", "message", "less", "earliest", "latest")
+    times = came.select("incarnation", "message", "less", "earliest", "latest", "seen")
     met = rows.where(f"what <> '{SENT}'").join(times, "incarnation")
-    met = met.where("since < latest and sequence > earliest")
+    met = met.where(f"since < latest and sequence > earliest and (not seen or what = '{ROUTED}')")
     of_message = Window.partitionBy("incarnation", "message", "what")
     last = met.withColumn("begun", F.max("since").over(of_message)).where("sequence > begun")
     first = F.min("what").over(Window.partitionBy("incarnation", "message"))

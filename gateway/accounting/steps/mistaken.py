@@ -22,6 +22,7 @@ from gateway.audit.schema import REMOVALS, Flag, Kind
 
 _RIGHT: Final = (*COPY_KEYS, "mix")  # what another copy has otherwise
 _MISSING: Final = "computed_checksum ^ checksum"
+MANY: Final = 1000  # of one queue and outlet: then it is no single record that is wrong
 _IN, _OUT, _END = "in", "out", "end"  # what a record says that a copy took, and what one lacks
 # By how much a record changes the depth of its queue, and what of that is with somebody.
 _DEPTH: Final = "case step when 'in' then 1 when 'exit' then -1 else 0 end"
@@ -92,25 +93,15 @@ def misplaced(taken: DataFrame) -> DataFrame:
             when took in ('{_IN}', '{_OUT}') and before = 'out' and {here} then {ended} end,
         case when took = '{_OUT}' and not again and not strange then {never} end))"""
     lacking = taken.select("incarnation", *_RIGHT, F.inline(F.expr(gap)))
-    said = (
-        taken.where("odd or not again")
-        .where("took <> ''")
-        .select(
-            *(
-                "incarnation",
-                "took",
-                "step",
-                "odd",
-                "short",
-                "strange",
-                F.col("sequence").alias("at"),
-            ),
-            F.expr(f"if(took = '{_IN}', 0L, link)").alias("by"),
-            *(F.col(name).alias(f"said_{name}") for name in _RIGHT),
-        )
-    )
     lacking = lacking.withColumnRenamed("lacks", "took")
-    found = said.join(lacking, ["incarnation", "took", "by"])
+    of_step = ("incarnation", "took", "step", "odd", "short", "strange")
+    said = taken.where("took <> '' and (odd or not again)").select(
+        *(*of_step, F.col("sequence").alias("at")),
+        F.expr(f"if(took = '{_IN}', 0L, link)").alias("by"),
+        *(F.col(name).alias(f"said_{name}") for name in _RIGHT),
+    )
+    others = _met(said.where("odd"), lacking, "node").where("message <> said_message")
+    found = _met(said, lacking, "message").unionByName(others)
     found = found.where(f"at > lo and at < hi and {_ALIKE} < 3 and {_LIKELY}")
     found = found.withColumns({"best": F.expr(f"-({_ALIKE})"), "since": F.col("lo")})
     found = _only(found, ["at"], [*COPY_KEYS, "took", "hi"])
@@ -122,6 +113,17 @@ def misplaced(taken: DataFrame) -> DataFrame:
     both = Window.partitionBy(F.sort_array(F.array(*copies))).orderBy(F.desc("strange"), "at")
     found = found.withColumn("rank", F.row_number().over(both)).where("rank = 1")
     return _told(found, BreakClass.ORPHAN_SETTLEMENT, _as_said(), F.col("at"))
+
+
+def _met(said: DataFrame, lacking: DataFrame, name: str) -> DataFrame:
+    """What is said beside what is lacking of the same `name`, where neither is very many."""
+    keys = ["incarnation", "took", "by", name]
+    count = F.count("*").over(Window.partitionBy(*keys))
+    few = [
+        frame.withColumn("count", count).where(f"`count` <= {MANY}").drop("count")
+        for frame in (said.withColumn(name, F.col(f"said_{name}")), lacking)
+    ]
+    return few[0].join(few[1], keys)
 
 
 def _as_said() -> Column:
@@ -148,8 +150,11 @@ def entered_otherwise(failed: DataFrame, short: DataFrame, taken: DataFrame) -> 
     )
     here = said.join(F.broadcast(spans), ["incarnation", "node"])
     here = here.where("at > since and at < shown").withColumn("best", F.lit(0))
-    lacking = short.select("incarnation", "route", F.col("message").alias("lacking"))
-    renamed = here.where("odd and excess = 0").join(F.broadcast(lacking), ["incarnation", "route"])
+    routes = ["incarnation", "route"]
+    many = F.count("*").over(Window.partitionBy(*routes)) <= MANY
+    lacking = short.select(*routes, F.col("message").alias("lacking"), many.alias("few"))
+    odd = here.where("odd and excess = 0").withColumn("few", many).where("few").drop("few")
+    renamed = odd.join(F.broadcast(lacking.where("few")), routes)
     renamed = renamed.withColumns(
         {"message": F.col("lacking"), "mix": F.expr(share_of("lacking", "position"))}
     )

@@ -6,10 +6,14 @@ every exchange that has routed. So what is not in a checkpoint is one more state
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.identities import END_OF_LOG, QUEUE, rest
+
+NAMED: Final = ("others", "last_begun", "last_window")  # by `_last_named`
 
 
 def implied_routes(stated: DataFrame, windows: DataFrame, runs: DataFrame) -> DataFrame:
@@ -35,7 +39,8 @@ def implied_queues(
     it has, and between two of them a whole one began. What a queue holds of which it is not known,
     or that was declared again, is judged by no more than its own checkpoints.
 
-    Of a queue that no record deletes it is so where others are named, behind all that came in.
+    Of a queue that no record deletes it is so where others are named, behind all that came in, and
+    then routes.
     """
     keys = ["incarnation", "node"]
     lives = windows.groupBy(*keys).agg(
@@ -51,18 +56,20 @@ def implied_queues(
     )
     # Only what stands for an upstream may have the name of something else.
     whole = routes.where("route not like 'upstream %'").select(
-        "incarnation", F.col("since").alias("begun"), F.col("sequence").alias("done")
+        *("incarnation", F.col("since").alias("begun"), F.col("sequence").alias("done")),
+        F.expr(f"if(window < {END_OF_LOG}, sequence, null)").alias("routes"),
     )
     said = whole.unionByName(_last_named(stated), allowMissingColumns=True).groupBy("incarnation")
     said_by_run = said.agg(
-        *(F.max(name).alias(name) for name in ("begun", "done", "others", "last_begun"))
+        *(F.max(name).alias(name) for name in ("begun", "done", "routes", *NAMED))
     )
     ends = runs.select("incarnation", "last_sequence", "stopped", "stopped_window").join(
         F.broadcast(said_by_run), "incarnation", "left"
     )
     judged = left.join(F.broadcast(named), keys, "left").join(F.broadcast(ends), "incarnation")
     at_stop = """stopped and if(gone, coalesce(named_window < stopped_window, true),
-        greatest(declared, last_in, named) < last_begun)"""
+        last_window = stopped_window and routes > others
+            and greatest(declared, last_in, named) < last_begun)"""
     between = """if(gone, greatest(deleted, last_in, named),
         if(others > begun, greatest(declared, last_in, named), null)) < begun"""
     silent_at = F.when(F.expr(at_stop), F.col("last_sequence")).when(F.expr(between), F.col("done"))
@@ -78,6 +85,7 @@ def _last_named(stated: DataFrame) -> DataFrame:
         "incarnation",
         F.col("sequence").alias("others"),
         F.when(first, F.col("sequence")).alias("last_begun"),
+        F.col("window").alias("last_window"),
     )
 
 

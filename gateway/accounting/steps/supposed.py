@@ -79,7 +79,7 @@ def came_unsaid(arrived: DataFrame, steps: DataFrame) -> DataFrame:
         F.min_by("incarnation", "sequence").alias("incarnation"), F.min("sequence").alias("latest")
     )
     return first.join(F.broadcast(arrived.select("message", "arrived")), "message").selectExpr(
-        *("incarnation", "message", "arrived as less", "0L as earliest", "latest")
+        *("incarnation", "message", "arrived as less", "0L as earliest", "latest", "true as seen")
     )
 
 

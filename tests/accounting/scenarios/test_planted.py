@@ -70,7 +70,8 @@ def deleted_queues(log: Steps) -> None:
     log.enter("again", 16)
     # One whole checkpoint has begun between these two; what is behind it, nobody knows yet.
     log.route(5)
-    log.checkpoint({"late": {"copies": [(15, 15)]}}, {"amq.topic": {"routed": 5}})
+    held = {"late": {"copies": [(15, 15)]}, "again": {"copies": [(16, 16)]}}
+    log.checkpoint(held, {"amq.topic": {"routed": 5}})
     log.end(stopped=False)
     log.start()
     for queue in ("short", "held"):

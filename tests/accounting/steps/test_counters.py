@@ -62,7 +62,8 @@ CASES = {
     "sent without a record": (*HELD, queue(depth=1, copies=1), outlet(1, 1), route()),
 }
 
-CAME = "incarnation bigint, earliest bigint, latest bigint, message bigint, less bigint"
+CAME = "incarnation bigint, earliest bigint, latest bigint, message bigint, less bigint,"
+CAME += " seen boolean"
 LATER = (CLOCK, queue(3) | {"window": 2}, outlet(3) | {"window": 2}, route(3) | {"window": 2})
 CASES |= {
     "named": CASES["above"],
@@ -91,7 +92,7 @@ def told(frames) -> dict[str, list[tuple]]:
     balance = balances(summed, records, incarnations(summed))
     failed = (balance[of.name].failed for of in IDENTITIES)
     named = [(name, *span) for name, spans in NAMED.items() for span in spans]
-    rows = [(*cases.places(*span), message, 1) for message, span in enumerate(named)]
+    rows = [(*cases.places(*span), message, 1, False) for message, span in enumerate(named)]
     return cases.told(counter_breaks(*failed, frames.table(CAME, *rows)))
 
 

@@ -62,10 +62,11 @@ CASES = {
         *(DECLARED, ENTERED, OTHER, HOLDS, ROUTES, CLOCK),
         *(DELETED, ROUTES, CLOCK, STOPPED),
     ),
-    "vanished": (DECLARED, ENTERED, NAMED, ROUTES, CLOCK, NAMED, STOPPED),
+    "vanished": (DECLARED, ENTERED, NAMED, ROUTES, CLOCK, NAMED, ROUTES, STOPPED),
     "vanished later": (DECLARED, ENTERED, HOLDS, NAMED, ROUTES, CLOCK, NAMED, ROUTES, STOPPED),
     "vanished while it runs": (DECLARED, ENTERED, NAMED, ROUTES, CLOCK, NAMED, ROUTES, CLOCK),
     "of no whole one": (DECLARED, ENTERED, ROUTES, CLOCK, STOPPED),
+    "of no routes": (DECLARED, ENTERED, NAMED, STOPPED),
     "entered behind it": (DECLARED, NAMED, ROUTES, CLOCK, ENTERED, STOPPED),
     "nothing left": (DECLARED, ENTERED, PURGED, NAMED, ROUTES, CLOCK, NAMED, STOPPED),
     "once while it runs": (DECLARED, ENTERED, NAMED, ROUTES, CLOCK),
@@ -120,7 +121,8 @@ def test_a_queue_that_no_record_deletes_is_empty_where_others_are_named(lost, ca
 
 
 @pytest.mark.parametrize(
-    "case", ["of no whole one", "entered behind it", "nothing left", "once while it runs"]
+    "case",
+    ["of no whole one", "of no routes", "entered behind it", "nothing left", "once while it runs"],
 )
 def test_where_it_need_not_be_named_it_is_not_called_empty(lost, case):
     assert lost[case] == []
