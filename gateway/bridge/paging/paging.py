@@ -54,7 +54,8 @@ class Paging:
         failed: pages of which not all could be read.
         problems: a line for each of those, for whoever takes them.
         losing: set as soon as there is one.
-        near: pages that stay in front of whoever takes copies, or are brought back; 1 at least.
+        near: pages that stay in front of whoever takes copies, or are brought back: less, down to
+            1, while very many queues would have too much memory with so many each.
         patience: turns until it is tried again what did not work.
     """
 
@@ -68,6 +69,7 @@ class Paging:
             "_store",
             "_tight",
             "_turn",
+            "_wider_at",
             "came",
             "disk",
             "failed",
@@ -100,6 +102,7 @@ class Paging:
         self._turn = 0
         self._pause = 0  # the turn before which the disk is not asked again to take a page
         self._nothing_until = 0  # nor are pages looked for, unless there are new ones
+        self._wider_at = 0  # nor are more of them near than now
         self._next = 0  # token
         self._going: dict[int, Going] = {}
         self._going_octets: int64 = 0
@@ -323,11 +326,19 @@ class Paging:
             return
         excess = self._pressure.octets - self._limit - self._going_octets
         if excess <= 0:
+            if self.near < AHEAD and -excess > self._limit // 4 and self._turn >= self._wider_at:
+                self.near *= 2
+                self._wider_at = self._turn + self.patience
             return
         end = WORK.units + SHARE
         passed: set[int] = set()
         while excess > 0 and WORK.units <= end and self._going_octets < WRITE_OCTETS:
             queue = self._largest(passed)
+            if queue is None and self.near > 1:
+                self.near //= 2
+                self._wider_at = self._turn + self.patience
+                passed.clear()
+                continue
             if queue is None:
                 self._nothing_until = self._turn + self.patience
                 return

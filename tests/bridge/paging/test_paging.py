@@ -72,6 +72,35 @@ def test_what_is_beyond_memory_is_on_disk_and_counts_little() -> None:
     world.check()
 
 
+def test_many_small_queues_have_together_what_one_may_have() -> None:
+    world = paged_world()
+    names = [f"q{number}" for number in range(10)]
+    for name in names:
+        world.queue(name)
+    for number in range(4 * PAGE):
+        for name in names:
+            world.send(b"%d" % number, key=name)
+        if number % 32 == 0:
+            world.turn()
+    for _ in range(20):
+        world.turn()
+    pressure = world.bridge.pressure
+    assert pressure.messages - pressure.away_messages <= 2 * PAGE * len(names)
+    assert world.bridge.paging.near == 1
+    for name in names:
+        consumer, subscription = world.subscribe(name, credit=300)
+        seen: list[bytes] = []
+        while len(seen) < 4 * PAGE:
+            world.turn()
+            seen += settle_all(world, consumer)
+            subscription.grant(300, -1)
+        assert seen == [b"%d" % number for number in range(4 * PAGE)]
+    for _ in range(4 * world.bridge.paging.patience):
+        world.turn()
+    assert world.bridge.paging.near > 1
+    world.check()
+
+
 @DURABLE
 def test_everything_comes_out_in_its_order(durable: bool) -> None:
     world = paged_world()
