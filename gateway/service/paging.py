@@ -13,8 +13,9 @@ from gateway.bridge.paging.disk import Spot
 from gateway.bridge.paging.paging import Paging
 from gateway.config import Settings
 from gateway.net.turns import TurnLoop
-from gateway.store.interface import CallInReactor, Store
+from gateway.store.interface import CallInReactor
 from gateway.store.spill import Spill
+from gateway.store.sqlite import SqliteStore
 
 AGAIN_MS: Final = 60_000  # from one line of what the disk refuses to the next
 
@@ -71,7 +72,7 @@ class PagesAnswered:
 def begin_paging(
     settings: Settings,
     bridge: Bridge,
-    store: Store,
+    store: SqliteStore,
     turns: TurnLoop,
     call_in_reactor: CallInReactor,
     lines: PagingLines,
@@ -84,7 +85,7 @@ def begin_paging(
         Path(settings.data_directory),
         call_in_reactor,
         most=settings.queues.paged_size,
-        keep_free=settings.store_reserve,
+        keep_free=store.wants_free,
         failed=lines.failed,
     )
     try:

@@ -98,7 +98,7 @@ class Spill:
 
     Args:
         most: octets of files; a page beyond is not taken.
-        keep_free: octets that the disk keeps free for others.
+        keep_free: octets that the disk is to keep free for others, as it is asked each time.
         failed: told on the reactor's thread why the disk does not take or give a page.
 
     Attributes:
@@ -112,7 +112,7 @@ class Spill:
         call_in_reactor: CallInReactor,
         *,
         most: int,
-        keep_free: int,
+        keep_free: Callable[[], int],
         failed: Callable[[str], None],
         file_octets: int = FILE_OCTETS,
     ) -> None:
@@ -189,7 +189,7 @@ class Spill:
         file = self._files.get(self._last)
         if file is None or file.size >= self._file_octets:
             room = os.statvfs(self._folder)
-            if room.f_bavail * room.f_frsize < self._keep_free + self._file_octets:
+            if room.f_bavail * room.f_frsize < self._keep_free() + self._file_octets:
                 return None
             self._last += 1
             file = SpillFile(self._folder / str(self._last))

@@ -135,6 +135,10 @@ class SqliteStore:
             except StoreError:  # there is no store yet, say
                 raise error from None
 
+    def wants_free(self) -> int:
+        """Octets of room that nobody else is to take: with less, publishers have to wait."""
+        return self.reserve.wanted + 2 * self._trouble.needed()
+
     def submit(self, turn: int, writes: bytes, audit_block: bytes) -> None:
         """See `Store.submit`."""
         self.counts.turns_submitted += 1

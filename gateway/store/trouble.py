@@ -152,7 +152,7 @@ class Trouble:
 
     def look_for_room(self) -> None:
         """While only room is wanted: is there enough for the reserve, and to drain the queues?"""
-        if self._reserve.whole() and self._reserve.roomy(self._needed()):
+        if self._reserve.whole() and self._reserve.roomy(self.needed()):
             self._end()
 
     def foresee(self, octets: int) -> None:
@@ -167,12 +167,13 @@ class Trouble:
         self._unwatched = 0
         if not self._on and self._reserve.lost() and not self._reserve.set_aside():
             self._live_on_reserve()
-        if self._on or self._reserve.roomy(self._needed(), margin=False):
+        if self._on or self._reserve.roomy(self.needed(), margin=False):
             return
         self._short = True
         self._live_on_reserve()
 
-    def _needed(self) -> int:
+    def needed(self) -> int:
+        """Octets of room that draining the queues takes, and writing what waits."""
         return self._held() * DRAIN_OCTETS + self._counts.octets_waiting * WRITINGS
 
     def _live_on_reserve(self) -> None:

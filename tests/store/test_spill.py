@@ -27,7 +27,7 @@ class Asking:
             directory,
             self.calls.put,
             most=most,
-            keep_free=keep_free,
+            keep_free=lambda: keep_free,
             failed=self.told.append,
             file_octets=1000,
         )

@@ -60,12 +60,12 @@ class Going:
 def may_page(queue: Queue) -> bool:
     """Whether pages of a queue may go away.
 
-    Not where others than its places know its copies, nor where those are on their way only.
+    Not where others than its places know its copies, nor where those are on their way only. Pages
+    with files and streams in them are pinned.
     """
     return (
         not queue.transit
-        and queue.contents is None
         and queue.groups is None
         and queue.last_values is None
-        and queue.contents is None
+        and (queue.contents is None or not queue.rings)
     )

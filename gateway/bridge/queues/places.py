@@ -106,7 +106,8 @@ class Page:
         earliest_ms: no copy in it expires before (see `expiring`); `NEVER`: none does.
         away: its copies are on disk, and none is in `entries`.
         kept: where they still are on disk, though they are here: `paging` knows what that means.
-        pins: deliveries of its copies that browsers have: it does not go away meanwhile.
+        pins: deliveries of its copies that browsers have, and copies that others than its queue's
+            places look for: it does not go away meanwhile.
         busy: it is on its way to the disk, or from there.
         passed_over: before that turn it need not be asked again whether it can go away.
     """
@@ -283,7 +284,7 @@ class Places:
         return page is not None and page.away is not None
 
     def pin(self, position: int, pins: int) -> None:
-        """So many more browsers have a delivery of that copy, or fewer."""
+        """So many more have a delivery of that copy, or look for it; or fewer."""
         page = self._pages.get(position >> PAGE_BITS)
         if page is not None:
             page.pins += pins

@@ -383,6 +383,8 @@ class Queue:
             self._take_content(message)
         self.next_position = position + 1
         self.places.append(entry)
+        if message.flags & CONTENT:
+            self.places.pin(position, 1)  # `contents` is to find it
         if self.bands is not None:
             self.bands.put(entry)
         if self.contents is not None:
@@ -432,6 +434,8 @@ class Queue:
 
     def remove(self, entry: Entry) -> None:
         """The copy leaves the queue, whoever held it."""
+        if entry.message.flags & CONTENT:
+            self.places.pin(entry.position, -1)
         self.places.remove(entry)
         if self.contents is not None:
             self.contents.remove(entry)

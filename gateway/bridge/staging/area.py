@@ -120,7 +120,6 @@ class StagingArea:
             found = Staged(user, identifier, size, stock, now_ms)
             self._put(found)
         found.turn += 1
-        self._hear(found, now_ms)
         self._write(found)
         return found
 

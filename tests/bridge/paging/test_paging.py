@@ -18,6 +18,7 @@ from gateway.message import (
     NO_TTL,
     REJECTED,
     RELEASED,
+    Flag,
     Message,
     OutcomeKind,
 )
@@ -98,6 +99,28 @@ def test_many_small_queues_have_together_what_one_may_have() -> None:
     for _ in range(4 * world.bridge.paging.patience):
         world.turn()
     assert world.bridge.paging.near > 1
+    world.check()
+
+
+@DURABLE
+@pytest.mark.parametrize("flags", [Flag.FILE, Flag.STREAM])
+def test_files_and_streams_stay_in_memory_and_what_is_not_near_them_goes(
+    durable: bool, flags: Flag
+) -> None:
+    world = paged_world()
+    world.queue(durable=True)
+    content = world.message(b"content", key="q", flags=flags, priority=9, durable=durable)
+    world.host.publishing.publish(content, None, 0)
+    queue = filled(world, MANY - 1, durable=durable)
+    assert queue.places.away > 10
+    assert world.bridge.pressure.octets <= 12 * PAGE * COPY_OCTETS
+    consumer, subscription = world.subscribe(credit=300)
+    seen: list[bytes] = []
+    while len(seen) < MANY:
+        world.turn()
+        seen += settle_all(world, consumer)
+        subscription.grant(300, -1)
+    assert seen == [b"content", *(b"%d" % number for number in range(MANY - 1))]
     world.check()
 
 

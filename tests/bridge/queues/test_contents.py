@@ -233,7 +233,7 @@ def test_a_full_alternate_has_room_for_a_file_that_is_rejected() -> None:
     world.check()
 
 
-def test_a_queue_of_which_a_part_is_on_disk_stays_in_its_order_and_no_more_of_it_goes() -> None:
+def test_a_queue_of_which_a_part_is_on_disk_stays_in_its_order_and_more_of_it_goes() -> None:
     limits = BridgeLimits(memory_octets=8 * 256 * COPY_OCTETS, turn_deliveries=1000)
     world = World(limits=limits)
     world.queue()
@@ -251,7 +251,7 @@ def test_a_queue_of_which_a_part_is_on_disk_stays_in_its_order_and_no_more_of_it
     for _ in range(2 * 256):
         world.send(b"late")
     world.turn()
-    assert queue.places.away == away
+    assert queue.places.away > away
     bodies: list[bytes] = []
     while queue.depth:
         bodies += taken(world)

@@ -131,3 +131,13 @@ def test_what_is_staged_makes_nobody_else_wait_and_leaves_others_room() -> None:
     for staged in opened_one:
         area(world).remove(staged)
     assert not isinstance(area(world).open("dan", "again", 10_000, 1, world.now_ms), Refusal)
+
+
+def test_to_open_it_again_and_again_does_not_keep_it() -> None:
+    world = World(limits=BridgeLimits(staging_timeout_ms=1_000))
+    area(world).append(opened(world), b"x" * 100, world.now_ms)
+    world.now_ms += 900
+    assert opened(world).octets == 100
+    world.now_ms += 200
+    area(world).expire(world.now_ms, 10)
+    assert area(world).find("ann", "f") is None
