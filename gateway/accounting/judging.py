@@ -290,6 +290,7 @@ def _message_breaks(seen: Evidence, doubtful: DataFrame) -> list[DataFrame]:
         messages.routed_twice(doubtful),
         messages.led_nowhere(doubtful, seen.runs),
         confirmed.not_durable(seen.records),
+        confirmed.unreadable(seen.records),
     ]
 
 

@@ -198,6 +198,7 @@ def _doubts(messages: _Messages) -> Columns:
     unit = messages.unit
     doubts = _UNKNOWN[messages.kind] | (messages.column("transaction") != 0)
     doubts |= unit.marks[messages.places]
+    doubts |= (messages.kind == Kind.PURGED) & (messages.column("reason") == Reason.UNDECODABLE)
     for name in unit.rows.dtype.names:
         if name in FIELD_NAMES and name not in FIELDS_KNOWN:
             doubts |= messages.column(name) != 0

@@ -251,6 +251,15 @@ def not_durable(records: DataFrame) -> DataFrame:
     )
 
 
+def unreadable(records: DataFrame) -> DataFrame:
+    """Copies that were on disk, and could not be read from there again."""
+    return as_breaks(
+        records.where(kind_is(Kind.PURGED) & reason_is(Reason.UNDECODABLE)),
+        BreakClass.LOST,
+        F.lit("it was on disk, and could not be read from there"),
+    )
+
+
 def told_of(records: DataFrame, summed: DataFrame, wrong: DataFrame) -> DataFrame:
     """One row: how many messages clients published, and were told of (`accepted`, `otherwise`).
 
