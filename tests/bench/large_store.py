@@ -197,6 +197,14 @@ class Gateway:
 def started(directory: Path, queue: str, *, kill: bool) -> Start:
     """One life, ended by SIGKILL or in order."""
     gateway = Gateway(directory)
+    try:
+        return lived(gateway, queue, kill=kill)
+    finally:
+        gateway.process.kill()  # if it has not ended by now
+
+
+def lived(gateway: Gateway, queue: str, *, kill: bool) -> Start:
+    """What it does from its start to its end."""
     listening_s = gateway.seconds_until(gateway.listens)
     lines, consumer = connected(gateway)
     taken: list[Delivered] = []
