@@ -70,6 +70,7 @@ async def _run(connector: Connector, directory: pathlib.Path, count: int) -> lis
         ],
     )
     service = Service(settings, cast(PosixReactorBase, connector.reactor))
+    await service.begin()
     service.start()
     where = Where(port=service.addresses["amqp"].port)
     click.echo(

@@ -344,7 +344,7 @@ def test_who_stages_and_never_publishes_has_so_much_for_so_long() -> None:
 
 
 def test_nothing_more_is_staged_when_the_gateway_holds_as_much_as_it_may() -> None:
-    limits = BridgeLimits(octets_high=8_000, octets_low=4_000, octets_max=20_000)
+    limits = BridgeLimits(octets_high=160_000, octets_low=80_000, octets_max=20_000)
     gateway = gateway_with_queue(world=World(reader=READER, limits=limits))
     client = gateway.session()
     for name in ("f", "g"):
