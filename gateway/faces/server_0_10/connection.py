@@ -528,7 +528,8 @@ class ServerConnection:
 
 def _is_of(event: Event, session: Session) -> bool:
     """Whether an event is of that session."""
-    kinds = CommandReceived | CommandsCompleted | PartReceived | TimeoutRequested | SessionEnded
-    if isinstance(event, kinds):
+    if isinstance(event, CommandReceived | CommandsCompleted | PartReceived):
+        return event.session is session
+    if isinstance(event, TimeoutRequested | SessionEnded):
         return event.session is session
     return False

@@ -29,6 +29,7 @@ from gateway.message import (
     OutcomeKind,
     Refusal,
 )
+from gateway.translate.facts import UINT64_MAX
 from gateway.wire.work import DELIVERY, WORK
 
 OPENED_MAX: Final = 16  # of a session, and so many octets, or one
@@ -111,7 +112,8 @@ class Outbound:
     def stage(self, consumer: Consumer, delivery: Delivery, header: bytes, body: bytes) -> None:
         """Begin to stage it; it is delivered when it is."""
         message = delivery.message
-        identifier = f"{message.id:016x}-{message.body_digest & (1 << 64) - 1:016x}"
+        digest: int = message.body_digest  # signed, of 64 bits
+        identifier = f"{message.id:016x}-{digest & UINT64_MAX:016x}"
         command_id = self._answers.session.send_command(
             spec.FileOpen(identifier=identifier, content_size=len(body))
         )
