@@ -241,8 +241,10 @@ def unwrapped(given):
     return datatypes.timestamp(item)
 
 
-def why(error):
+def why(error, session):
     told = error.args[0] if error.args else None
+    if told is None and session is not None:  # it had ended before anybody waited for it
+        told = session.error()
     if isinstance(told, ops.ExecutionException):
         return {"code": told.error_code, "text": told.description}
     return {"code": None, "text": type(error).__name__ + ": " + str(error)}
@@ -260,7 +262,7 @@ def main(port):
             getattr(steps, step)(**dict((str(key), item) for key, item in wanted.items()))
             say(event="done", step=step)
         except Exception as error:  # the test reads the reason, whatever it is
-            say(event="refused", step=step, **why(error))
+            say(event="refused", step=step, **why(error, steps.sessions.get(wanted.get("session"))))
 
 
 if __name__ == "__main__":
