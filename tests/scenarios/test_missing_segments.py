@@ -17,7 +17,10 @@ from twisted.logger import capturedLogs, formatEvent
 from gateway.audit.reader import Segment, segment_paths
 from gateway.audit.verify import WHOLE, verify
 from gateway.clients.letter import Letter, Typed
+from gateway.net.data_directory import open_store
 from gateway.store.database import Database
+from gateway.store.interface import Recovered
+from gateway.store.sqlite import SqliteStore
 
 
 @pytest.mark.parametrize("place", [0, -1])
@@ -226,14 +229,20 @@ def test_an_older_log_beside_a_killed_store_is_told_and_written_again(tmp_path: 
 
 @pytest.mark.parametrize("octets", [0, 100, "header"])
 def test_what_a_power_cut_leaves_of_a_life_that_has_just_begun_is_no_difference(
-    tmp_path: Path, octets: int | str
+    tmp_path: Path, octets: int | str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of its segment the header is on disk when the store knows of it, and may be all there is."""
     data = tmp_path / "data"
     lived(data)
-    gateway = WholeGateway(data)
-    shutil.copytree(data, tmp_path / "cut")  # the store has this life, and the log does not
-    gateway.start().stop()
+
+    def opened(store: SqliteStore, directory: Path) -> Recovered:
+        recovered = open_store(store, directory)
+        shutil.rmtree(tmp_path / "cut", ignore_errors=True)
+        shutil.copytree(directory, tmp_path / "cut")  # before anything more is written
+        return recovered
+
+    monkeypatch.setattr("gateway.service.starting.open_store", opened)
+    WholeGateway(data).start().stop()
     path = segment_paths(data / "audit")[-1]
     whole = Segment(path.name, path.read_bytes())
     end = next(whole.blocks()).offset if octets == "header" else octets
@@ -242,8 +251,6 @@ def test_what_a_power_cut_leaves_of_a_life_that_has_just_begun_is_no_difference(
         shutil.copytree(tmp_path / "cut", tmp_path / "next")
         again = WholeGateway(tmp_path / "next")
         assert again.service.store.counts.log_differences == 0
-        shutil.rmtree(tmp_path / "cut")
-        shutil.copytree(tmp_path / "next", tmp_path / "cut")
         again.start().stop()
         assert run("audit", "verify", tmp_path / "next").exit_code == 0
         shutil.rmtree(tmp_path / "next")
