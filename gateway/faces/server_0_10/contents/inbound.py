@@ -65,6 +65,9 @@ class Inbound:
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
         if len(self._opened) >= limits.links_max:
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "too many files are opened")
+        denied = client.publish_access.staging_refusal()
+        if denied is not None:
+            return denied
         staged = self._area().open(
             client.identity, identifier, size, client.peer.connection_id, client.bridge.now_ms
         )
