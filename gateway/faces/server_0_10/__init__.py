@@ -6,6 +6,7 @@ session                     one session: who carries out which command, and when
 away                        one that has no connection: its state waits for the next
 answers                     what the client is told: complete, accepted, rejected, failed
 transfers                   message.transfer into the bridge
+outlet, outlets             what a session is sent messages by, whichever class: base of both
 subscription, credit        transfers out, as far as message.flow allows
 unsettled, deliveries       what was sent; accept, reject, release and acquire
 subscriptions               message.subscribe, flow, stop, cancel
