@@ -390,7 +390,7 @@ class ServerConnection:
                 self._end(Reason.NONE)
             elif self.client.visit.opened:
                 kept = self.settings.kept
-                self.connection.resumable = kept.names(self.client.identity)
+                self.connection.channels.resumable = kept.names(self.client.identity)
         elif isinstance(event, AttachReceived):
             self._on_attach(event.session, event.force)
         elif isinstance(event, TimeoutRequested):
