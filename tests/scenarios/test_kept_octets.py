@@ -332,7 +332,7 @@ def test_nor_do_large_ones_and_a_silent_reader_of_them_is_found_dead() -> None:
     gateway.world.turn()
     written += len(face.data_to_send())
     assert written < 500_000  # of a message
-    assert len(face._sessions[1].unsettled) > 2
+    assert len(face._sessions.living[1].unsettled) > 2
     assert not face.reading_paused
     for now_ms in range(last_ms, last_ms + 7_900, 100):
         face.handle_deadline(now_ms)

@@ -1,6 +1,7 @@
 """The face of 0-10 clients: their connections, sessions and commands in the bridge's verbs.
 
-connection                  one connection, and the sessions that live on it
+connection                  one connection: what came by it, carried out in its order
+sessions                    those that live on it, from attach to their end
 negotiation                 how it opens: who the client is, and which virtual host it wants
 session                     one session: who carries out which command, and when
 away                        one that has no connection: its state waits for the next
