@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import io
 import os
 import sys
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 
 from gateway import __version__
-from gateway.cli.audit import audit, reconcile
-from gateway.cli.backup import backup
-from gateway.cli.ctl import ctl
-from gateway.cli.demo import demo
-from gateway.cli.messages import receive, send
-from gateway.cli.run import check, serve
-from gateway.cli.store_moves import store
-from gateway.cli.users import user
 from gateway.errors import ConfigurationError, GatewayError, UnknownStoreError
 from gateway.service.form import form
 
@@ -33,9 +26,37 @@ Exit codes:
   4  --require-final of these two: balanced, or all matching, but only so far
 """
 
+# A command's module here, which is imported when it is asked for: most need little of the gateway,
+# and all of it takes longer to import than they take to work.
+MODULES: Final = {
+    "audit": "audit",
+    "backup": "backup",
+    "check": "run",
+    "ctl": "ctl",
+    "demo": "demo",
+    "receive": "messages",
+    "reconcile": "audit",
+    "send": "messages",
+    "serve": "run",
+    "store": "store_moves",
+    "user": "users",
+}
+
 
 class Commands(click.Group):
     """Turns the gateway's own errors into a line on standard error and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
+        return list(MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One of them, or None."""
+        if cmd_name not in MODULES:
+            return None
+        module = importlib.import_module(f"gateway.cli.{MODULES[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
 
     def main(self, *args: Any, **extra: Any) -> Any:  # Any: as click has it
         """Parse and run; the names of files are shown, whatever octets they are."""
@@ -74,10 +95,6 @@ def commands() -> None:
       amqp-gateway send --protocol 0-10 --to amq.topic/news.de --body "Guten Tag"
       amqp-gateway receive --protocol 1.0 --from orders --count 10
     """
-
-
-for command in (serve, check, ctl, backup, store, demo, send, receive, user, audit, reconcile):
-    commands.add_command(command)
 
 
 def main() -> NoReturn:

@@ -16,8 +16,8 @@ import click
 from gateway.audit.printable import printable
 from gateway.cli.options import FILE, MOMENT
 from gateway.cli.store import host_option, queue_option, store
-from gateway.config.settings import default_data_directory
 from gateway.errors import GatewayError
+from gateway.files.own import default_data_directory
 from gateway.offline.compacting import compact as compact_store
 from gateway.offline.directory import refuse_others, to_read
 from gateway.offline.exporting import Exported, Wanted, new_file
