@@ -7,7 +7,8 @@ from typing import final
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
-from gateway.bridge.publishing import Publishing, use_room
+from gateway.bridge.placing import use_room
+from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.remote.remote import Remote
 from gateway.bridge.remote.transaction import RemoteTransaction

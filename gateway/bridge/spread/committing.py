@@ -174,7 +174,7 @@ class LongCommit:
             entering = held[-1]
             if kept is not None and entering.places:
                 kept.take(entering)
-            if not self._publishing.go_on(entering, end, self):
+            if not self._publishing.placing.go_on(entering, end, self):
                 return False
             held.pop()
             let_go(entering, self._copies.pressure)
