@@ -102,7 +102,7 @@ from gateway.service.opening import (
 from gateway.service.paging import PagingLines, begin_paging
 from gateway.service.rules import RulesInForce
 from gateway.service.starting import NotBegun, Starting
-from gateway.store.interface import Entry
+from gateway.store.entries import Entry
 from gateway.store.spill import Spill
 from gateway.store.sqlite import SqliteStore
 from gateway.translate.replies import ReplyTable
