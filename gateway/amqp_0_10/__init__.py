@@ -12,8 +12,6 @@ errors                       what a peer can break, and the scope that it ends
 events                       what a connection tells its driver
 connection                   one connection: octets in, events out
 tuning, heartbeat            what both ends agree on; who must speak when
-session, receiving           one session; what comes for it, taken apart
-late                         what comes for it when it is over
-incoming, progress           the peer's commands, and ours: which are completed
-replay                       what was sent, and is kept to be sent again
+channels                     its sessions, and which of them a frame is for
+session, commands            one session; its commands, as they come and are completed
 """

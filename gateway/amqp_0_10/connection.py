@@ -1,8 +1,9 @@
 """A 0-10 connection without I/O, in either role (class connection).
 
 The six-call surface: `receive_data`, `receive_eof`, `send_*`, `data_to_send`, `next_deadline` with
-`handle_deadline`, `closed`. The protocol header, tuning, heartbeats, the closing handshake and the
-way of frames to sessions are done by it; who may connect, and to what, is asked through events.
+`handle_deadline`, `closed`. The protocol header, tuning, heartbeats and the closing handshake are
+done by it, and by `channels` the way of frames to sessions; who may connect, and to what, is asked
+through events.
 
 A peer that breaks the protocol gets connection.close with the code that the specification names,
 has `CLOSE_TIMEOUT_MS` for its close-ok, and nothing else that it sends meanwhile is looked at.
@@ -15,7 +16,8 @@ from typing import Final, final
 from mypy_extensions import i64 as int64
 
 from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10.controls import ControlReader
+from gateway.amqp_0_10.channels import Channels
+from gateway.amqp_0_10.controls import RECEIVED, ControlReader, named
 from gateway.amqp_0_10.errors import CloseError, FramingError, TransportError
 from gateway.amqp_0_10.events import (
     ConnectionClosed,
@@ -24,23 +26,8 @@ from gateway.amqp_0_10.events import (
     HeaderReceived,
     Violation,
 )
-from gateway.amqp_0_10.frames import (
-    CONTROL,
-    FIRST_FRAME,
-    FIRST_SEGMENT,
-    PROTOCOL_HEADER,
-    FrameParser,
-    FrameWriter,
-)
+from gateway.amqp_0_10.frames import CONTROL, PROTOCOL_HEADER, FrameParser, FrameWriter
 from gateway.amqp_0_10.heartbeat import Heartbeat
-from gateway.amqp_0_10.late import give_up, receive_late
-from gateway.amqp_0_10.receiving import (
-    receive_attach,
-    receive_control,
-    receive_frame,
-    receive_no_more,
-    receive_part,
-)
 from gateway.amqp_0_10.session import Session
 from gateway.amqp_0_10.states import (
     CLIENT_TABLE,
@@ -48,8 +35,6 @@ from gateway.amqp_0_10.states import (
     ConnectionInput,
     ConnectionState,
     Role,
-    SessionInput,
-    SessionState,
 )
 from gateway.amqp_0_10.tuning import Tuning
 from gateway.amqp_0_10.types import Control, FieldTable
@@ -64,30 +49,9 @@ from gateway.wire.work import READ, WORK
 _HEADER_SENT: Final = int(ConnectionState.HEADER_SENT)
 _OPEN: Final = int(ConnectionState.OPEN)
 _CLOSED: Final = int(ConnectionState.CLOSED)
-_ATTACH_RECEIVED: Final = int(SessionState.ATTACH_RECEIVED)
 
 CLOSE_TIMEOUT_MS: Final = 2_000
 REPLY_TEXT_MAX: Final = 255
-
-# Life-cycle input, by the code of a received control.
-_RECEIVED: Final = {
-    spec.ConnectionStart.CODE: ConnectionInput.RECV_START,
-    spec.ConnectionStartOk.CODE: ConnectionInput.RECV_START_OK,
-    spec.ConnectionSecure.CODE: ConnectionInput.RECV_SECURE,
-    spec.ConnectionSecureOk.CODE: ConnectionInput.RECV_SECURE_OK,
-    spec.ConnectionTune.CODE: ConnectionInput.RECV_TUNE,
-    spec.ConnectionTuneOk.CODE: ConnectionInput.RECV_TUNE_OK,
-    spec.ConnectionOpen.CODE: ConnectionInput.RECV_OPEN,
-    spec.ConnectionOpenOk.CODE: ConnectionInput.RECV_OPEN_OK,
-    spec.ConnectionRedirect.CODE: ConnectionInput.RECV_REDIRECT,
-    spec.ConnectionClose.CODE: ConnectionInput.RECV_CLOSE,
-    spec.ConnectionCloseOk.CODE: ConnectionInput.RECV_CLOSE_OK,
-}
-
-
-def _named(received: ConnectionInput) -> str:
-    """The control that is this input, by its name in the specification."""
-    return "connection." + received.name.removeprefix("RECV_").lower().replace("_", "-")
 
 
 @final
@@ -95,15 +59,12 @@ class Connection:
     """One connection.
 
     Attributes:
-        resumable: the names of sessions whose state is kept, of the peer's user. What comes behind
-            the attach of one waits until that is answered, since it may be for what is kept.
-        sessions: those whose channel is not free, by channel.
+        channels: its sessions.
         tuning: what was negotiated.
         account: what is kept on the peer's behalf.
     """
 
     __slots__ = (
-        "_asked",
         "_behind",
         "_close_text",
         "_code",
@@ -116,18 +77,14 @@ class Connection:
         "_heartbeat",
         "_held_ms",
         "_kept",
-        "_latest",
         "_limits",
         "_machine",
-        "_over",
         "_parser",
         "_part",
         "_role",
-        "_standing",
         "_violated",
         "account",
-        "resumable",
-        "sessions",
+        "channels",
         "tuning",
     )
 
@@ -155,13 +112,8 @@ class Connection:
         self._violated = False
         self._code = 0
         self._close_text = ""
-        self._over: Session | None = None  # of the channel whose session is over, and that speaks
-        self._latest: Session | None = None  # of `sessions`; mostly the next frame is of it, too
-        self.sessions: dict[int, Session] = {}
-        self.resumable: set[bytes] = set()
-        self._asked = False  # the peer has asked that a session's state be kept
-        self._standing: Session | None = None  # what comes behind its attach waits
-        self._behind: list[bytes] = []
+        self.channels = Channels(role, limits, self._frames, self.account)
+        self._behind: list[bytes] = []  # octets that wait for the answer to an attach
         self.tuning = Tuning(role, limits)
         if role == Role.CLIENT:
             self._machine.send(ConnectionInput.SEND_HEADER)
@@ -188,12 +140,12 @@ class Connection:
         if self.closed or self._deaf:
             return events
         self._heartbeat.received(now_ms)
-        if self._standing is not None:
+        if self.channels.standing is not None:
             self._behind.append(data)
             if self.standing:
                 return events
             data = b"".join(self._behind)
-            self._standing = None
+            self.channels.standing = None
             self._behind = []
         try:
             if self._machine.state <= _HEADER_SENT:
@@ -201,10 +153,7 @@ class Connection:
             self._parser.feed(data)
             while not self._receive_frames(events, now_ms):
                 pass
-            for session in self.sessions.values():
-                receive_no_more(session, events)
-            if self._over is not None:
-                receive_no_more(self._over, events)
+            self.channels.receive_no_more(events)
         except TransportError as error:
             self._violated = True
             events.append(Violation(error))
@@ -220,8 +169,7 @@ class Connection:
     def receive_eof(self) -> list[Event]:
         """The peer's octets have ended, or the transport is lost."""
         events: list[Event] = []
-        for session in self.sessions.values():
-            receive_part(session, 1, events)
+        self.channels.receive_end(events)
         self._drop(0, "the transport ended", True, events)
         self._forget()
         return events
@@ -229,13 +177,12 @@ class Connection:
     @property
     def standing(self) -> bool:
         """What comes waits for the answer to an attach."""
-        session = self._standing
-        return session is not None and session.machine.state == _ATTACH_RECEIVED
+        return not self.channels.answered()
 
     @property
     def goes_on(self) -> bool:
         """That has been answered: what waits comes with the next `receive_data`."""
-        return self._standing is not None and not self.standing
+        return self.channels.standing is not None and self.channels.answered()
 
     @property
     def unfinished(self) -> bool:
@@ -256,13 +203,8 @@ class Connection:
         frames = self._frames
         if frames.unfinished.channels and not self._full:
             frames.go_on()
-        if self.open:
-            over = False
-            for session in self.sessions.values():
-                if not session.flush():
-                    over = True
-            if over:
-                self._free_channels()
+        if self.open and self.channels.flush():
+            self.channels.free()
         octets = frames.take()
         kept = frames.unfinished.kept
         if kept != self._kept:
@@ -367,39 +309,24 @@ class Connection:
 
     def attach(self, name: bytes, channel: int, force: bool = False) -> Session:
         """Ask for a session on a free channel; `Attached` or `SessionEnded` answers."""
-        if not self.open or self._session(channel) is not None:
+        if not self.open:
             raise LocalProtocolError(f"channel {channel} cannot be attached")
-        session = self._new_session(name, channel)
-        if not session.keep():
-            raise LocalProtocolError("too much is kept for the connection")
-        self.sessions[channel] = session
-        session.attach(force)
-        return session
+        return self.channels.attach(name, channel, force)
 
     def attach_again(self, session: Session, channel: int, force: bool = False) -> None:
         """Ask for a session again whose state both ends may have kept."""
-        fresh = self.attach(session.name, channel, force)
-        session.take_over(fresh)
-        self._put(session)
+        self.channels.take_over(self.attach(session.name, channel, force), session)
 
     # What both call.
 
     def resume(self, fresh: Session, session: Session) -> None:
         """Answer `AttachReceived` of `fresh`: attached, and what is attached is `session`."""
-        session.take_over(fresh)
-        self._put(session)
+        self.channels.take_over(fresh, session)
         session.accept()
 
     def lose(self, session: Session) -> None:
         """The transport is over, or the session's channel is; its state is kept."""
-        if self.sessions.get(session.channel) is session:
-            del self.sessions[session.channel]
-            self._latest = None
-        session.lose()
-
-    def _put(self, session: Session) -> None:
-        self.sessions[session.channel] = session
-        self._latest = None
+        self.channels.lose(session)
 
     def send_close(self, code: int, text: str, now_ms: int) -> None:
         """Close in good order; `ConnectionClosed` follows."""
@@ -420,38 +347,6 @@ class Connection:
         self._machine.send(what)
         self._frames.control(0, control)
         return True
-
-    def _new_session(self, name: bytes, channel: int) -> Session:
-        return Session(name, channel, self._frames, self._limits, self._role, self.account)
-
-    def _free_channels(self) -> None:
-        for channel, session in list(self.sessions.items()):
-            if session.detached:
-                self._free(channel, session)
-
-    def _free(self, channel: int, session: Session) -> None:
-        """Of the session that was the last to be over a message may still be under way."""
-        del self.sessions[channel]
-        self._latest = None
-        session.release()
-        if self._over is not None:
-            self._over.incoming.assembler.reset()
-        if session.replay is not None:
-            self._over = None  # what has come of a command in part is kept
-            return
-        self._over = session
-        if session.incoming.assembler.idle() or self._role == Role.CLIENT:
-            session.incoming.assembler.reset()
-
-    def _session(self, channel: int) -> Session | None:
-        """The session of a channel that is not free."""
-        session = self._latest
-        if session is None or session.channel != channel:
-            session = self._latest = self.sessions.get(channel)
-        if session is not None and session.detached:
-            self._free(channel, session)
-            return None
-        return session
 
     def _receive_header(self, data: bytes, events: list[Event]) -> bytes:
         """Take the protocol header; what is behind it."""
@@ -481,13 +376,13 @@ class Connection:
                 frames += 1
                 if parser.type == CONTROL:
                     self._receive_control_frame(parser, events)
-                    if self._standing is not None:
+                    if self.channels.standing is not None:
                         self._behind.append(parser.take_rest())
                         break
                 elif machine.state == _OPEN:
-                    self._receive_command_frame(parser, events)
+                    self.channels.receive_frame(parser, events)
                 elif machine.state > _OPEN:
-                    self._receive_behind(parser, events)
+                    self.channels.receive_behind(parser, events)
                 else:
                     raise FramingError("a command before the connection is open")
         except CloseError as error:
@@ -501,35 +396,6 @@ class Connection:
             WORK.units += READ * frames
         return True
 
-    def _receive_command_frame(self, parser: FrameParser, events: list[Event]) -> None:
-        session = self._session(parser.channel)
-        if session is not None:
-            receive_frame(
-                session, parser.flags, parser.type, parser.buf, parser.start, parser.end, events
-            )
-        else:
-            self._receive_behind(parser, events)
-            if parser.flags & FIRST_SEGMENT and parser.flags & FIRST_FRAME:
-                self._not_attached(parser.channel, b"")
-
-    def _receive_behind(self, parser: FrameParser, events: list[Event]) -> None:
-        """Take a frame of a command where its session is over, or the connection."""
-        if self._role == Role.CLIENT:
-            return
-        channel = parser.channel
-        session = self.sessions.get(channel) or self._over
-        if session is None or session.channel != channel:
-            if session is not None:
-                give_up(session, events)
-            session = self._over = self._new_session(b"", channel)
-        receive_late(
-            session, parser.flags, parser.type, parser.buf, parser.start, parser.end, events
-        )
-
-    def _not_attached(self, channel: int, name: bytes) -> None:
-        code = spec.DetachCode.NOT_ATTACHED
-        self._frames.control(channel, spec.SessionDetached(name=name, code=code))
-
     def _receive_control_frame(self, parser: FrameParser, events: list[Event]) -> None:
         control = self._controls.read(parser)
         if control is None:
@@ -537,41 +403,21 @@ class Connection:
         if control.CODE >> 8 == 1:
             self._receive_connection_control(control, events)
         elif self._machine.state == _OPEN:
-            self._receive_session_control(parser.channel, control, events)
+            channel_max = self.tuning.channel_max
+            self.channels.receive_control(parser.channel, channel_max, control, events)
         elif self._machine.state < _OPEN:
             raise FramingError("a session control before the connection is open")
 
-    def _receive_session_control(self, channel: int, control: Control, events: list[Event]) -> None:
-        session = self._session(channel)
-        if session is not None:
-            receive_control(session, control, events)
-            if isinstance(control, spec.SessionRequestTimeout):
-                self._asked |= control.timeout != 0
-        elif isinstance(control, spec.SessionAttach):
-            if channel > self.tuning.channel_max:
-                raise FramingError(f"channel {channel}, {self.tuning.channel_max} are allowed")
-            session = self._new_session(control.name or b"", channel)
-            session.machine.receive(SessionInput.RECV_ATTACH)
-            receive_attach(session, control.force, events)
-            if not session.detached:
-                self.sessions[channel] = session
-                if self._asked or session.name in self.resumable:
-                    self._standing = session
-        elif isinstance(control, spec.SessionDetach):
-            self._not_attached(channel, control.name or b"")
-        elif not isinstance(control, spec.SessionDetached | spec.SessionAttached):
-            self._not_attached(channel, b"")
-
     def _receive_connection_control(self, control: Control, events: list[Event]) -> None:
-        received = _RECEIVED.get(control.CODE)
+        received = RECEIVED.get(control.CODE)
         if received is None:
             return  # a heartbeat: its octets were what it is for
         state = self._machine.state
         if not self._machine.receive(received):
             if state >= ConnectionState.CLOSE_SENT:
                 return
-            expected = [_named(each) for each in _RECEIVED.values() if self._machine.allows(each)]
-            said = f"{_named(received)} where {' or '.join(expected) or 'nothing'} is expected"
+            expected = [named(each) for each in RECEIVED.values() if self._machine.allows(each)]
+            said = f"{named(received)} where {' or '.join(expected) or 'nothing'} is expected"
             raise FramingError(said)
         if isinstance(control, spec.ConnectionTune):
             self._machine.send(ConnectionInput.SEND_TUNE_OK)
@@ -606,8 +452,7 @@ class Connection:
             events.append(ConnectionClosed(close.reply_code or 0, close.reply_text or "", True))
 
     def _start_closing(self, code: int, text: str, now_ms: int) -> None:
-        for session in self.sessions.values():
-            session.flush()
+        self.channels.flush()
         self._machine.send(ConnectionInput.SEND_CLOSE)
         self._code = code
         self._close_text = text
@@ -618,11 +463,7 @@ class Connection:
 
     def _forget(self) -> None:
         """What has come in part will not come whole here: it is kept with its session, or not."""
-        for session in self.sessions.values():
-            if session.replay is None:
-                session.incoming.assembler.reset()
-        if self._over is not None:
-            self._over.incoming.assembler.reset()
+        self.channels.forget()
         self._controls.reset()
         self._parser = FrameParser()
         self.account.give(self._part + self._kept)

@@ -1,22 +1,43 @@
-"""Controls, put together from their frames and decoded.
+"""Controls: which input of a connection each is; put together from their frames and decoded.
 
 Most controls are one frame. Those that are not are kept by channel, under one limit for them all.
 """
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
+from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_controls import CLIENT_CONTROLS, CONTROLS, SERVER_CONTROLS
 from gateway.amqp_0_10.errors import FramingError
 from gateway.amqp_0_10.frames import WHOLE_SEGMENT, FrameParser, SegmentBuffer
-from gateway.amqp_0_10.states import Role
+from gateway.amqp_0_10.states import ConnectionInput, Role
 from gateway.amqp_0_10.types import Control
 from gateway.errors import DecodeError
 from gateway.wire.accounts import Account
 from gateway.wire.buffers import Reader
 from gateway.wire.limits import Limits
 from gateway.wire.work import ARGUMENT, CONTROL, WORK
+
+# Life-cycle input of a connection, by the code of a received control.
+RECEIVED: Final = {
+    spec.ConnectionStart.CODE: ConnectionInput.RECV_START,
+    spec.ConnectionStartOk.CODE: ConnectionInput.RECV_START_OK,
+    spec.ConnectionSecure.CODE: ConnectionInput.RECV_SECURE,
+    spec.ConnectionSecureOk.CODE: ConnectionInput.RECV_SECURE_OK,
+    spec.ConnectionTune.CODE: ConnectionInput.RECV_TUNE,
+    spec.ConnectionTuneOk.CODE: ConnectionInput.RECV_TUNE_OK,
+    spec.ConnectionOpen.CODE: ConnectionInput.RECV_OPEN,
+    spec.ConnectionOpenOk.CODE: ConnectionInput.RECV_OPEN_OK,
+    spec.ConnectionRedirect.CODE: ConnectionInput.RECV_REDIRECT,
+    spec.ConnectionClose.CODE: ConnectionInput.RECV_CLOSE,
+    spec.ConnectionCloseOk.CODE: ConnectionInput.RECV_CLOSE_OK,
+}
+
+
+def named(received: ConnectionInput) -> str:
+    """The control that is this input, by its name in the specification."""
+    return "connection." + received.name.removeprefix("RECV_").lower().replace("_", "-")
 
 
 @final

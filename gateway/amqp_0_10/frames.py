@@ -17,8 +17,8 @@ from librt.strings import read_i16_be
 from mypy_extensions import i64
 
 from gateway.amqp_0_10._spec_constants import MIN_MAX_FRAME_SIZE, SegmentType
+from gateway.amqp_0_10.commands.replay import SentCommand
 from gateway.amqp_0_10.errors import FramingError
-from gateway.amqp_0_10.replay import SentCommand
 from gateway.amqp_0_10.types import Command, Control
 from gateway.amqp_0_10.unfinished import ANSWERS, FRAMES, Rest, Unfinished
 from gateway.errors import DecodeError

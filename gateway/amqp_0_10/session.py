@@ -19,12 +19,12 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.commands.incoming import Incoming
+from gateway.amqp_0_10.commands.progress import Progress
+from gateway.amqp_0_10.commands.replay import Replay, SentCommand
 from gateway.amqp_0_10.errors import ExecutionError
 from gateway.amqp_0_10.frames import FrameWriter
-from gateway.amqp_0_10.incoming import Incoming
 from gateway.amqp_0_10.primitives import Ranges
-from gateway.amqp_0_10.progress import Progress
-from gateway.amqp_0_10.replay import Replay, SentCommand
 from gateway.amqp_0_10.states import SESSION_TABLE, Role, SessionInput, SessionState
 from gateway.amqp_0_10.structs import close_struct
 from gateway.amqp_0_10.types import Command, Control, Struct

@@ -3,6 +3,7 @@
     bridge, turns              all virtual hosts, and the turn that is under way
     host                       one virtual host: its parts, which faces hold, and what spans them
     publishing, subscribing, settlement, declaring, transacting   what the verbs do
+    placing                    copies into queues: at once, or over several turns
     unwritten                  what waits for the store's thread, and whose it is
     topology, owners, refusals, node_names, numbers   names, who owns them, and their numbers
     senders                    links that send to a queue or exchange, until that is deleted

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from mypy_extensions import i64 as int64
-
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.exchanges.marks import Marks
 from gateway.bridge.numbers import Numbers
-from gateway.bridge.queues.contents import FILE, STREAM
+from gateway.bridge.placing import Placing
+from gateway.bridge.queues.contents import FILE
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
@@ -23,20 +22,17 @@ from gateway.bridge.refusals import closed, not_found
 from gateway.bridge.seams import (
     DONE,
     IMMEDIATE_UNTAKEN,
-    IN_TURN,
-    PENDING,
     UNROUTABLE,
     Published,
     Publisher,
     PublishStatus,
 )
 from gateway.bridge.spread.displacing import Displacing
-from gateway.bridge.spread.entering import Late, LongPublish
 from gateway.bridge.spread.rerouting import Rerouting
 from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import UNKNOWN_EXCHANGE, Topology
-from gateway.bridge.transaction import Held, Transaction, give_room, hold, let_go, refuse_deleted
-from gateway.message import ACCEPTED, RELEASED, Condition, Flag, Message, Refusal
+from gateway.bridge.transaction import Held, Transaction
+from gateway.message import Condition, Flag, Message, Refusal
 from gateway.wire.work import COPY, PUBLISH, VERB, WORDS_MAX, WORK, too_many_words
 
 IMMEDIATE: Final = int(Flag.IMMEDIATE)
@@ -48,19 +44,21 @@ NOWHERE: Final = UNKNOWN_EXCHANGE  # the exchange of a message that is refused b
 class Publishing:
     """The verb publish of one virtual host, and the way to alternate exchanges.
 
-    Implements `entering.Places`, `rerouting.Ways`, `displacing.Letting`, `bindings.Repeating`.
+    Implements `rerouting.Ways`, `displacing.Letting`, `bindings.Repeating`.
 
     Attributes:
         displacing: what copies take the place of that came in.
+        placing: puts copies into queues.
     """
 
-    __slots__ = ("_copies", "_numbers", "_topology", "displacing")
+    __slots__ = ("_copies", "_numbers", "_topology", "displacing", "placing")
 
     def __init__(self, topology: Topology, copies: Copies, numbers: Numbers) -> None:
         self._topology = topology
         self._copies = copies
         self._numbers = numbers
         self.displacing = Displacing(copies, self)
+        self.placing = Placing(topology, copies, self.displacing)
 
     def publish(
         self,
@@ -112,23 +110,11 @@ class Publishing:
                 self._copies.ledger.received(message, exchange, 1, link)
                 self._copies.ledger.unroutable(message, exchange, Reason.IMMEDIATE)
                 return IMMEDIATE_UNTAKEN
-        full = _first_full(queues, message)
-        if full is not None:
-            self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
-            return _refused(full.why_full())
-        if transaction is not None:
-            refusal = self._join(transaction, queues, message)
-            if refusal is not None:
-                return self._refuse_in(refusal, message, exchange, link)
+        refused = self._no_room(queues, message, exchange, link, transaction)
+        if refused is not None:
+            return refused
         self._copies.ledger.received(message, exchange, len(queues), link)
-        ticket = self._ticket(queues, message, publisher, token, transaction)
-        if transaction is not None:
-            return self._hold(transaction, Held(message, exchange, queues, False, ticket))
-        if len(queues) > self._copies.entering.few and self._waits(queues):
-            held = Held(message, exchange, queues, False, ticket)
-            return self._put_off(held, publisher, token)
-        durable = self._enter(queues, message, exchange, False, b"", ticket)
-        return self._answer(durable, message, publisher, token, ticket)
+        return self.placing.place(queues, message, exchange, False, publisher, token, transaction)
 
     def refuse(self, message: Message, reason: Reason, link: int = 0) -> None:
         """Put into the books that a message came, and that its face does not publish it.
@@ -152,13 +138,15 @@ class Publishing:
         stock: Stock | None = None,
     ) -> bool:
         """A copy into one queue, past routing and limits; whether it is durable."""
-        return self._enter(queue.only, message, exchange, rerouted, annotations, ticket, stock)
+        return self.placing.enter(
+            queue.only, message, exchange, rerouted, annotations, ticket, stock
+        )
 
     def enter(self, queues: list[Queue], held: Held) -> bool:
         """A copy into each queue: what a transaction held; whether any is durable."""
         if held.exchange.marks is not None and not held.exchange.deleted:
             held.exchange.marks.remember(held.message, self._copies.pressure)
-        return self._enter(
+        return self.placing.enter(
             queues, held.message, held.exchange, held.rerouted, b"", None, held.stock
         )
 
@@ -273,6 +261,26 @@ class Publishing:
         queues = self.route(alternate, message)
         if queues is None:
             return self._unroutable(message, exchange, link)
+        refused = self._no_room(queues, message, exchange, link, transaction)
+        if refused is not None:
+            return refused
+        ledger.received(message, exchange, 1, link)
+        ledger.unroutable(message, exchange, Reason.ALTERNATE_EXCHANGE)
+        ledger.routed(message, alternate, len(queues), Reason.ALTERNATE_EXCHANGE)
+        if not queues:
+            ledger.unroutable(message, alternate, Reason.NO_BINDING)
+            return UNROUTABLE
+        return self.placing.place(queues, message, alternate, True, publisher, token, transaction)
+
+    def _no_room(
+        self,
+        queues: list[Queue],
+        message: Message,
+        exchange: Exchange,
+        link: int,
+        transaction: Transaction | None,
+    ) -> Published | None:
+        """The answer where one of the queues cannot take it, or the transaction."""
         full = _first_full(queues, message)
         if full is not None:
             self._refuse(message, exchange, Reason.QUEUE_FULL, full.node, link)
@@ -281,175 +289,7 @@ class Publishing:
             refusal = self._join(transaction, queues, message)
             if refusal is not None:
                 return self._refuse_in(refusal, message, exchange, link)
-        ledger.received(message, exchange, 1, link)
-        ledger.unroutable(message, exchange, Reason.ALTERNATE_EXCHANGE)
-        ledger.routed(message, alternate, len(queues), Reason.ALTERNATE_EXCHANGE)
-        if not queues:
-            ledger.unroutable(message, alternate, Reason.NO_BINDING)
-            return UNROUTABLE
-        ticket = self._ticket(queues, message, publisher, token, transaction)
-        if transaction is not None:
-            return self._hold(transaction, Held(message, alternate, queues, True, ticket))
-        if len(queues) > self._copies.entering.few and self._waits(queues):
-            return self._put_off(Held(message, alternate, queues, True, ticket), publisher, token)
-        durable = self._enter(queues, message, alternate, True, b"", ticket)
-        return self._answer(durable, message, publisher, token, ticket)
-
-    def _enter(
-        self,
-        queues: list[Queue],
-        message: Message,
-        exchange: Exchange,
-        rerouted: bool,
-        annotations: bytes,
-        ticket: Ticket | None,
-        stock: Stock | None = None,
-    ) -> bool:
-        """A copy into each queue, for `stock` or its publisher's; whether any is durable."""
-        copies: int64 = len(queues)
-        WORK.units += PUBLISH + COPY * copies
-        lines = self._topology.lines
-        durable = False
-        for queue in queues:
-            if queue.transit:
-                if self._pass_on(queue, message, exchange, rerouted, annotations, ticket, stock):
-                    durable = True
-            elif self._copies.enter(queue, message, exchange, rerouted, annotations, stock, ticket):
-                durable = True
-            if queue.displaces or message.flags & STREAM:
-                self.displacing.came(queue)
-            lines[queue.number].on_entered()
-        if durable and ticket is not None:
-            ticket.turn = self._copies.turns.number
-        return durable
-
-    def _waits(self, queues: list[Queue]) -> bool:
-        """Whether so many copies, or what is before them, are too much for this turn."""
-        return self._copies.entering.puts_off(PUBLISH + COPY * len(queues))
-
-    def _put_off(self, held: Held, publisher: Publisher | None, token: int) -> Published:
-        """Its copies enter over several turns, or behind those of others."""
-        copies = self._copies
-        hold(held, copies.pressure)
-        size = len(held.message.payload)
-        for queue in held.queues:
-            queue.promise(1, size)
-        copies.entering.put_off(LongPublish(self, copies.turns, held, publisher, token))
-        if publisher is not None:
-            return PENDING
-        return IN_TURN if held.message.durable else DONE
-
-    def go_on(self, held: Held, end: int, late: Late | None) -> bool:
-        """Put copies into its queues until `WORK.units` is above `end`; whether all are in.
-
-        Of its queues that are deleted, `late` may know more than that.
-        """
-        queues = held.queues
-        while held.next < len(queues):
-            if WORK.units > end:
-                return False
-            count: int = (end - WORK.units) // COPY
-            part = queues[held.next : held.next + max(1, count)]
-            if late is not None:
-                part = _alike(part)
-            held.next += len(part)
-            held.exchange.pending -= len(part)
-            give_room(len(part), held, self._copies.pressure)
-            use_room(part, held.message)
-            if late is not None:
-                part = self._decided(part, held, late)
-            living = refuse_deleted(held, part, self._copies.ledger)
-            if held.ticket is not None:
-                for queue in part:
-                    if queue.deleted and queue.transit:
-                        self._copies.tickets.end(held.ticket, RELEASED)
-            if self._enter(
-                living,
-                held.message,
-                held.exchange,
-                held.rerouted,
-                b"",
-                held.ticket,
-                held.stock,
-            ):
-                held.durable = True
-        return True
-
-    def _decided(self, queues: list[Queue], held: Held, late: Late) -> list[Queue]:
-        """Without those queues that were deleted after it was decided that it enters them."""
-        rest: list[Queue] = []
-        for queue in queues:
-            if queue.deleted and late.awaits(queue):
-                WORK.units += COPY
-                if late.enter_deleted(queue, held):
-                    held.durable = True
-            else:
-                rest.append(queue)
-        return rest
-
-    def on_entered(self, held: Held, publisher: Publisher | None, token: int) -> None:
-        """All copies of a publish that was put off are in: its publisher is to be told."""
-        copies = self._copies
-        let_go(held, copies.pressure)
-        published = self._answer(held.durable, held.message, publisher, token, held.ticket)
-        if publisher is not None and published.status != PublishStatus.PENDING:
-            copies.tickets.over(publisher, token, ACCEPTED, copies.turns.number)
-
-    def _pass_on(
-        self,
-        queue: Queue,
-        message: Message,
-        exchange: Exchange,
-        rerouted: bool,
-        annotations: bytes,
-        ticket: Ticket | None,
-        stock: Stock | None,
-    ) -> bool:
-        """A copy towards an upstream: stored when nobody waits who would send it again."""
-        if ticket is None:
-            message.flags &= ~Flag.OUTCOMES
-            if message.durable:
-                self._topology.rows.store_transit(queue)
-        return self._copies.pass_on(
-            queue,
-            message,
-            exchange,
-            ticket,
-            rerouted=rerouted,
-            annotations=annotations,
-            stock=stock,
-        )
-
-    def _ticket(
-        self,
-        queues: list[Queue],
-        message: Message,
-        publisher: Publisher | None,
-        token: int,
-        transaction: Transaction | None,
-    ) -> Ticket | None:
-        """For what its publisher may have to wait for: copies to upstreams, or in stopped queues.
-
-        In a transaction it waits for no queue: the commit does not either.
-        """
-        copies = 0
-        flows = False
-        for queue in queues:
-            if queue.transit:
-                copies += 1
-            elif queue.flow is not None:
-                flows = True
-        if publisher is None:
-            return None
-        tickets = self._copies.tickets
-        if transaction is not None:
-            ticket = tickets.begin(publisher, token, copies) if copies else None
-        else:
-            ticket = tickets.enter(publisher, token, copies) if copies or flows else None
-        if ticket is not None:
-            ticket.stays = copies < len(queues)
-            ticket.connection = message.publisher
-        return ticket
+        return None
 
     def _join(
         self, transaction: Transaction, queues: list[Queue], message: Message
@@ -464,38 +304,6 @@ class Publishing:
         if pressure.has_room(copies, octets, pressure.stock_of(message.publisher)):
             return None
         return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, HELD_ENOUGH)
-
-    def _hold(self, transaction: Transaction, publish: Held) -> Published:
-        """Part of a transaction: done as far as its publisher goes, or the upstream's to say."""
-        transaction.hold(publish, self._copies.pressure)
-        return DONE if publish.ticket is None else PENDING
-
-    def _answer(
-        self,
-        durable: bool,
-        message: Message,
-        publisher: Publisher | None,
-        token: int,
-        ticket: Ticket | None,
-    ) -> Published:
-        tickets = self._copies.tickets
-        counts = self._copies.ledger.counts
-        if ticket is not None and ticket.counted:
-            tickets.entered(ticket)
-            return PENDING
-        if message.durable and not durable:
-            message.flags |= Flag.TRANSIENT_COPY
-        if ticket is not None and tickets.entered(ticket):
-            counts.withheld += 1
-            return PENDING
-        pressure = self._copies.pressure
-        if publisher is not None and pressure.holds_back(message.publisher):
-            counts.pending += 1
-            pressure.hold_back(
-                self._copies.turns.number, publisher, token, connection=message.publisher
-            )
-            return PENDING
-        return IN_TURN if durable else DONE
 
     def _ready(self, queues: list[Queue], message: Message) -> list[Queue]:
         lines = self._topology.lines
@@ -533,21 +341,6 @@ class Publishing:
 
 def _refused(why: str) -> Published:
     return Published(PublishStatus.REFUSED, Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, why))
-
-
-def _alike(queues: list[Queue]) -> list[Queue]:
-    """The first of them if it is deleted, as what is in that may go to many; else up to such."""
-    for at, queue in enumerate(queues):
-        if queue.deleted:
-            return queues[: max(1, at)]
-    return queues
-
-
-def use_room(queues: list[Queue], message: Message) -> None:
-    """Copies come for which room was kept."""
-    size = len(message.payload)
-    for queue in queues:
-        queue.promise(-1, -size)
 
 
 def _first_full(queues: list[Queue], message: Message) -> Queue | None:

@@ -7,7 +7,8 @@ from typing import final
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
-from gateway.bridge.publishing import Publishing, use_room
+from gateway.bridge.placing import use_room
+from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.remote.remote import Remote
 from gateway.bridge.remote.transaction import RemoteTransaction
@@ -108,6 +109,7 @@ class Transacting:
         `transaction.retirements` before. A prepared branch's is never refused.
         """
         if not transaction.enlisted:
+            transaction.end_claims(committed=True)
             return IN_TURN
         transaction.accept(deliveries)
         if transaction.remote is not None:
@@ -157,6 +159,7 @@ class Transacting:
             if message.durable and not durable:
                 message.flags |= Flag.TRANSIENT_COPY
         ledger.transaction = 0
+        transaction.end_claims(committed=True)
         ledger.transaction_ended(
             transaction.number,
             transaction.connection,
@@ -169,6 +172,7 @@ class Transacting:
     def rollback(self, transaction: Transaction) -> None:
         """Forget what it holds; deliveries that were to be accepted are as they were."""
         if not transaction.enlisted:
+            transaction.end_claims(committed=False)
             return
         if transaction.work is not None:
             transaction.work.roll_back()

@@ -12,8 +12,8 @@ from gateway.audit.elsewhere import known_elsewhere
 from gateway.audit.provenance import Provenance
 from gateway.audit.reader import segment_paths
 from gateway.cli.options import FILE, F
-from gateway.config.settings import default_data_directory
 from gateway.errors import GatewayError
+from gateway.files.own import default_data_directory
 from gateway.files.whole import is_file
 
 TRUSTED: Final = click.option(

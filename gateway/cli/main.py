@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import errno
+import gc
+import importlib
 import io
 import os
 import sys
-from typing import Any, NoReturn
+from types import ModuleType
+from typing import Any, Final, NoReturn
 
 import click
 
 from gateway import __version__
-from gateway.cli.audit import audit, reconcile
-from gateway.cli.backup import backup
-from gateway.cli.ctl import ctl
-from gateway.cli.demo import demo
-from gateway.cli.messages import receive, send
-from gateway.cli.run import check, serve
-from gateway.cli.store_moves import store
-from gateway.cli.users import user
 from gateway.errors import ConfigurationError, GatewayError, UnknownStoreError
 from gateway.service.form import form
 
@@ -33,9 +28,36 @@ Exit codes:
   4  --require-final of these two: balanced, or all matching, but only so far
 """
 
+# A command's module here, which is imported when it is asked for: most need little of the gateway,
+# and all of it takes longer to import than they take to work.
+MODULES: Final = {
+    "audit": "audit",
+    "backup": "backup",
+    "check": "run",
+    "ctl": "ctl",
+    "demo": "demo",
+    "receive": "messages",
+    "reconcile": "audit",
+    "send": "messages",
+    "serve": "run",
+    "store": "store_moves",
+    "user": "users",
+}
+
 
 class Commands(click.Group):
     """Turns the gateway's own errors into a line on standard error and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
+        return list(MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One of them, or None."""
+        if cmd_name not in MODULES:
+            return None
+        command: click.Command = getattr(imported(f"gateway.cli.{MODULES[cmd_name]}"), cmd_name)
+        return command
 
     def main(self, *args: Any, **extra: Any) -> Any:  # Any: as click has it
         """Parse and run; the names of files are shown, whatever octets they are."""
@@ -57,6 +79,18 @@ class Commands(click.Group):
             ctx.exit(2 if isinstance(error, UnknownStoreError) else 1)
 
 
+def imported(name: str) -> ModuleType:
+    """A module, with all that it imports. Nothing of that goes, so the collector looks at none."""
+    if name in sys.modules:
+        return sys.modules[name]
+    gc.disable()
+    try:
+        return importlib.import_module(name)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @click.group(
     cls=Commands,
     epilog=EPILOG,
@@ -74,10 +108,6 @@ def commands() -> None:
       amqp-gateway send --protocol 0-10 --to amq.topic/news.de --body "Guten Tag"
       amqp-gateway receive --protocol 1.0 --from orders --count 10
     """
-
-
-for command in (serve, check, ctl, backup, store, demo, send, receive, user, audit, reconcile):
-    commands.add_command(command)
 
 
 def main() -> NoReturn:

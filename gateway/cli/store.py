@@ -14,8 +14,8 @@ from gateway.audit.printable import printable, printable_json
 from gateway.cli.ctl_connections import octets, shortened
 from gateway.cli.ctl_status import table
 from gateway.cli.options import FILE
-from gateway.config.settings import default_data_directory
 from gateway.errors import GatewayError
+from gateway.files.own import default_data_directory
 from gateway.offline.checking import Check
 from gateway.offline.directory import refuse_others, to_read
 from gateway.offline.forms import Told

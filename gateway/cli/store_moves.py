@@ -16,8 +16,8 @@ import click
 from gateway.audit.printable import printable
 from gateway.cli.options import FILE, MOMENT
 from gateway.cli.store import host_option, queue_option, store
-from gateway.config.settings import default_data_directory
 from gateway.errors import GatewayError
+from gateway.files.own import default_data_directory
 from gateway.offline.compacting import compact as compact_store
 from gateway.offline.directory import refuse_others, to_read
 from gateway.offline.exporting import Exported, Wanted, new_file
@@ -82,6 +82,9 @@ def export(
             done = _export(directory, wanted, file)
     for line in done.unread:
         click.echo(f"not read: {printable(line)}", err=True)
+    if done.files_left_out:
+        told = f"{done.files_left_out} files that are staged were left out: they are of no queue"
+        click.echo(told, err=True)
     click.echo(
         f"{done.messages} messages, {done.octets} octets, {done.rows} rows of the topology;"
         f" sha256 {done.sha256}",
@@ -136,9 +139,10 @@ def import_store(file: pathlib.Path, directory: pathlib.Path | None, again: bool
         click.echo(
             f"{done.left_out} messages were left out: of deleted queues, or branches", err=True
         )
+    files = f" {done.files} files that are staged;" if done.files else ""
     click.echo(
         f"{done.messages} messages, {done.octets} octets; {done.made} queues and exchanges made;"
-        f" sha256 {done.sha256}"
+        f"{files} sha256 {done.sha256}"
     )
 
 

@@ -39,6 +39,19 @@ IMAGE: Final = mapping(
 )
 
 
+# Of a job that runs by its schedule, whichever it is.
+SCHEDULED: Final[Schema] = {
+    "enabled": FLAG,
+    "schedule": TEXT,
+    "keep": RUNS,
+    "arguments": ARGUMENTS,
+    "activeDeadlineSeconds": DEADLINE,
+    "resources": FREE,
+    "successfulJobsHistoryLimit": COUNT,
+    "failedJobsHistoryLimit": COUNT,
+}
+
+
 def values() -> Schema:
     """The schema of the chart's values."""
     configuration = schema()
@@ -87,29 +100,12 @@ def values() -> Schema:
         serviceMonitor=mapping(enabled=FLAG, interval=TEXT, labels=TEXTS, tlsConfig=FREE),
         prometheusRule=mapping(enabled=FLAG, labels=TEXTS),
         reconcile=mapping(
-            enabled=FLAG,
-            schedule=TEXT,
+            **SCHEDULED,
             image=IMAGE,
             master=TEXT,
-            keep=RUNS,
-            arguments=ARGUMENTS,
-            activeDeadlineSeconds=DEADLINE,
             follow=mapping(enabled=FLAG, seconds=FOLLOWED, terminationGracePeriodSeconds=SECONDS),
-            resources=FREE,
-            successfulJobsHistoryLimit=COUNT,
-            failedJobsHistoryLimit=COUNT,
         ),
-        auditClose=mapping(
-            enabled=FLAG,
-            schedule=TEXT,
-            signingKey=mapping(existingSecret=TEXT, key=TEXT),
-            keep=RUNS,
-            arguments=ARGUMENTS,
-            activeDeadlineSeconds=DEADLINE,
-            resources=FREE,
-            successfulJobsHistoryLimit=COUNT,
-            failedJobsHistoryLimit=COUNT,
-        ),
+        auditClose=mapping(**SCHEDULED, signingKey=mapping(existingSecret=TEXT, key=TEXT)),
     )
     made["properties"]["global"] = FREE  # what a parent chart hands to every subchart
     return {"$schema": "http://json-schema.org/draft-07/schema#", **made, "$defs": shared}

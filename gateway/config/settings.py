@@ -6,7 +6,6 @@ schema that the Helm chart embeds and the documentation are all made from it.
 
 from __future__ import annotations
 
-import os
 import pathlib
 import platform
 from typing import Annotated, Literal
@@ -19,6 +18,7 @@ from gateway.config.section import Count, Section
 from gateway.config.topology import BindingSection, ExchangeSection, QueueSection
 from gateway.config.units import Address, Host, address, duration, host, size
 from gateway.config.upstreams import NodeSection, UpstreamSection
+from gateway.files.own import default_data_directory
 from gateway.wire.limits import Limits
 from gateway.wire.scram import ITERATIONS_MAX
 
@@ -346,13 +346,6 @@ class LoggingSettings(Section):
     """The least severe level that is written."""
     format: Literal["text", "json"] = "text"
     """Lines for people, or one JSON object a line."""
-
-
-def default_data_directory() -> pathlib.Path:
-    """`$XDG_STATE_HOME/amqp-gateway`, or `~/.local/state/amqp-gateway`."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    base = pathlib.Path(state) if state.startswith("/") else pathlib.Path.home() / ".local/state"
-    return base / "amqp-gateway"
 
 
 class Settings(Section):

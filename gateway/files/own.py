@@ -17,6 +17,13 @@ NEVER_WAITING: Final = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 PRIVATE: Final = 0o600
 
 
+def default_data_directory() -> pathlib.Path:
+    """`$XDG_STATE_HOME/amqp-gateway`, or `~/.local/state/amqp-gateway`."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    base = pathlib.Path(state) if state.startswith("/") else pathlib.Path.home() / ".local/state"
+    return base / "amqp-gateway"
+
+
 def open_own(path: pathlib.Path, flags: int) -> int:
     """A descriptor of a regular file; with `O_CREAT` it is made, and no symbolic link followed.
 

@@ -2,7 +2,9 @@
 
 process     the process around it: reactor, signals, threads that die, what it says when it starts
 standing    a stop that the event loop does not hear of
-service     one gateway: what it is made of, its start, its stop, and other settings while it runs
+service     one gateway: what it is made of, its start and its stop
+duties      what it does again and again, and its checkpoints
+other_settings  those that come while it runs
 defects     counts those that reach the log
 collecting  what Python's cycle collector looks at, and when
 giving_back memory that is free goes back to the system
@@ -10,7 +12,7 @@ declared    exchanges, queues and bindings of the configuration
 starting    the start while the event loop turns: how far it is, what it does in shares
 opening     the bridge upon store and audit log, and what the last life left in them
 moved       queues that have become an upstream's while they hold messages
-faces       what every face is told of the settings
+faces       how clients come in, and what every face is told of the settings
 files       what the settings name by path: certificates, keys and users
 exposed     what others on the machine can read of secrets and data
 rules       the access rules in force, as audit log, clients and operators are told of them

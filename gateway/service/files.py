@@ -8,6 +8,7 @@ from __future__ import annotations
 import pathlib
 import time
 from collections.abc import Iterator
+from typing import final
 
 from twisted.internet.interfaces import IOpenSSLContextFactory
 
@@ -25,6 +26,35 @@ from gateway.net.tls.files import tls_context
 from gateway.net.tls.validity import NO_TIME, expires_s, out_of_date
 from gateway.service.exposed import exposed
 from gateway.wire.dns_names import dns_name
+
+
+@final
+class NamedFiles:
+    """What is in them, read for the start or for a reload; but passwords, which need a secret.
+
+    Attributes:
+        tls, admin_tls: for clients, and for the admin port; `None`: in clear text.
+        certificate_expires_s: of the one that clients are shown.
+        access: the access rules.
+        signer, book_keys: who signs heads of the audit log, and whose signatures count.
+
+    Raises:
+        ConfigurationError: one cannot be used.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.access = load_rules(settings)
+        self.tls = client_tls(settings)
+        self.admin_tls = admin_tls(settings)
+        self.certificate_expires_s = certificate_expires_s(settings)
+        self.signer = load_signer(settings)
+        self.book_keys = load_book_keys(settings)
+
+
+def doubtful(settings: Settings) -> list[str]:
+    """A line for each file that others use who are not meant to, or that is of no use."""
+    files = exposed(settings) + useless_certificates(settings) + misplaced_key(settings)
+    return files + doubtful_keeping(settings)
 
 
 def check(settings: Settings) -> list[str]:

@@ -25,7 +25,7 @@ from gateway.net.past_mending import past_mending
 from gateway.net.threads import loosen
 from gateway.service.collecting import Collecting
 from gateway.service.defects import Defects
-from gateway.service.files import password_notes
+from gateway.service.files import doubtful, password_notes
 from gateway.service.service import Service
 from gateway.service.standing import Standing
 from gateway.service.starting import StoppedError
@@ -78,9 +78,9 @@ def _warn(service: Service, shares: FileShares) -> None:
             "the admin token crosses the network in clear text on {admin}",
             admin=str(settings.admin),
         )
-    service.say_of_files()
     passwords = service.authentication.passwords
-    for line in password_notes(passwords, settings) if passwords is not None else []:
+    notes = [] if passwords is None else password_notes(passwords, settings)
+    for line in doubtful(settings) + notes:
         service.log.warn("{line}", line=line)
     if may_show_passwords(settings):
         service.log.warn(
@@ -195,15 +195,7 @@ def run(
             accept_damaged_store=accept_damaged_store,
             accept_moved_queues=accept_moved_queues,
         )
-        # Not Twisted's own: its second signal ends in a traceback.
-        _on_signals(SIGNALS, lambda: reactor.callFromThread(service.stop))
-        Standing(SIGNALS, reactor.callFromThread, lambda: service.finished, end_standing).watch()
-        threading.excepthook = on_thread_died
-        sys.unraisablehook = on_unraisable
-        _spare.append(bytearray(ROOM_FOR_WORDS))
-        globalLogPublisher.addObserver(_witness)
-        globalLogPublisher.addObserver(Defects(service.counts))
-        service.turns.give_up = end_at_once
+        _watch_over(service, reactor)
         service.read_again = read_again
         service.on_stopped = reactor.stop
         failures: list[Failure] = []
@@ -228,6 +220,19 @@ def run(
         for number in HANDLED:
             signal.signal(number, signal.SIG_IGN)
         flush()
+
+
+def _watch_over(service: Service, reactor: PosixReactorBase) -> None:
+    """Signals stop it, and what nothing can mend ends the process."""
+    # Not Twisted's own: its second signal ends in a traceback.
+    _on_signals(SIGNALS, lambda: reactor.callFromThread(service.stop))
+    Standing(SIGNALS, reactor.callFromThread, lambda: service.finished, end_standing).watch()
+    threading.excepthook = on_thread_died
+    sys.unraisablehook = on_unraisable
+    _spare.append(bytearray(ROOM_FOR_WORDS))
+    globalLogPublisher.addObserver(_witness)
+    globalLogPublisher.addObserver(Defects(service.counts))
+    service.turns.give_up = end_at_once
 
 
 def _start(service: Service) -> None:

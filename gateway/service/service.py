@@ -1,4 +1,4 @@
-"""One gateway: what it is made of, its start, its stop, and other settings while it runs.
+"""One gateway: what it is made of, its start and its stop.
 
 Start: listeners and admin port, data directory, bridge, recovery, faces (`starting`). Stop:
 `net.stopping`, then the last turn, the final audit records and the store. Everything that can fail
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, final
+from typing import final
 
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.python.failure import Failure
 from twisted.web.server import Site
@@ -19,11 +19,7 @@ from twisted.web.server import Site
 from gateway import __version__
 from gateway.audit.retention import Retention
 from gateway.config import Address, Settings
-from gateway.config.access import LoadedRules, load_rules
-from gateway.errors import ConfigurationError, GatewayError, StoreError
-from gateway.faces.face import Authenticator, Face, FaceSettings, Peer
-from gateway.faces.server_0_10 import connection as server_0_10
-from gateway.faces.server_1_0 import connection as server_1_0
+from gateway.errors import StoreError
 from gateway.metrics import METRICS, Collector
 from gateway.net.admin.clear import TlsOrTold
 from gateway.net.admin.measures import readers
@@ -33,63 +29,29 @@ from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.data_directory import AUDIT_FOLDER
 from gateway.net.duties import Duties
-from gateway.net.held_back import LOOK_S as HELD_BACK_LOOK_S
-from gateway.net.held_back import HeldBack
-from gateway.net.keepalive import LOOK_S as UNANSWERED_LOOK_S
-from gateway.net.keepalive import Unanswered
-from gateway.net.kept_files import LOOK_S as FILES_LOOK_S
 from gateway.net.kept_files import THREADS as FILE_THREADS
 from gateway.net.kept_files import KeptFiles, read_all
-from gateway.net.lag import LAG_INTERVAL_S, LagMeter, StallWatch
-from gateway.net.lag import LOOK_S as STALL_LOOK_S
-from gateway.net.listening.authenticate import Authentication
-from gateway.net.listening.doubted import DoubtedClients
-from gateway.net.listening.first_octets import Ask
-from gateway.net.listening.listen import Door, Listener
-from gateway.net.listening.pace import Pace
+from gateway.net.listening.listen import Listener
 from gateway.net.listening.password_threads import PasswordThreads
 from gateway.net.listening.ports import Ports
-from gateway.net.listening.withdrawing import end_withdrawn
-from gateway.net.logs import NamedLogger, set_level
+from gateway.net.logs import NamedLogger
 from gateway.net.stalls import worked_ms, worked_units
 from gateway.net.stopping import Stage, Stopping
 from gateway.net.threads import LoosePool
 from gateway.net.tls.files import within_tls
 from gateway.net.tls.layer import Terms
 from gateway.net.turns import TurnLoop
-from gateway.net.upstreams.reload import SIGNALLED, BusyError, Operator, Reloading
-from gateway.net.upstreams.renewal import LOOK_S, Renewal
+from gateway.net.upstreams.reload import Operator
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.service.admin import measured, site_of, site_of_start, terms_of_start, tls_of
-from gateway.service.alerts import AlertLines
 from gateway.service.changes import Changes, digest
 from gateway.service.declared import declare
-from gateway.service.drift import DriftLines
-from gateway.service.expiry import ExpiryLines
-from gateway.service.exposed import exposed
-from gateway.service.faces import elsewhere, face_settings
-from gateway.service.files import (
-    admin_tls,
-    certificate_expires_s,
-    client_tls,
-    digest_hosts,
-    doubtful_keeping,
-    kept,
-    load_book_keys,
-    load_kerberos,
-    load_passwords,
-    load_signer,
-    misplaced_key,
-    nobodys_names,
-    takes_certificates,
-    useless_certificates,
-)
+from gateway.service.duties import Checkpoints, begin_duties
+from gateway.service.faces import authentication_of, door_of, faces_of
+from gateway.service.files import NamedFiles, kept
 from gateway.service.form import form
-from gateway.service.giving_back import LOOK_S as GIVING_BACK_LOOK_S
-from gateway.service.giving_back import GivingBack, c_library, trim_of
 from gateway.service.heads import HeadLines
 from gateway.service.late_segments import LateSegments
-from gateway.service.letting_go import LOOK_S as LETTING_GO_LOOK_S
 from gateway.service.letting_go import LettingGo
 from gateway.service.moved import refuse_moved
 from gateway.service.opening import (
@@ -99,17 +61,13 @@ from gateway.service.opening import (
     tell_of_log,
     tell_of_recovery,
 )
+from gateway.service.other_settings import SignalledReload, reloading_of
 from gateway.service.paging import PagingLines, begin_paging
 from gateway.service.rules import RulesInForce
 from gateway.service.starting import NotBegun, Starting
 from gateway.store.entries import Entry
 from gateway.store.spill import Spill
 from gateway.store.sqlite import SqliteStore
-from gateway.translate.replies import ReplyTable
-from gateway.translate.view import View
-
-USERS_LOOK_S: Final = 5
-SESSIONS_LOOK_S: Final = 1
 
 
 @final
@@ -142,13 +100,10 @@ class Service:
         self.on_stopped: Callable[[], None] = lambda: None
         self.read_again: Callable[[], Settings] = lambda: settings
         self.ports = Ports(reactor)
-        self._checkpoint_waits = False
         self._reload_waits = False
         self.spill: Spill | None = None
         self.threads = PasswordThreads(reactor, self.clock.now_ms)
-        self._access = load_rules(settings)
-        self._tls, self._admin_context = client_tls(settings), admin_tls(settings)
-        self.certificate_expires_s = certificate_expires_s(settings)
+        self.named = NamedFiles(settings)
         self.file_threads = LoosePool(reactor, FILE_THREADS, "files")
         self.archive_threads = LoosePool(reactor, 1, "archive")
         self.files = KeptFiles(
@@ -167,10 +122,10 @@ class Service:
             settings.data_directory / AUDIT_FOLDER,
             accept_new_store=accept_new_store,
             now_ms=self.clock.now_ms,
-            sign=load_signer(settings),
+            sign=self.named.signer,
         )
         self._retention = Retention(settings.data_directory / AUDIT_FOLDER)
-        self._retention.read_books(settings.audit.books, load_book_keys(settings))
+        self._retention.read_books(settings.audit.books, self.named.book_keys)
         self._not_begun = NotBegun()
         self.turns = TurnLoop(
             reactor,
@@ -180,7 +135,8 @@ class Service:
             worked_ms=worked_ms,
             worked_units=worked_units(form()),
         )
-        self._duties = Duties(reactor, self.turns, self.counts)
+        self.duties = Duties(reactor, self.turns, self.counts)
+        self.checkpoints = Checkpoints(self)
         self.store = self._store(self.segments, accept_damaged_store, accept_moved_queues)
         self.starting = Starting(reactor, self.store, self.counts, self._not_begun)
 
@@ -229,7 +185,7 @@ class Service:
     def _make(self) -> None:
         """What there is between store and clients, still empty."""
         settings, recovered, segments = self.settings, self.recovered, self.segments
-        self.authentication = self._authentication()
+        self.authentication = authentication_of(self)
         self.bridge = empty_bridge(
             settings,
             self.store,
@@ -239,7 +195,7 @@ class Service:
             met=lambda: self.counts.accepted > 0 or len(settings.upstreams) > 0,
         )
         tell_of_log(self.bridge, self.store, recovered, segments)
-        self.faces = self._faces(self._access)
+        self.faces = faces_of(self)
         self.upstreams = Upstreams(
             settings,
             self.bridge,
@@ -248,14 +204,14 @@ class Service:
             self.threads.derive_for,
             read=self.files.read,
         )
-        self._paging_lines = PagingLines(self.bridge.paging, self.clock)
+        self.paging_lines = PagingLines(self.bridge.paging, self.clock)
         self.spill = begin_paging(
             settings,
             self.bridge,
             self.store,
             self.turns,
             self.reactor.callFromThread,
-            self._paging_lines,
+            self.paging_lines,
         )
         self.bridge.place(self.upstreams.placements, [*self.upstreams.upstreams.values()])
 
@@ -285,12 +241,12 @@ class Service:
         self.changes = Changes(self.bridge, self.clock.now_ms, self.turns.schedule)
         self.changes.begin("configuration", digest(settings), "")
         self.changes.begin("users", *self.authentication.users_file())
-        self.rules = RulesInForce(self._access, self.bridge, self.faces.access, self.changes)
+        self.rules = RulesInForce(self.named.access, self.bridge, self.faces.access, self.changes)
         self.rules.count_queues()
-        self.authentication.on_read = self._note_users
-        self.door = self._door()
-        self.reloading = self._reloading()
-        self._hurried = Pace(self.clock.now_ms)  # who wants a reload while there is one
+        self.authentication.on_read = self.note_users
+        self.door = door_of(self)
+        self.reloading = reloading_of(self)
+        self._signalled_reload = SignalledReload(self)
         self.backup = Backup(
             self.store,
             settings.data_directory,
@@ -307,7 +263,7 @@ class Service:
             now_ms=self.clock.now_ms,
             schedule=self.turns.schedule,
         )
-        self._heads = HeadLines(
+        self.heads = HeadLines(
             lambda: segments.head, self.clock.now_ms, lambda: segments.head_problem
         )
         self.stopping = Stopping(
@@ -350,126 +306,14 @@ class Service:
             judge=refuse_moved(self.settings, accept_moved=accept_moved),
         )
 
-    def _faces(self, access: LoadedRules) -> FaceSettings:
-        faces = face_settings(self.settings, self.clock, self.authentication, access)
-        scheme = "https" if self.settings.admin_tls else "http"
-        faces.admin_address = f"{scheme}://{self.addresses['admin']}"
-        for name, host in self.bridge.hosts.items():  # before relays, which keep what they find
-            replies = ReplyTable(keep_new=True)
-            faces.replies[name] = replies
-            host.reader = View(replies)  # whoever asked selects by what is known of the request
-        return faces
-
-    def _authentication(self) -> Authentication:
-        return Authentication(
-            self.reactor,
-            self.clock.now_ms,
-            anonymous_allowed=self.settings.anonymous_allowed,
-            passwords=load_passwords(self.settings),
-            threads=self.threads,
-            require_tls_for=tuple(self.settings.require_tls_for),
-            legacy=tuple(self.settings.legacy_mechanisms),
-            digest_hosts=digest_hosts(self.settings),
-            kerberos=load_kerberos(self.settings),
-            certificates=takes_certificates(self.settings),
-            nobodys_names=nobodys_names(self.settings),
-        )
-
     def _keep_replies(self) -> None:
         """What a reply is matched by outlives the process, if the request does."""
         for name, replies in self.faces.replies.items():
             self.bridge.keep_notes(name, replies)
 
-    def _door(self) -> Door:
-        limits = self.settings.limits
-        door = Door(
-            self.reactor,
-            self.clock.now_ms,
-            self.turns,
-            self.authentication,
-            self.counts,
-            {Ask.SERVE_0_10: self._serve_0_10, Ask.SERVE_1_0: self._serve_1_0},
-            connections_max=limits.connections,
-            connections_per_address_max=limits.connections_per_address,
-            entering_per_address_max=limits.logins_per_address,
-            login_octets_max=limits.login_size,
-            handshake_timeout_ms=limits.handshake_timeout,
-            tls_context=self._tls,
-            account=self.faces.accounts.everybody,
-        )
-        doubted = DoubtedClients(self.bridge, self.turns, self.authentication, self.faces.journal)
-        door.on_doubted = doubted.tell
-        door.on_vacated = self.faces.access.vacate
-        return door
-
-    def _reloading(self) -> Reloading:
-        return Reloading(
-            self.reactor,
-            self.clock.now_ms,
-            self.turns,
-            self.bridge,
-            self.upstreams,
-            self.settings,
-            in_thread=self.threads.read,
-            check=self._prepare,
-            counts=self.counts,
-        )
-
-    def _prepare(self, settings: Settings) -> Callable[[Operator], None]:
-        """Read the files of other settings, in a thread; what is returned makes them count."""
-        tls, admin_context = client_tls(settings), admin_tls(settings)
-        expires_s = certificate_expires_s(settings)
-        passwords = load_passwords(settings)
-        access = load_rules(settings)
-        signer, book_keys = load_signer(settings), load_book_keys(settings)
-        warnings = _doubtful(settings)
-        self.reactor.callFromThread(self.files.keep, read_all(kept(settings)))
-
-        def count(by: Operator) -> None:
-            self.settings = settings
-            self.changes.note("configuration", digest(settings), "", by)
-            self.door.tls_context = tls
-            self._admin_context = admin_context
-            self.certificate_expires_s = expires_s
-            self.segments.sign_by(signer)
-            self.letting_go.retention.read_books(settings.audit.books, book_keys)
-            self.authentication.passwords = passwords
-            self.authentication.certificates = takes_certificates(settings)
-            self.authentication.anonymous_allowed = settings.anonymous_allowed
-            self.authentication.nobodys_names = nobodys_names(settings)
-            self.authentication.require_tls_for = tuple(settings.require_tls_for)
-            self.authentication.legacy = tuple(settings.legacy_mechanisms)
-            self.authentication.digest_hosts = digest_hosts(settings)
-            self.faces.anonymous_allowed = settings.anonymous_allowed
-            self.faces.elsewhere = elsewhere(settings)
-            set_level(settings.logging.level)
-            self._note_users(by)
-            self.rules.adopt(access, settings, by)
-            end_withdrawn(self.door)
-            self._warn(warnings)
-
-        return count
-
-    def say_of_files(self) -> None:
-        """Warn of those that others use who are not meant to, and of what is of no use."""
-        self._warn(_doubtful(self.settings))
-
-    def _warn(self, lines: list[str]) -> None:
-        for line in lines:
-            self.log.warn("{line}", line=line)
-
-    def _note_users(self, by: Operator | None = None) -> None:
+    def note_users(self, by: Operator | None = None) -> None:
+        """Have the audit log tell of the users file, if it is another one."""
         self.changes.note("users", *self.authentication.users_file(), by)
-
-    def _serve_0_10(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
-        return server_0_10.ServerConnection(
-            self.bridge, self.turns, authenticator, peer, self.faces, now_ms
-        )
-
-    def _serve_1_0(self, authenticator: Authenticator, peer: Peer, now_ms: int) -> Face:
-        return server_1_0.ServerConnection(
-            self.bridge, self.turns, authenticator, peer, self.faces, now_ms
-        )
 
     # Start.
 
@@ -487,28 +331,7 @@ class Service:
         self.upstreams.dial(
             self.reactor, self.clock.now_ms, self.turns, self.counts, self.door.next_id
         )
-        renewal = Renewal(
-            self.clock.now_ms, self.turns, self.bridge, self.upstreams, self.reloading
-        )
-        every = self._duties.every
-        every(LOOK_S, renewal.look)
-        every(FILES_LOOK_S, self.files.look)
-        every(USERS_LOOK_S, self.authentication.refresh)
-        every(SESSIONS_LOOK_S, self._end_absent_sessions)
-        every(HELD_BACK_LOOK_S, HeldBack(self.bridge.pressure).look)
-        every(GIVING_BACK_LOOK_S, GivingBack(self._held, trim_of(c_library())).look)
-        every(UNANSWERED_LOOK_S, Unanswered(self.door.pumps, self.upstreams.pumps).look)
-        every(LAG_INTERVAL_S, LagMeter(self.reactor, self.counts).tick)
-        every(STALL_LOOK_S, StallWatch(self.reactor, self.turns.stalls).tick)
-        every(LAG_INTERVAL_S, lambda: self.store.look(self.clock.now_ms()))
-        every(LAG_INTERVAL_S, self._heads.look)
-        every(LETTING_GO_LOOK_S, self.letting_go.look)
-        every(LAG_INTERVAL_S, self._paging_lines.look)
-        every(LAG_INTERVAL_S, AlertLines(self.bridge.copies.alarms).look)
-        every(LAG_INTERVAL_S, DriftLines(self.clock.drift_ms).look)
-        every(LAG_INTERVAL_S, ExpiryLines(lambda: self.certificate_expires_s, self.clock).look)
-        every(LAG_INTERVAL_S, lambda: self.backup.look(self.clock.now_ms()))
-        every(self.settings.audit.checkpoint_interval / 1000, self._checkpoint)
+        begin_duties(self)
         self.turns.schedule()
         self._say_started()
         if self._reload_waits:
@@ -517,42 +340,15 @@ class Service:
     def _serve_admin(self, site: Site, terms: Terms) -> None:
         """Who comes to the admin port from now on is answered by this one."""
         factory = (
-            within_tls(site, lambda: self._admin_context, TlsOrTold, terms)
+            within_tls(site, lambda: self.named.admin_tls, TlsOrTold, terms)
             if self.settings.admin_tls
             else site
         )
         self.ports.serve("admin", factory)
 
-    def _held(self) -> int:
-        """Octets on all accounts."""
-        waiting = self.store.counts.octets_waiting
-        return self.bridge.pressure.octets + self.faces.accounts.everybody.held + waiting
-
     def _on_store_eased(self) -> None:
         self.turns.on_store_eased()
-        if self._checkpoint_waits:
-            self._checkpoint()
-
-    def _checkpoint(self) -> None:
-        """Not while the disk is full: it would take room that settlements need."""
-        error = self.bridge.store_error
-        waits = self._checkpoint_waits or (error is not None and error.cause == "full")
-        self._checkpoint_waits = waits and error is not None
-        if self._checkpoint_waits:
-            return
-        now_ms = self.clock.now_ms()
-        self.bridge.now_ms = now_ms
-        self.faces.uses.write()
-        self.bridge.checkpoint(now_ms)
-        self.bridge.audit.clock(now_ms, self.clock.drift_ms())
-        self.turns.schedule()
-
-    def _end_absent_sessions(self) -> None:
-        """Those whose clients have not come back in time."""
-        now_ms = self.clock.now_ms()
-        self.bridge.now_ms = now_ms
-        if self.faces.kept.look(now_ms):
-            self.turns.schedule()
+        self.checkpoints.on_store_eased()
 
     def _say_started(self) -> None:
         names = {"amqp": "AMQP", "amqps": "AMQP over TLS", "admin": "admin"}
@@ -574,7 +370,7 @@ class Service:
         """
         if not self.starting.over:
             return self.starting.reason()
-        if not self._duties.running:
+        if not self.duties.running:
             return "starting"
         if self.stopping.stage != Stage.RUNNING:
             return "draining"
@@ -584,27 +380,10 @@ class Service:
 
     def reload(self) -> None:
         """Have the configuration, as it is now, count, once all is back; say what came of it."""
-        if not self.starting.over:
+        if self.starting.over:
+            self._signalled_reload.begin()
+        else:
             self._reload_waits = True
-            return
-        done = maybeDeferred(self.reloading.reload, self.read_again, SIGNALLED)
-        done.addCallback(lambda told: self.log.info("configuration reloaded: {told}", told=told))
-        done.addErrback(self._say_refused)
-
-    def _say_refused(self, failure: Failure) -> None:
-        error = failure.value
-        if not isinstance(error, GatewayError):
-            self.log.failure("a reload broke off", failure)
-            return
-        if isinstance(error, BusyError):  # by however many signals meanwhile
-            if self._hurried.may_tell():
-                told = f"{error}{self._hurried.more()}"
-                self.log.error("configuration not reloaded: {told}", told=told)
-            return
-        problems = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]
-        for path, problem in problems:
-            told = f"{path}: {problem}" if path else problem
-            self.log.error("configuration not reloaded: {told}", told=told)
 
     # Stop.
 
@@ -637,8 +416,8 @@ class Service:
 
     def _finish(self) -> None:
         """No connection is left: the last turn, the final records, the store, and out."""
-        started = self._duties.running
-        self._duties.stop()
+        started = self.duties.running
+        self.duties.stop()
         self.letting_go.stop()
         self.bridge.now_ms = self.clock.now_ms()
         self.faces.kept.end_all()
@@ -654,7 +433,7 @@ class Service:
         try:
             self.store.close(audit.take_block(now_ms))
             if started:  # else it never started, and says itself why
-                self._heads.look(last=True)
+                self.heads.look(last=True)
                 self.log.info("stopped")
         except StoreError as error:
             self.exit_code = 1
@@ -673,9 +452,3 @@ class Service:
     def _stop_threads(self) -> None:
         for pool in (self.threads, self.file_threads, self.archive_threads):
             pool.stop()
-
-
-def _doubtful(settings: Settings) -> list[str]:
-    """A line for each file that others use who are not meant to, or that is of no use."""
-    files = exposed(settings) + useless_certificates(settings) + misplaced_key(settings)
-    return files + doubtful_keeping(settings)

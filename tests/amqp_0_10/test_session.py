@@ -7,6 +7,7 @@ from support.rules import rule
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10 import errors
+from gateway.amqp_0_10.commands.progress import AHEAD
 from gateway.amqp_0_10.events import (
     AttachReceived,
     CommandReceived,
@@ -14,7 +15,6 @@ from gateway.amqp_0_10.events import (
     TimeoutRequested,
     Violation,
 )
-from gateway.amqp_0_10.progress import AHEAD
 from gateway.amqp_0_10.structs import close_struct, open_struct
 from gateway.wire.limits import Limits
 from gateway.wire.serial import MASK
@@ -483,7 +483,7 @@ def test_controls_and_commands_without_a_session_are_not_attached() -> None:
     detached = spec.SessionDetached(name=b"", code=spec.DetachCode.NOT_ATTACHED)
     [nobodys] = told(server, says(spec.SessionGap(commands=[(0, 1)]), 9), TRANSFER)
     assert isinstance(nobodys, CommandReceived)
-    assert nobodys.session not in server.sessions.values()
+    assert nobodys.session not in server.channels.sessions.values()
     assert drive.values(server.data_to_send()) == [detached, detached]
     assert told(server, says(spec.SessionDetach(name=b"q"))) == []
     assert drive.values(server.data_to_send()) == [

@@ -8,7 +8,7 @@ import sys
 import pytest
 from support.verbs import amqp_gateway
 
-from gateway.cli.main import commands
+from gateway.cli.main import MODULES
 
 
 def test_the_version_says_which_form_runs() -> None:
@@ -18,7 +18,7 @@ def test_the_version_says_which_form_runs() -> None:
     assert done.output.rstrip()[-1] == ")"
 
 
-@pytest.mark.parametrize("verb", sorted(commands.commands))
+@pytest.mark.parametrize("verb", sorted(MODULES))
 def test_every_verb_explains_itself(verb: str) -> None:
     done = amqp_gateway(verb, "--help")
     assert done.exit_code == 0

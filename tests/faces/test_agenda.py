@@ -112,7 +112,7 @@ def test_what_was_read_before_the_gateway_closes_is_done() -> None:
 def test_parked_commands_are_carried_out_in_shares_too() -> None:
     gateway = Gateway()
     client = gateway.session()
-    session = next(iter(client.face._sessions.values()))
+    session = next(iter(client.face._sessions.living.values()))
     events = []
     client.hears()
     park = session.parking.park

@@ -4,6 +4,7 @@ from support.net import FakeBridge, FakeFace, Net, counting_defects
 
 from gateway.errors import StoreError
 from gateway.faces.face import Peer
+from gateway.net.listening.login import PeerAuthenticator
 
 
 class Recorder:
@@ -25,7 +26,7 @@ class Recorder:
 def faces(net: Net, *names: str) -> list[FakeFace]:
     made = []
     for name in names:
-        face = FakeFace(Peer(1, name), net.authentication.for_peer(Peer(1, name)))
+        face = FakeFace(Peer(1, name), PeerAuthenticator(net.authentication, Peer(1, name)))
         net.turns.attach(face, Recorder(net.bridge.log, name))
         made.append(face)
     return made

@@ -51,17 +51,20 @@ NEEDED = {
 
 
 def leaves(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from leaves(command, (*path, name))
         yield (*path, name)
 
 
 def found(path: tuple[str, ...]) -> click.Command:
-    command: click.Command = commands
+    command: click.Command | None = commands
     for name in path:
         assert isinstance(command, click.Group)
-        command = command.commands[name]
+        command = command.get_command(click.Context(command), name)
+    assert command is not None
     return command
 
 

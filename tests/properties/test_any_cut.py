@@ -104,7 +104,7 @@ class Cut:
         self.pair = drive.Pair()
         self.pair.open()
         self._small_frames()
-        self.pair.server.resumable.add(b"s")
+        self.pair.server.channels.resumable.add(b"s")
         self.pair.client.attach_again(self.client.session, 1)
 
 
@@ -132,5 +132,5 @@ def test_each_command_is_heard_once_and_in_order_wherever_the_transport_breaks(s
         assert end.session.in_doubt() == 0
         assert end.session.replay is not None and end.session.replay.octets == 0
     for connection in (cut.pair.client, cut.pair.server):
-        connection.sessions[1].lose_state()
+        connection.channels.sessions[1].lose_state()
     assert cut.pair.server.account.held == cut.pair.client.account.held

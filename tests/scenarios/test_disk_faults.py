@@ -375,7 +375,7 @@ def test_a_life_that_nobody_met_leaves_no_gap_if_the_disk_takes_nothing_of_it(
     disk = FaultyDisk(monkeypatch, data)
     disk.let_through = "unlogged"
     disk.fail(fault, times=ALWAYS)
-    gateway.service._checkpoint()
+    gateway.service.checkpoints.take()
     gateway.stop()
     assert gateway.service.exit_code == 1
     disk.heal()

@@ -133,7 +133,7 @@ def test_a_session_that_is_detached_gives_back_what_it_kept() -> None:
     client.face.receive_data(attaches(range(2, 202), detach=True), 0)
     client.face.data_to_send()
     assert account.held == before
-    assert list(client.face.connection.sessions) == [1]
+    assert list(client.face.connection.channels.sessions) == [1]
 
 
 def test_a_session_that_would_pass_its_users_limit_is_refused_and_others_go_on() -> None:
@@ -146,7 +146,7 @@ def test_a_session_that_would_pass_its_users_limit_is_refused_and_others_go_on()
     assert [event for event in events if isinstance(event, Violation)] == []
     assert user.held <= user.limit
     assert gateway.settings.accounts.refusals()["user"] == 6
-    assert len(mallory.face.connection.sessions) == 5
+    assert len(mallory.face.connection.channels.sessions) == 5
     assert gateway.settings.counts.sessions_failed[0] == 6
     alice.attach()
     publishes_and_hears(alice)
@@ -159,8 +159,8 @@ def test_who_is_refused_a_session_hears_506_and_may_try_again() -> None:
     limit, account.limit = account.limit, account.held + 100
     heard = client.attach()
     assert 506 in [one[0] for one in heard if isinstance(one, tuple)]
-    assert list(client.connection.sessions) == [1]
-    assert list(client.face.connection.sessions) == [1]
+    assert list(client.connection.channels.sessions) == [1]
+    assert list(client.face.connection.channels.sessions) == [1]
     account.limit = limit
     client.attach()
     publishes_and_hears(client)
@@ -206,7 +206,7 @@ def test_what_came_in_part_goes_with_the_transport() -> None:
     client.loses_transport()
     assert everybody.held == 0
     # Not just on no account: who looks at what is held in cycles may be long in coming.
-    [session] = client.face.connection.sessions.values()
+    [session] = client.face.connection.channels.sessions.values()
     assert session.incoming.assembler.idle()
 
 
@@ -237,7 +237,7 @@ def test_a_login_of_a_mebibyte_ends_at_the_limit_of_who_is_not_known() -> None:
 
 def test_completions_of_thousands_of_ranges_are_answered_in_several_controls() -> None:
     client = Gateway().session()
-    face_session = client.face.connection.sessions[1]
+    face_session = client.face.connection.channels.sessions[1]
     for first in range(0, 40_000, 2):
         face_session.echo.add(first)
     octets = client.face.data_to_send()
@@ -332,7 +332,7 @@ def test_nor_do_large_ones_and_a_silent_reader_of_them_is_found_dead() -> None:
     gateway.world.turn()
     written += len(face.data_to_send())
     assert written < 500_000  # of a message
-    assert len(face._sessions[1].unsettled) > 2
+    assert len(face._sessions.living[1].unsettled) > 2
     assert not face.reading_paused
     for now_ms in range(last_ms, last_ms + 7_900, 100):
         face.handle_deadline(now_ms)

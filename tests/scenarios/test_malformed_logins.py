@@ -22,6 +22,7 @@ from gateway.faces.server_0_10.connection import ServerConnection as Server010
 from gateway.faces.server_1_0.connection import ServerConnection as Server10
 from gateway.net.listening.kerberos import Principals
 from gateway.net.listening.legacy import SECRETS
+from gateway.net.listening.login import PeerAuthenticator
 from gateway.wire.gssapi_server import GSSAPI, GssapiRefusedError
 from gateway.wire.sasl import PLAIN
 
@@ -91,7 +92,7 @@ def test_by_0_10_a_login_that_is_none_is_closed_or_dropped(
     desk: Desk, mechanism: str, said: list[bytes | None]
 ) -> None:
     gateway = Gateway()
-    authenticator = desk.shared.for_peer(PEER)
+    authenticator = PeerAuthenticator(desk.shared, PEER)
     face = Server010(gateway.world.bridge, gateway, authenticator, PEER, gateway.settings, 0)
     begin = spec.ConnectionStartOk(mechanism=mechanism, response=said[0])
     rest = [spec.ConnectionSecureOk(response=each) for each in said[1:]]
@@ -112,7 +113,7 @@ def test_by_1_0_a_login_that_is_none_has_its_outcome(
     desk: Desk, mechanism: str, said: list[bytes | None]
 ) -> None:
     hub = Hub()
-    authenticator = desk.shared.for_peer(PEER)
+    authenticator = PeerAuthenticator(desk.shared, PEER)
     face = Server10(hub.world.bridge, hub.turns, authenticator, PEER, hub.settings, 0)
     begin = _spec.SaslInit(mechanism=mechanism, initial_response=said[0])
     rest = [_spec.SaslResponse(response=each or b"") for each in said[1:]]

@@ -17,7 +17,10 @@ from twisted.logger import capturedLogs, formatEvent
 from gateway.audit.reader import Segment, segment_paths
 from gateway.audit.verify import WHOLE, verify
 from gateway.clients.letter import Letter, Typed
+from gateway.net.data_directory import open_store
 from gateway.store.database import Database
+from gateway.store.interface import Recovered
+from gateway.store.sqlite import SqliteStore
 
 
 @pytest.mark.parametrize("place", [0, -1])
@@ -127,14 +130,28 @@ def test_numbers_of_lost_records_are_never_given_again(
     assert "gap" in problems
 
 
-def test_a_start_that_comes_to_nothing_hides_nothing(tmp_path: Path) -> None:
+@pytest.fixture
+def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What a power cut leaves of a start: its store is open, and nothing more of it is on disk."""
+    copied = tmp_path / "cut"
+
+    def opened(store: SqliteStore, directory: Path) -> Recovered:
+        recovered = open_store(store, directory)
+        shutil.rmtree(copied, ignore_errors=True)
+        shutil.copytree(directory, copied)
+        return recovered
+
+    monkeypatch.setattr("gateway.service.starting.open_store", opened)
+    return copied
+
+
+def test_a_start_that_comes_to_nothing_hides_nothing(tmp_path: Path, cut: Path) -> None:
     data = tmp_path / "data"
     lived(data)
     lived(data)
     segment_paths(data / "audit")[-1].unlink()
-    gateway = WholeGateway(data)
-    shutil.copytree(data, tmp_path / "killed")  # before anything of this life is on disk
-    gateway.start().stop()
+    WholeGateway(data).start().stop()
+    cut.rename(tmp_path / "killed")
     assert run("audit", "verify", tmp_path / "killed").exit_code == 1
     again = WholeGateway(tmp_path / "killed").start()
     assert again.service.store.counts.log_differences == 1
@@ -226,24 +243,20 @@ def test_an_older_log_beside_a_killed_store_is_told_and_written_again(tmp_path: 
 
 @pytest.mark.parametrize("octets", [0, 100, "header"])
 def test_what_a_power_cut_leaves_of_a_life_that_has_just_begun_is_no_difference(
-    tmp_path: Path, octets: int | str
+    tmp_path: Path, octets: int | str, cut: Path
 ) -> None:
     """Of its segment the header is on disk when the store knows of it, and may be all there is."""
     data = tmp_path / "data"
     lived(data)
-    gateway = WholeGateway(data)
-    shutil.copytree(data, tmp_path / "cut")  # the store has this life, and the log does not
-    gateway.start().stop()
+    WholeGateway(data).start().stop()  # in what is cut, the store has this life, the log does not
     path = segment_paths(data / "audit")[-1]
     whole = Segment(path.name, path.read_bytes())
     end = next(whole.blocks()).offset if octets == "header" else octets
-    (tmp_path / "cut" / "audit" / path.name).write_bytes(whole.octets[:end])
+    (cut / "audit" / path.name).write_bytes(whole.octets[:end])
     for _ in range(3):  # and that life, and the next ones, are cut off, too
-        shutil.copytree(tmp_path / "cut", tmp_path / "next")
+        shutil.copytree(cut, tmp_path / "next")
         again = WholeGateway(tmp_path / "next")
         assert again.service.store.counts.log_differences == 0
-        shutil.rmtree(tmp_path / "cut")
-        shutil.copytree(tmp_path / "next", tmp_path / "cut")
         again.start().stop()
         assert run("audit", "verify", tmp_path / "next").exit_code == 0
         shutil.rmtree(tmp_path / "next")

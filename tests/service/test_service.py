@@ -72,11 +72,11 @@ def test_a_stop_that_breaks_off_ends_the_process(whole: WholeGateway) -> None:
     def broken() -> None:
         raise error
 
-    stop, service._duties.stop = service._duties.stop, broken  # type: ignore[method-assign]
+    stop, service.duties.stop = service.duties.stop, broken  # type: ignore[method-assign]
     with pytest.raises(AssertionError, match="does not stop"):
         whole.stop()
     assert given_up == [error]
-    service._duties.stop = stop  # type: ignore[method-assign]
+    service.duties.stop = stop  # type: ignore[method-assign]
     service._finish()
 
 

@@ -27,6 +27,21 @@ def refuse_commits(running: Running, times: int) -> None:
     running.store._database.commit = refusing  # type: ignore[method-assign]  # a full disk
 
 
+def submit_to_a_disk_that_hangs(running: Running) -> threading.Event:
+    """The next commit does not come back until the event is set."""
+    may = threading.Event()
+    hangs = threading.Event()
+
+    def hang(*_arguments: object) -> None:
+        hangs.set()
+        assert may.wait(30)
+
+    running.store._database.commit = hang  # type: ignore[method-assign]  # a disk that hangs
+    running.submit(one_message(1))
+    assert hangs.wait(30)
+    return may
+
+
 def test_a_full_disk_is_told_of_and_the_turn_committed_when_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -473,16 +488,7 @@ def test_a_stop_does_not_wait_for_ever_for_a_disk_that_does_not_answer(
 ) -> None:
     monkeypatch.setattr(sqlite, "STOP_S", 0.01)
     running = Running(tmp_path)
-    may = threading.Event()
-    hangs = threading.Event()
-
-    def hang(*_arguments: object) -> None:
-        hangs.set()
-        assert may.wait(30)
-
-    running.store._database.commit = hang  # type: ignore[method-assign]  # a disk that hangs
-    running.submit(one_message(1))
-    assert hangs.wait(30)
+    may = submit_to_a_disk_that_hangs(running)
     with pytest.raises(StoreError, match="the disk has not answered for") as raised:
         running.close()
     assert raised.value.cause == "slow"
@@ -497,16 +503,7 @@ def test_a_stop_counts_how_long_the_disk_has_not_answered_already(
 ) -> None:
     monkeypatch.setattr(sqlite, "STOP_S", 3600.0)
     running = Running(tmp_path)
-    may = threading.Event()
-    hangs = threading.Event()
-
-    def hang(*_arguments: object) -> None:
-        hangs.set()
-        assert may.wait(30)
-
-    running.store._database.commit = hang  # type: ignore[method-assign]  # a disk that hangs
-    running.submit(one_message(1))
-    assert hangs.wait(30)
+    may = submit_to_a_disk_that_hangs(running)
     running.store.look(0)
     running.store.look(3_600_000)
     with pytest.raises(StoreError, match="the disk has not answered for 3600 s"):

@@ -9,8 +9,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from gateway.faces.face import Peer
-from gateway.net.listening.authenticate import Authentication, PeerAuthenticator
+from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.legacy import make_secret
+from gateway.net.listening.login import PeerAuthenticator
 from gateway.net.listening.passwords import Passwords
 from gateway.net.listening.users import make_user, write_users
 from gateway.wire.sasl import Credentials, Step, StepKind
@@ -112,7 +113,9 @@ class Desk:
         *,
         certificate: str = "",
     ) -> tuple[PeerAuthenticator, Waiter]:
-        one = self.shared.for_peer(Peer(1, "192.0.2.1", port=4711, certificate_name=certificate))
+        one = PeerAuthenticator(
+            self.shared, Peer(1, "192.0.2.1", port=4711, certificate_name=certificate)
+        )
         waiter = Waiter()
         credentials = Credentials(
             mechanism, username=username, password=password, authorization=authorization
@@ -134,7 +137,7 @@ class ScramPeer:
 
     def __init__(self, desk: Desk, mechanism: str, user: str, password: str, peer: Peer) -> None:
         self.desk = desk
-        self.one = desk.shared.for_peer(peer)
+        self.one = PeerAuthenticator(desk.shared, peer)
         self.waiter = Waiter()
         server = self.one.begin(mechanism)
         assert server is not None

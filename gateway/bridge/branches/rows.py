@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.bridge.durable.row_fields import read_text, write_text
 from gateway.bridge.durable.topology_rows import VERSION, row_key, row_span
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
@@ -59,7 +60,7 @@ class BranchRow:
         out.u8(self.state)
         out.i64(self.prepared_ms)
         out.u32(self.timeout_s)
-        _text(out, self.user)
+        write_text(out, self.user)
         return out.getvalue()
 
 
@@ -67,13 +68,13 @@ def branch_row(value: bytes) -> BranchRow:
     """Decode; `DecodeError`."""
     data = _open(value)
     return BranchRow(
-        _read_text(data),
-        _read_text(data),
+        read_text(data),
+        read_text(data),
         number=data.i64(),
         state=data.u8(),
         prepared_ms=data.i64(),
         timeout_s=data.u32(),
-        user=_read_text(data),
+        user=read_text(data),
     )
 
 
@@ -107,7 +108,7 @@ class PageRow:
         _places(out, self.accepts)
         out.u32(len(self.held))
         for exchange, places in self.held:
-            _text(out, exchange)
+            write_text(out, exchange)
             _places(out, places)
         return out.getvalue()
 
@@ -115,9 +116,9 @@ class PageRow:
 def page_row(value: bytes) -> PageRow:
     """Decode; `DecodeError`."""
     data = _open(value)
-    page = PageRow(_read_text(data), _read_text(data), data.u32())
+    page = PageRow(read_text(data), read_text(data), data.u32())
     page.accepts = _read_places(data)
-    page.held = [(_read_text(data), _read_places(data)) for _ in range(data.u32())]
+    page.held = [(read_text(data), _read_places(data)) for _ in range(data.u32())]
     return page
 
 
@@ -129,8 +130,8 @@ def pages_of(host: str, text: str) -> tuple[str, str]:
 def _begin(host: str, text: str) -> Writer:
     out = Writer()
     out.u8(VERSION)
-    _text(out, host)
-    _text(out, text)
+    write_text(out, host)
+    write_text(out, text)
     return out
 
 
@@ -140,16 +141,6 @@ def _open(value: bytes) -> Reader:
     if version != VERSION:
         raise DecodeError(f"branch row of version {version}")
     return data
-
-
-def _text(out: Writer, text: str) -> None:
-    octets = text.encode()
-    out.u32(len(octets))
-    out.raw(octets)
-
-
-def _read_text(data: Reader) -> str:
-    return data.text(data.u32())
 
 
 def _places(out: Writer, places: list[Place]) -> None:

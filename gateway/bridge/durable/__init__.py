@@ -1,6 +1,7 @@
 """What of the bridge outlives the process.
 
 topology_rows     rows of exchanges, queues and bindings
+row_fields, discipline_fields  the texts and values of which rows are made, and a queue's more
 topology_writes   writes and removes them as exchanges and queues change
 recovery          from rows and entries to a bridge that is at work
 checkpoint        what every queue, subscription and exchange has, for the audit log

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Final, final
 
 from gateway.audit.schema import Flag, Reason
+from gateway.bridge.durable.row_fields import read_text, write_text
 from gateway.bridge.durable.topology_rows import RowKind
 from gateway.bridge.ledger import DURABLE, Ledger
 from gateway.bridge.numbers import QUEUE_BITS, Numbers
@@ -70,13 +71,13 @@ class ImportRow:
         out.u8(VERSION)
         for number in (self.number, self.at_ms, self.first, self.last, *self.told):
             out.i64(number)
-        _text(out, self.digest)
-        _text(out, self.who)
+        write_text(out, self.digest)
+        write_text(out, self.who)
         out.u32(len(self.declared))
         for kind, host, name in self.declared:
             out.u32(kind)
-            _text(out, host)
-            _text(out, name)
+            write_text(out, host)
+            write_text(out, name)
         return out.getvalue()
 
 
@@ -88,10 +89,10 @@ def import_row(value: bytes) -> ImportRow:
         raise DecodeError(f"topology row of version {version}")
     number, at_ms, first, last = data.i64(), data.i64(), data.i64(), data.i64()
     told = (data.i64(), data.i64())
-    row = ImportRow(number, _read_text(data), _read_text(data), at_ms, first, last)
+    row = ImportRow(number, read_text(data), read_text(data), at_ms, first, last)
     row.told = told
     for _ in range(data.u32()):
-        row.declared.append((data.u32(), _read_text(data), _read_text(data)))
+        row.declared.append((data.u32(), read_text(data), read_text(data)))
     return row
 
 
@@ -247,13 +248,3 @@ class Imports:
 
     def _store(self, row: ImportRow) -> None:
         self._writes.topology(RowKind.IMPORT, row.key(), row.encoded())
-
-
-def _text(out: Writer, text: str) -> None:
-    octets = text.encode()
-    out.u32(len(octets))
-    out.raw(octets)
-
-
-def _read_text(data: Reader) -> str:
-    return data.text(data.u32())

@@ -214,21 +214,17 @@ class Queue:
         discipline = settings.discipline
         self.rings = discipline.policy == Policy.RING or discipline.policy == Policy.RING_STRICT
         self.band = Band(self.places)
-        self.bands: Bands | None = None
-        if discipline.levels:
-            self.bands = Bands(discipline.levels, discipline.fair)
-        self.last_values: LastValues | None = None
-        if discipline.last_value_key:
-            self.last_values = LastValues(discipline.last_value_key)
+        levels, value_key = discipline.levels, discipline.last_value_key
+        self.bands: Bands | None = Bands(levels, discipline.fair) if levels else None
+        self.last_values: LastValues | None = LastValues(value_key) if value_key else None
         self.evicting = False
         self.entrance = Entrance(settings)
         self.emptied: Emptied | None = None
         self.groups: Groups | None = None
         if discipline.group_key:
             self.groups = Groups(discipline.group_key, discipline.no_group, self.places)
-        self.numbering: Numbering | None = None
-        if discipline.number_header:
-            self.numbering = Numbering(discipline.number_header)
+        number_header = discipline.number_header
+        self.numbering: Numbering | None = Numbering(number_header) if number_header else None
         self.memory_count = 0
         self.memory_size = discipline.paged
         if discipline.policy == Policy.FLOW_TO_DISK:
@@ -241,9 +237,8 @@ class Queue:
         self.destructs = discipline.policy == Policy.SELF_DESTRUCT
         self.displaces = self.rings or self.destructs or self.last_values is not None
         self.contents: Contents | None = None
-        self.flow: FlowControl | None = None
-        if discipline.flow != NO_FLOW:
-            self.flow = FlowControl(discipline.flow)
+        flow = discipline.flow
+        self.flow: FlowControl | None = FlowControl(flow) if flow != NO_FLOW else None
         self.expiring = Expiring(self.places)
         self.choosy = False
         self.octets = 0

@@ -174,7 +174,7 @@ class LongCommit:
             entering = held[-1]
             if kept is not None and entering.places:
                 kept.take(entering)
-            if not self._publishing.go_on(entering, end, self):
+            if not self._publishing.placing.go_on(entering, end, self):
                 return False
             held.pop()
             let_go(entering, self._copies.pressure)
@@ -239,6 +239,7 @@ class LongCommit:
         for queue in self._wanted:
             queue.behind = EVERYTHING
             self._settlement.let_go(queue)
+        transaction.end_claims(committed=True)
         kept = transaction.kept
         copies.ledger.transaction_ended(
             transaction.number,

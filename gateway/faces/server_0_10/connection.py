@@ -1,9 +1,8 @@
 """The server's face of a 0-10 connection, and the sessions that live on it.
 
-Owns in which order what came is carried out, and which sessions there are. How a connection opens
-is `negotiation`'s, and a session's commands are `session`'s.
-Sources: 0-10 XML, classes connection and session. Deployed clients need session names that are
-unique for each user.
+Owns in which order what came is carried out. How a connection opens is `negotiation`'s, which
+sessions there are `sessions`', and a session's commands are `session`'s.
+Source: 0-10 XML, class connection.
 """
 
 from __future__ import annotations
@@ -44,11 +43,9 @@ from gateway.faces.face import (
     PeerStatus,
     Turns,
 )
-from gateway.faces.leaving import Leaving
-from gateway.faces.server_0_10.away import Away
 from gateway.faces.server_0_10.contents.windows import SharedWindows
 from gateway.faces.server_0_10.negotiation import Negotiation
-from gateway.faces.server_0_10.session import ServerSession
+from gateway.faces.server_0_10.sessions import Sessions
 from gateway.faces.server_0_10.transfers import record_refused
 from gateway.message import Encoding
 from gateway.wire.work import COMMAND, DELIVERY, SHARE, WORK
@@ -82,10 +79,10 @@ class ServerConnection:
             reviewed=self,
         )
         self._negotiation = Negotiation(self.connection, self.client, authenticator)
-        self._sessions: dict[int, ServerSession] = {}
+        self._sessions = Sessions(self.client, self.connection)
         self._agenda: Agenda[Event] = Agenda()
         self._answers_max: int64 = settings.limits.answers_max  # that wait to be written
-        self._leaving: Leaving[ServerSession] = Leaving()
+        self._leaving = self._sessions.leaving
         self._cut_off = False  # the transport is over, and some of what came by it is not read
         self._windows = SharedWindows()
 
@@ -111,10 +108,7 @@ class ServerConnection:
         if self.bridge.swamped or self.bridge.unwritten.too_much(self.client.author):
             return True
         limit = self.settings.limits.commands_in_doubt_max // 2
-        held = 0
-        for session in self._sessions.values():
-            held += session.session.uncompleted()
-        return held >= limit
+        return self._sessions.uncompleted() >= limit
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Octets from the client, and all that they ask for."""
@@ -166,9 +160,9 @@ class ServerConnection:
             self._go_on()
         elif not self.behind:
             self._read_on(self.bridge.now_ms)
-        for session in list(self._sessions.values()):
+        for session in list(self._sessions.living.values()):
             session.carry_out_parked()
-        for session in self._sessions.values():
+        for session in self._sessions.living.values():
             session.answers.flush()
         unfinished = self.connection.unfinished
         octets = self.connection.data_to_send()
@@ -234,8 +228,7 @@ class ServerConnection:
 
     def resume(self) -> None:
         """There is room again, for whatever was held back for want of it."""
-        for session in self._sessions.values():
-            session.resume()
+        self._sessions.resume()
         self.client.touch()
 
     def drain(self, now_ms: int) -> None:
@@ -246,9 +239,7 @@ class ServerConnection:
         """Nothing is unsettled, and nothing waits to be done or to be confirmed."""
         if self.behind or self.connection.unfinished:
             return False
-        return not any(
-            len(session.unsettled) or session.uncommitted() for session in self._sessions.values()
-        )
+        return self._sessions.drained()
 
     def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         """The operator ends the connection: close with connection-forced, 320.
@@ -261,7 +252,7 @@ class ServerConnection:
         self._answers_max = UNBOUNDED
         while self.behind or self._reads_on():  # what was read is not lost
             self._go_on()
-        self._keep_nothing()
+        self._sessions.keep_nothing()
         if why is STOPS:
             self.connection.drop()
         else:
@@ -279,7 +270,7 @@ class ServerConnection:
 
     def on_doubt(self) -> None:
         """Too much is held back for this client: it is to slow down."""
-        for session in self._sessions.values():
+        for session in self._sessions.living.values():
             session.transfers.stop_producer()
 
     def on_rules_changed(self, now_ms: int) -> None:
@@ -290,20 +281,33 @@ class ServerConnection:
         if refusal is not None:
             forced = spec.CloseCode.CONNECTION_FORCED
             self.client.visit.because(Reason.RULES_CHANGED, refusal.description)
-            self._keep_nothing()
+            self._sessions.keep_nothing()
             self.connection.send_close(forced, refusal.description, now_ms)
             self._end(Reason.NONE)
         else:
-            for session in list(self._sessions.values()):
+            for session in list(self._sessions.living.values()):
                 session.on_rules_changed()
         self.client.touch()
 
     def on_session_over(self, session: Session) -> None:
         """It was ended by an exception, or another transport took its name."""
-        ended = self._of(session)
+        ended = self._sessions.of(session)
         if ended is not None:
-            self._end_session(ended, Reason.SESSION_ENDED)
+            self._sessions.end_one(ended)
         self.client.touch()
+
+    def hand_over(self, session: Session) -> None:
+        """See `SessionHolder`."""
+        self.client.act(self.bridge.now_ms)
+        agenda = self._agenda
+        waiting = [event for event in agenda.waiting if not _is_of(event, session)]
+        mine = [event for event in agenda.waiting if _is_of(event, session)]
+        agenda.waiting = waiting
+        for event in mine:
+            self._carry_out_one(event, self.bridge.now_ms)
+        self._sessions.hand_over(session)
+        self.client.touch()
+        self._leave()
 
     # Events.
 
@@ -334,7 +338,7 @@ class ServerConnection:
         if self._cut_off and not (self._agenda.waiting or self._reads_on()):
             self._end_of_octets(self.bridge.now_ms)
         if self._leaving.under_way:
-            self._leaving.go_on(self.client, self._let_go)
+            self._sessions.go_on_leaving()
         elif self._agenda.ended and not self.behind:
             self._end(Reason.CONNECTION_LOST)
         self._leave()
@@ -359,27 +363,22 @@ class ServerConnection:
 
     def _carry_out_one(self, event: Event, now_ms: int) -> None:
         if isinstance(event, CommandReceived):
-            session = self._of(event.session)
+            session = self._sessions.of(event.session)
             if session is not None:
                 session.on_command(event)
             else:
                 WORK.units += DELIVERY
                 record_refused(self.client, event, Reason.SESSION_ENDED)
         elif isinstance(event, CommandsCompleted):
-            session = self._of(event.session)
+            session = self._sessions.of(event.session)
             if session is not None:
                 session.on_completed(event.ranges)
         elif isinstance(event, PartReceived):
-            session = self._of(event.session)
+            session = self._sessions.of(event.session)
             if session is not None:
                 session.contents.on_part(event)
         else:
             self._take_rare(event, now_ms)
-
-    def _of(self, session: Session) -> ServerSession | None:
-        """The face of a session; its channel may have another one by now."""
-        found = self._sessions.get(session.channel)
-        return found if found is not None and found.session is session else None
 
     def _take_rare(self, event: Event, now_ms: int) -> None:
         WORK.units += COMMAND
@@ -390,11 +389,11 @@ class ServerConnection:
                 self._end(Reason.NONE)
             elif self.client.visit.opened:
                 kept = self.settings.kept
-                self.connection.resumable = kept.names(self.client.identity)
+                self.connection.channels.resumable = kept.names(self.client.identity)
         elif isinstance(event, AttachReceived):
-            self._on_attach(event.session, event.force)
+            self._sessions.attach(event.session, event.force, self)
         elif isinstance(event, TimeoutRequested):
-            asking = self._of(event.session)
+            asking = self._sessions.of(event.session)
             if asking is not None:
                 asking.grant(event.timeout_s)
         elif isinstance(event, SessionEnded):
@@ -404,9 +403,9 @@ class ServerConnection:
                 limit = isinstance(event.error, ResourceLimitExceededError)
                 reason = Reason.OVER_LIMIT if limit else Reason.UNDECODABLE
                 record_refused(self.client, event.refused, reason)
-            ended = self._of(event.session)
+            ended = self._sessions.of(event.session)
             if ended is not None:
-                self._end_session(ended, Reason.SESSION_ENDED)
+                self._sessions.end_one(ended)
         elif isinstance(event, Violation):
             self.client.on_violation(str(event.error))
             self._end(Reason.CONNECTION_LOST)
@@ -416,109 +415,15 @@ class ServerConnection:
                 self.client.visit.because(Reason.NONE, f"{by}: {event.code} {event.text}".strip())
             self._end(Reason.NONE if event.code else Reason.CONNECTION_LOST)
 
-    # Sessions.
-
-    def _on_attach(self, session: Session, force: bool) -> None:
-        if self.client.draining or len(self._sessions) >= self.settings.limits.sessions_max:
-            session.refuse(spec.DetachCode.SESSION_BUSY)
-            return
-        attached = self.settings.attached
-        key = (self.client.identity, session.name)
-        busy = attached.get(key)
-        if isinstance(busy, ServerSession):  # there are no others
-            resumes = busy.is_for(self.client)
-            if not force and not (resumes and busy.away is not None):
-                session.refuse(spec.DetachCode.SESSION_BUSY)
-                return
-            if resumes and self._resume(session, busy):
-                return
-            if attached.get(key) is busy:
-                busy.force_off()
-        session.accept()
-        made = ServerSession(self.client, session, self)
-        self._sessions[session.channel] = made
-        attached[key] = made
-        self.client.on_session_attached(made.audit_name)
-
-    def _resume(self, fresh: Session, session: ServerSession) -> bool:
-        """Go on with a session that has no connection, or is to have none; `False`: it has ended.
-
-        What has come by its other connection is carried out first.
-        """
-        session.hand_over()
-        self.client.act(self.bridge.now_ms)
-        away = session.away
-        if away is None:
-            return False
-        session.move(self.client, self)
-        away.leave()
-        self.connection.resume(fresh, session.session)
-        self._sessions[session.session.channel] = session
-        self.client.on_session_attached(session.audit_name)
-        session.go_on()
-        self.client.touch()
-        return True
-
-    def hand_over(self, session: Session) -> None:
-        """See `SessionHolder`."""
-        self.client.act(self.bridge.now_ms)
-        agenda = self._agenda
-        waiting = [event for event in agenda.waiting if not _is_of(event, session)]
-        mine = [event for event in agenda.waiting if _is_of(event, session)]
-        agenda.waiting = waiting
-        for event in mine:
-            self._carry_out_one(event, self.bridge.now_ms)
-        session.force_off(spec.DetachCode.SESSION_BUSY)
-        handed = self._of(session)
-        if handed is not None:
-            self._end_session(handed, Reason.SESSION_ENDED)
-        elif self._leaving.under_way:
-            self._leaving.hurry(lambda each: each.session is session, self._let_go)
-            if not self._leaving.under_way:
-                self._leaving.go_on(self.client, self._let_go)
-        self.client.touch()
-        self._leave()
-
-    def _end_session(self, session: ServerSession, reason: Reason) -> None:
-        channel = session.session.channel
-        if self._sessions.get(channel) is not session:
-            return
-        del self._sessions[channel]
-        if session.session.replay is None:
-            session.give_name_back()
-        self._let_go(session, reason)
-
-    def _let_go(self, session: ServerSession, reason: Reason) -> None:
-        self.client.on_session_ended()
-        self.client.record_session_end(session.audit_name, reason)
-        if session.session.replay is None:
-            session.end(reason)
-        else:
-            self.connection.lose(session.session)
-            Away(session, self.bridge.now_ms + 1000 * session.timeout_s).begin()
-        self.client.touch()  # what it gave back may go to others in this turn
-
-    def _keep_nothing(self) -> None:
-        """What its sessions hold goes back with the connection, which is ended for good."""
-        for session in self._sessions.values():
-            session.session.lose_state()
+    # Its end.
 
     def _end(self, reason: Reason) -> None:
-        """The connection is over, closed in good order where there is no `reason`.
-
-        Sessions whose state outlives it keep their names.
-        """
+        """The connection is over, closed in good order where there is no `reason`."""
         if self._leaving.gone:
             return
         self._negotiation.end()
         self.client.draining = True  # nothing is sent to sessions that have not ended yet
-        sessions = list(self._sessions.values())
-        self._sessions = {}
-        for session in sessions:
-            if session.session.replay is None:
-                session.give_name_back()
-        self._leaving.begin(sessions, reason)
-        self._leaving.go_on(self.client, self._let_go)
+        self._sessions.end(reason)
 
     def _leave(self) -> None:
         """Let go of all, once the transport is gone and all that came by it has been done."""

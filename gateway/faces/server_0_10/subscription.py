@@ -6,63 +6,31 @@ Source: 0-10 XML, message.subscribe, flush and stop; its credit is `credit`'s.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.audit.digests import digest
 from gateway.bridge.exchanges.filters import NoLocal
-from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
 from gateway.faces.checking import check, wants_look
-from gateway.faces.client import Client
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.credit import Credit
+from gateway.faces.server_0_10.outlet import SessionOutlet
 from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.unsettled import Unsettled
-from gateway.message import Condition, Delivery, Refusal
+from gateway.message import Condition, Delivery
 from gateway.translate.contents.leaving import transfer_header
 from gateway.translate.facts import AMQP_0_10
 from gateway.translate.message import to_0_10
 from gateway.wire.work import FLUSHED, WORK
 
-NOTHING_REFUSED: Final = Refusal(Condition.NONE, "")
-
 
 @final
-class ServerSubscription:
-    """An outlet of the bridge, named by its destination within its session.
+class ServerSubscription(SessionOutlet):
+    """A subscription, named by its destination within its session."""
 
-    Attributes:
-        takes: messages, or the queue from others: it is no looking on.
-        bridged: the bridge's side of it; from right after construction until it is over.
-        attaching: an upstream has to attach it before it is one.
-        kept: octets of it on the connection's account.
-        no_local: leaves out what its own connection published.
-        paused: its session has no connection, and it no credit.
-    """
-
-    __slots__ = (
-        "_answers",
-        "_client",
-        "_gone",
-        "_parking",
-        "_session",
-        "_unsettled",
-        "accept_explicit",
-        "acquire",
-        "attaching",
-        "blocked",
-        "bridged",
-        "credit",
-        "destination",
-        "flushes",
-        "kept",
-        "no_local",
-        "paused",
-        "stuck",
-        "takes",
-    )
+    __slots__ = ("accept_explicit", "acquire", "credit", "destination", "flushes", "stuck")
 
     def __init__(
         self,
@@ -73,45 +41,30 @@ class ServerSubscription:
         destination: str,
         accept_explicit: bool,
         acquire: bool,
-        exclusive: bool = False,
+        exclusive: bool,
+        kept: int,
+        no_local: NoLocal | None,
     ) -> None:
-        self._answers = answers
-        self._client = answers.client
-        self._session = answers.session
-        self._unsettled = unsettled
-        self._parking = parking
+        takes = acquire or exclusive
+        super().__init__(answers, unsettled, parking, kept=kept, no_local=no_local, takes=takes)
         self.destination = destination
         self.accept_explicit = accept_explicit
         self.acquire = acquire
-        self.takes = acquire or exclusive
         self.credit = Credit()
-        self.bridged: Subscription | None = None
-        self.attaching = False
-        self.kept = 0
-        self.no_local: NoLocal | None = None
-        self.paused = False
-        self._gone: Refusal | None = None  # its queue was deleted while it had no credit
         # Command ids of flushes that are not done.
         self.flushes: list[int] = []
-        # `deliver` refused; and that until the client does something about it.
-        self.blocked = False
-        self.stuck = False
+        self.stuck = False  # it is blocked until the client does something about it
 
     # What the bridge calls.
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         """Send one delivery as a transfer, if there is room and byte credit for it."""
         client = self._client
-        session = self._session
-        limits = client.settings.limits
         message = delivery.message
-        room = not client.draining and client.room.has(len(message.payload))
-        if room and session.replay is not None:
-            room = session.has_room(len(message.payload))
-        if not room or session.in_doubt() >= limits.commands_in_doubt_max:
+        if not self._has_room(len(message.payload)):
             self.blocked = True
             return DeliverStatus.BLOCKED
-        if len(self._unsettled) >= limits.unsettled_max:
+        if len(self._unsettled) >= client.settings.limits.unsettled_max:
             return self._exhausted()
         context = client.context()
         translated = to_0_10(message, context, delivery.delivery_count, delivery.annotations)
@@ -144,7 +97,7 @@ class ServerSubscription:
                 context,
                 empty_body=translated.empty_body,
             )
-        command_id = session.send_command(
+        command_id = self._session.send_command(
             self._transfer(),
             header=header,
             body=translated.body,
@@ -192,57 +145,44 @@ class ServerSubscription:
         for command_id in flushes:
             self._answers.complete(command_id)
 
-    def refusal(self) -> Refusal:
-        """Nothing: `deliver` never refuses on everybody's behalf."""
-        return NOTHING_REFUSED
-
-    def on_attached(self) -> None:
-        """The upstream has attached it."""
-        if self.attaching:
-            self._on_attached(None)
-
     def on_cancelled(self, condition: Condition, description: str) -> None:
-        """The queue went away under it: the specification closes the session for that.
-
-        As qpidd does: where the client waits for messages, now or as soon as it gives credit. Who
-        has deleted its own queue and wants nothing more of it goes on.
-        """
-        refusal = Refusal(condition, description)
-        if self.attaching:
-            self._on_attached(refusal)
-        elif self.paused or (condition == Condition.RESOURCE_DELETED and self.credit.left() == 0):
-            self._gone = refusal
+        """See `SessionOutlet`; a flush has nothing more to wait for."""
+        super().on_cancelled(condition, description)
+        if self._gone is not None:
             self._end_flushes()
-        else:
-            self._answers.fail(refusal)
 
-    def _on_attached(self, refusal: Refusal | None) -> None:
-        self.attaching = False
-        self._parking.answer_waiting(refusal)
-        self._client.touch()
+    def _waits(self, condition: Condition) -> bool:
+        """Who has deleted its own queue and wants nothing more of it goes on."""
+        if self.paused:
+            return False
+        return condition != Condition.RESOURCE_DELETED or self.left() != 0
 
     # What the session calls.
 
+    def left(self) -> int:
+        """See `SessionOutlet`."""
+        return self.credit.left()
+
+    def grant(self) -> None:
+        """See `SessionOutlet`."""
+        self.credit.due = False
+        super().grant()
+
     def pause(self) -> None:
-        """The session has no connection: no credit counts, and a flush has sent what it could."""
-        self.paused = True
+        """See `SessionOutlet`: no credit counts, and a flush has sent what it could."""
+        super().pause()
         if self.flushes:
-            self.stop()
-        else:
-            self._bridged().stop()
+            self.on_drained()
 
-    def go_on(self) -> None:
-        """It has one again."""
-        self.paused = False
-        self.grant()
+    def cancel(self) -> None:
+        """See `SessionOutlet`."""
+        super().cancel()
+        self.on_drained()
 
-    def move(self, client: Client) -> None:
-        """The session has another connection, or none: what is kept is on its account."""
-        self._client.account.give(self.kept)
-        client.account.note(self.kept)
-        self._client = client
-        if self.no_local is not None:
-            self.no_local.also(client.peer.connection_id)
+    def resume(self) -> None:
+        """See `SessionOutlet`."""
+        self.stuck = False
+        super().resume()
 
     # What it calls for the client.
 
@@ -263,45 +203,3 @@ class ServerSubscription:
         """message.stop: nothing more after this; a flush under way is over, too."""
         self._bridged().stop()
         self.on_drained()
-
-    def cancel(self) -> None:
-        """message.cancel, or the session's end: no more deliveries."""
-        self._client.account.give(self.kept)
-        self.kept = 0
-        self._bridged().cancel()
-        self.on_drained()
-
-    def grant(self) -> None:
-        """Tell the bridge what may be sent now."""
-        self.credit.due = False
-        bridged = self._bridged()
-        gone = self._gone
-        if gone is not None and self.credit.left() != 0:
-            self._answers.fail(gone)
-        elif not bridged.cancelled:
-            bridged.grant(self.credit.left())
-            self.resume()
-
-    def resume(self) -> None:
-        """There is room again for what `deliver` refused."""
-        if self.blocked:
-            self.blocked = False
-            self.stuck = False
-            self._bridged().resume()
-
-    def number(self) -> int:
-        """Its number in the bridge and in the audit log."""
-        return self._bridged().number
-
-    def unsettled(self) -> int:
-        """How many of its deliveries have not ended."""
-        return self._bridged().unsettled
-
-    def queue_name(self) -> str:
-        """The queue that it is for."""
-        return self._bridged().queue_name
-
-    def _bridged(self) -> Subscription:
-        bridged = self.bridged
-        assert bridged is not None
-        return bridged

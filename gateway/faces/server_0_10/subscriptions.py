@@ -11,21 +11,19 @@ from typing import Final, Protocol, final
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.types import Command, FieldTable
 from gateway.audit.schema import Flag as AuditFlag
-from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.filters import NoLocal, binding_selector, together
 from gateway.bridge.seams import Filter, Owner, SubscribeOptions
-from gateway.faces.client import Client
 from gateway.faces.features import Feature
 from gateway.faces.placed import JMS_SELECTOR, SELECTOR, is_remote_queue
 from gateway.faces.server_0_10.answers import Answers
-from gateway.faces.server_0_10.parking import TOO_MUCH, Parking
-from gateway.faces.server_0_10.permissions import Permissions
+from gateway.faces.server_0_10.outlets import SessionOutlets
+from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.subscription import ServerSubscription
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
 from gateway.translate.view import neutral_0_10
 from gateway.wire.accounts import weigh
-from gateway.wire.work import LINK, SUBSCRIPTION, WORK
+from gateway.wire.work import SUBSCRIPTION, WORK
 
 NO_LOCAL: Final = "no-local"
 SELECTOR_ARGUMENTS: Final = frozenset((SELECTOR, JMS_SELECTOR))
@@ -41,42 +39,22 @@ class Beside(Protocol):
 
 
 @final
-class Subscriptions:
-    """Those of one session.
+class Subscriptions(SessionOutlets[ServerSubscription]):
+    """Those of one session, by destination.
 
     Attributes:
-        attaching: the one that has just come has to be attached at an upstream first.
         transactional: the session has selected transactions.
         beside: who else is told that deliveries were settled.
     """
 
-    __slots__ = (
-        "_answers",
-        "_client",
-        "_leaving",
-        "_living",
-        "_owner",
-        "_parking",
-        "_unsettled",
-        "attaching",
-        "beside",
-        "transactional",
-    )
+    __slots__ = ("beside", "transactional")
 
     def __init__(
         self, answers: Answers, unsettled: Unsettled, parking: Parking, owner: Owner
     ) -> None:
-        self._answers = answers
-        self._client = answers.client
-        self._unsettled = unsettled
-        self._parking = parking
-        self._owner = owner
-        self.attaching = False
+        super().__init__(answers, unsettled, parking, owner)
         self.transactional = False
         self.beside: Beside | None = None
-        self._living: dict[str, ServerSubscription] = {}
-        # Cancelled, for what reason, and still with deliveries that are not settled.
-        self._leaving: list[tuple[ServerSubscription, Reason]] = []
 
     def carry_out(self, command: Command) -> Refusal | None:
         """Carry out one command of class message that is about a subscription, flush excepted."""
@@ -106,42 +84,6 @@ class Subscriptions:
         """Whether there is a subscription whose deliveries are settled as they are sent."""
         return any(not each.accept_explicit for each in self._living.values())
 
-    def review(self, permissions: Permissions) -> Refusal | None:
-        """Why one of them may not go on, by other access rules."""
-        for subscription in self._living.values():
-            refusal = permissions.review(subscription.queue_name(), acquire=subscription.takes)
-            if refusal is not None:
-                return refusal
-        return None
-
-    def pause(self) -> None:
-        """The session has no connection: they have no credit."""
-        WORK.units += SUBSCRIPTION * len(self._living)
-        for subscription in self._living.values():
-            subscription.pause()
-
-    def go_on(self) -> None:
-        """It has one again: what credit they had counts."""
-        WORK.units += SUBSCRIPTION * len(self._living)
-        for subscription in list(self._living.values()):
-            subscription.go_on()
-
-    def move(self, client: Client) -> None:
-        """The session has another connection, or none."""
-        leaving = [subscription for subscription, _ in self._leaving]
-        all_of_them = [*self._living.values(), *leaving]
-        for subscription in all_of_them:
-            subscription.move(client)
-        self._client.links -= len(all_of_them)
-        client.links += len(all_of_them)
-        self._client = client
-
-    def resume(self) -> None:
-        """There is room again."""
-        WORK.units += SUBSCRIPTION * len(self._living)
-        for subscription in self._living.values():
-            subscription.resume()
-
     def on_completed(self) -> None:
         """The client has completed transfers: window credit comes back, and there may be room."""
         WORK.units += SUBSCRIPTION * len(self._living)
@@ -152,29 +94,15 @@ class Subscriptions:
                 subscription.resume()
 
     def on_settled(self) -> None:
-        """Deliveries were settled: there may be room, and cancelled subscriptions may be over."""
-        self.resume()
+        """Deliveries were settled, of whoever has any."""
+        super().on_settled()
         if self.beside is not None:
             self.beside.on_settled()
-        leaving = self._leaving
-        if leaving:
-            self._leaving = []
-            for subscription, reason in leaving:
-                self._detach(subscription, reason)
-
-    def cancel_all(self, reason: Reason) -> None:
-        """The session is over; its deliveries are settled next."""
-        living = self._living
-        self._living = {}
-        WORK.units += LINK * len(living)
-        for subscription in living.values():
-            subscription.cancel()
-            self._leaving.append((subscription, reason))
 
     def _find(self, destination: str | None) -> ServerSubscription | Refusal:
         found = self._living.get(destination or "")
         if found is None:
-            return Refusal(Condition.NOT_FOUND, f"there is no subscription {destination!r}")
+            return _not_found(destination)
         return found
 
     def _subscribe(self, command: spec.MessageSubscribe) -> Refusal | None:
@@ -193,8 +121,6 @@ class Subscriptions:
         kept = SUBSCRIPTION_OCTETS + weigh(asked)
         if filter is not None:
             kept += filter.octets
-        if not client.account.take(kept):
-            return TOO_MUCH
         explicit = command.accept_mode != spec.AcceptMode.NONE
         acquire = command.acquire_mode != spec.AcquireMode.NOT_ACQUIRED
         destination = command.destination or ""
@@ -206,32 +132,19 @@ class Subscriptions:
             accept_explicit=explicit,
             acquire=acquire,
             exclusive=command.exclusive,
+            kept=kept,
+            no_local=no_local,
         )
-        bridged = client.host.subscribing.subscribe(
-            command.queue or "",
-            outlet,
-            self._owner,
-            SubscribeOptions(
-                acquire=acquire,
-                exclusive=command.exclusive,
-                settled=not explicit,
-                name=command.destination or "",
-                filter=filter,
-                selector=asked,
-            ),
+        options = SubscribeOptions(
+            acquire=acquire,
+            exclusive=command.exclusive,
+            settled=not explicit,
+            name=destination,
+            filter=filter,
+            selector=asked,
         )
-        if isinstance(bridged, Refusal):
-            client.account.give(kept)
-            return bridged
-        outlet.kept = kept
-        outlet.no_local = no_local
-        outlet.bridged = bridged
-        outlet.attaching = self.attaching = bridged.attaching
-        self._living[destination] = outlet
-        client.on_link(opened=True)
         flags = 0 if acquire else AuditFlag.COPY
-        client.record_link(bridged.number, node=bridged.queue.node, flags=flags)
-        return None
+        return self._begin(destination, outlet, command.queue or "", options, flags=flags)
 
     def _check(self, command: spec.MessageSubscribe) -> Refusal | None:
         settings = self._client.settings
@@ -257,22 +170,9 @@ class Subscriptions:
         return None
 
     def _cancel(self, command: spec.MessageCancel) -> Refusal | None:
-        found = self._find(command.destination)
-        if isinstance(found, Refusal):
-            return found
-        del self._living[found.destination]
-        found.cancel()
-        self._detach(found, Reason.CANCELLED)
+        if self._end(command.destination or "") is None:
+            return _not_found(command.destination)
         return None
-
-    def _detach(self, subscription: ServerSubscription, reason: Reason) -> None:
-        """It is over once what was sent, which stays with the session, is settled."""
-        if subscription.unsettled():
-            self._leaving.append((subscription, reason))
-            return
-        self._client.on_link(opened=False)
-        self._client.record_link_end(subscription.number(), reason)
-        subscription.bridged = None  # which holds it
 
     def _set_flow_mode(self, command: spec.MessageSetFlowMode) -> Refusal | None:
         found = self._find(command.destination)
@@ -300,6 +200,10 @@ class Subscriptions:
             return found
         found.stop()
         return None
+
+
+def _not_found(destination: str | None) -> Refusal:
+    return Refusal(Condition.NOT_FOUND, f"there is no subscription {destination!r}")
 
 
 def is_without_own(arguments: FieldTable) -> bool:

@@ -5,7 +5,8 @@ admission, first_faces       how many may connect and log in at a time; who wait
 silence                      who says nothing meanwhile
 proxy_header                 whose connection a load balancer passes on
 threshold, first_octets      reads the protocol header; what that asks for
-authenticate, offers         SASL behind the faces' `Authenticator`; what it offers
+login, offers                SASL behind the faces' `Authenticator`; what it offers
+authenticate                 who may log in, and how: what all connections share of that
 passwords, password_threads  verifying them, aside of the reactor
 doubted                      who shows a certificate that is not believed
 throttle, fair_queue         who has to wait for that, and how long

@@ -18,9 +18,10 @@ from gateway.faces.face import Authenticator, Ending, Face, Peer
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
 from gateway.net.listening.admission import WITH_ENDING, Admission
-from gateway.net.listening.authenticate import Authentication, PeerAuthenticator
+from gateway.net.listening.authenticate import Authentication
 from gateway.net.listening.first_faces import PassedOn, Unheard
 from gateway.net.listening.first_octets import HEADER_1_0_TLS, HEADER_OCTETS, Ask
+from gateway.net.listening.login import PeerAuthenticator
 from gateway.net.listening.proxy_header import shown
 from gateway.net.listening.silence import Silence
 from gateway.net.listening.threshold import Threshold
@@ -298,7 +299,7 @@ class Door:
             entered=lambda user: self._on_entered(pump, user),
             held=pump.hold_entry,
         )
-        login = self.logins[pump.connection_id] = self.authentication.for_peer(peer)
+        login = self.logins[pump.connection_id] = PeerAuthenticator(self.authentication, peer)
         return self.makers[ask](login, peer, now_ms)
 
     def end(self, pump: Pump, why: Ending) -> None:

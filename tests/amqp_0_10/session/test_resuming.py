@@ -35,7 +35,7 @@ def resumed(session: Session, *behind: bytes) -> tuple[Connection, list[object],
     """The session, its transport lost, on another connection; what that says, and its events."""
     session.lose()
     server = drive.opened_server()
-    server.resumable.add(session.name)
+    server.channels.resumable.add(session.name)
     [event] = told(server, says(spec.SessionAttach(name=session.name)), *behind)
     assert isinstance(event, AttachReceived)
     server.resume(event.session, session)
@@ -392,7 +392,7 @@ def test_there_is_room_for_one_command_and_else_for_as_many_octets_as_may_be_in_
 
 def test_behind_the_attach_of_what_may_be_kept_all_waits_for_the_answer() -> None:
     server = drive.opened_server()
-    server.resumable.add(b"s")
+    server.channels.resumable.add(b"s")
     [event] = told(server, says(spec.SessionAttach(name=b"s")), POINT)
     assert server.standing
     assert told(server, drive.command(QUERY)) == []

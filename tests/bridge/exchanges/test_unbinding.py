@@ -2,6 +2,7 @@
 
 import pytest
 from support.bridge_world import World, bind
+from support.long_work import Waiter, turns
 from support.work import units_of
 
 from gateway.audit.schema import Reason
@@ -9,19 +10,12 @@ from gateway.bridge.durable.topology_rows import RowKind
 from gateway.bridge.exchanges.exchange import TYPES
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.seams import Bound, PublishStatus
-from gateway.message import Kind, Refusal
+from gateway.message import Kind
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import BINDING, NODE, SHARE, VERB
 
 MANY = 3 * SHARE // BINDING
-
-
-class Waiter:
-    def __init__(self) -> None:
-        self.told: list[tuple[int, Refusal | None]] = []
-
-    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
-        self.told.append((token, refusal))
+A_TURN = SHARE + VERB // 10
 
 
 def bound(world: World, exchange: str = "x", type: str = "direct", *, durable: bool = True) -> None:
@@ -32,22 +26,6 @@ def bound(world: World, exchange: str = "x", type: str = "direct", *, durable: b
         bind(world, "q", exchange, f"k.{number}")
     bind(world, "q", "amq.topic", "a")
     world.turn()
-
-
-def turns(world: World) -> int:
-    """How many turns it takes until nothing is to be done; none of them is long."""
-    count = 0
-    more = True
-    while more:
-        results: list[bool] = []
-        units = units_of(
-            lambda results=results: results.append(world.bridge.end_turn(world.now_ms))
-        )
-        assert units <= SHARE + VERB // 10
-        more = results[0]
-        count += 1
-    world.turn()
-    return count
 
 
 def rows(world: World) -> int:
@@ -73,7 +51,7 @@ def test_a_queue_with_very_many_bindings_is_gone_at_once_and_they_go_later(type:
     assert published(world, "k.1") == PublishStatus.UNROUTABLE
     assert world.host.bindings.bound("x", key="k.1").key_not_matched
     assert world.host.bindings.kept.held > empty
-    assert turns(world) in (2, 3)
+    assert turns(world, A_TURN) in (2, 3)
     assert world.host.topology.keeping_out == 0
     assert world.host.declaring.delete_exchange("x", if_unused=True) is None
     assert world.host.bindings.kept.held == empty
@@ -93,7 +71,7 @@ def test_an_exchange_with_very_many_bindings_is_gone_at_once_and_they_go_later()
     world.host.declaring.declare_exchange("x", "direct")  # another of that name
     bind(world, "q", "x", "k.1")
     assert published(world, "k.1") == PublishStatus.DONE
-    assert turns(world) in (2, 3)
+    assert turns(world, A_TURN) in (2, 3)
     assert queue.bound_to() == [("amq.topic", "a"), ("x", "k.1")]
     assert published(world, "k.1") == PublishStatus.DONE
     world.check()
@@ -107,7 +85,7 @@ def test_a_queue_of_the_same_name_has_its_own_bindings_while_the_old_ones_go() -
     bind(world, "q", "x", "k.7")
     assert published(world, "k.7") == PublishStatus.DONE
     assert published(world, "k.8") == PublishStatus.UNROUTABLE
-    turns(world)
+    turns(world, A_TURN)
     assert published(world, "k.7") == PublishStatus.DONE
     assert world.depth() == 2
     world.crash()
@@ -147,7 +125,7 @@ def test_who_deletes_waits_until_the_last_is_gone_and_others_do_not() -> None:
     world.host.declaring.delete_queue("small")
     assert not unbinding.tell(Waiter(), 8)  # there was room for it
     assert waiter.told == []
-    turns(world)
+    turns(world, A_TURN)
     assert waiter.told == [(7, None)]
 
 
@@ -159,7 +137,7 @@ def test_an_auto_delete_exchange_goes_with_the_queue_that_was_bound_to_it() -> N
         bind(world, "q", "x", f"k.{number}")
     world.host.declaring.delete_queue("q")
     assert "x" not in world.host.topology.exchanges
-    turns(world)
+    turns(world, A_TURN)
     world.check()
 
 
@@ -170,7 +148,7 @@ def test_there_is_room_for_other_bindings_as_the_old_ones_go() -> None:
     world.queue()
     refusal = world.host.bindings.bind("q", "x", "k", {}, b"")
     assert refusal is None  # some are gone
-    turns(world)
+    turns(world, A_TURN)
     for number in range(MANY):
         assert world.host.bindings.bind("q", "x", str(number), {}, b"") is None
 
@@ -179,7 +157,7 @@ def test_the_audit_log_says_once_how_many_bindings_a_queue_lost() -> None:
     world = World()
     bound(world, durable=False)
     world.host.declaring.delete_queue("q")
-    turns(world)
+    turns(world, A_TURN)
     unbound = [
         record.copies for record in world.blocks.records() if record.reason == Reason.UNBOUND
     ]
@@ -199,7 +177,7 @@ def test_the_bindings_of_a_session_go_over_several_turns_unless_others_want_them
     # The first were made first and go last: some of them are wanted by somebody else meanwhile.
     world.host.bindings.bind("q", "amq.direct", "0", {}, b"", other, scoped=True)
     world.host.bindings.bind("q", "amq.direct", "1", {}, b"")
-    assert turns(world) >= 2
+    assert turns(world, A_TURN) >= 2
     assert [each.key for each in exchange.every()] == ["0", "1"]
     world.host.owners.release(other)
     assert [each.key for each in exchange.every()] == ["1"]
@@ -215,7 +193,7 @@ def test_a_queue_is_deleted_while_its_bindings_of_a_session_go() -> None:
         world.host.bindings.bind("q", "amq.direct", str(number), {}, b"", owner, scoped=True)
     world.host.owners.release(owner)
     world.host.declaring.delete_queue("q")
-    turns(world)
+    turns(world, A_TURN)
     assert world.host.bindings.kept.held == World().host.bindings.kept.held
     assert published(world, "1", "amq.direct") == PublishStatus.UNROUTABLE
     world.check()
@@ -234,7 +212,7 @@ def test_very_many_bindings_by_one_key_go_over_several_turns_for_one_that_is_exc
     waiter = Waiter()
     assert world.host.bindings.unbinding.tell(waiter, 7)
     world.host.declaring.delete_queue("q1")
-    assert turns(world) in (2, 3)
+    assert turns(world, A_TURN) in (2, 3)
     assert waiter.told == [(7, None)]
     assert world.host.bindings.bound("amq.direct", "q", "k") == Bound()
     exchange = world.host.topology.find_exchange("amq.direct")

@@ -1,6 +1,7 @@
 """Long queues are purged and deleted over several turns, and the ledger balances all the same."""
 
 from support.bridge_world import World, bind
+from support.long_work import Waiter, turns
 from support.work import units_of
 
 from gateway.message import ACCEPTED, Refusal
@@ -9,36 +10,12 @@ from gateway.wire.work import COPY, SHARE, VERB
 MANY = 3 * SHARE // COPY
 
 
-class Waiter:
-    def __init__(self) -> None:
-        self.told: list[tuple[int, Refusal | None]] = []
-
-    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
-        self.told.append((token, refusal))
-
-
 def filled(world: World, number: int = MANY, **settings: object) -> None:
     world.queue(**settings)  # type: ignore[arg-type]
     for _ in range(number):
         message = world.message(b"x", key="q", durable=True)
         world.host.publishing.publish(message, None, 0)
     world.turn()
-
-
-def turns(world: World) -> int:
-    """How many turns it takes until nothing is to be done; none of them is long."""
-    count = 0
-    more = True
-    while more:
-        results: list[bool] = []
-        units = units_of(
-            lambda results=results: results.append(world.bridge.end_turn(world.now_ms))
-        )
-        assert units <= SHARE + VERB
-        more = results[0]
-        count += 1
-    world.turn()
-    return count
 
 
 def test_a_long_queue_is_purged_over_several_turns() -> None:

@@ -344,7 +344,7 @@ def test_a_session_is_taken_over_from_a_connection_that_is_still_ending() -> Non
     assert "attached" in heard
     while client.face.behind:
         client.face.data_to_send()
-    assert gateway.settings.attached == {("ann", b"name"): again.face._sessions[3]}
+    assert gateway.settings.attached == {("ann", b"name"): again.face._sessions.living[3]}
     assert client.face.status() is None
     assert client.face.client._face is None, "it has left"
     assert gateway.settings.accounts.everybody.held == again.face.client.account.held

@@ -1,6 +1,7 @@
 import pytest
 from support.bridge_world import Producer
 from support.face_1_0 import body_of, message
+from support.long_work import Waiter
 from support.rules import rule
 from support.upstream_world import UpstreamWorld
 
@@ -13,16 +14,6 @@ from gateway.translate.profiles.profile import Profile
 from gateway.wire.buffers import FLUSH_OCTETS
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
-
-
-class Waiter:
-    """Was asked to remember the answer of a look-up."""
-
-    def __init__(self):
-        self.told = []
-
-    def on_looked_up(self, token, refusal):
-        self.told.append((token, refusal))
 
 
 def kinds(w):

@@ -7,24 +7,21 @@ Source: 0-10 XML, classes file and stream.
 
 from __future__ import annotations
 
-from typing import Final, Protocol, final
+from typing import Protocol, final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.audit.digests import digest
 from gateway.bridge.exchanges.filters import NoLocal
-from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
-from gateway.faces.client import Client
 from gateway.faces.server_0_10.answers import Answers
-from gateway.faces.server_0_10.contents.windows import SharedWindows, Windows
+from gateway.faces.server_0_10.contents.windows import Windows
+from gateway.faces.server_0_10.outlet import SessionOutlet
 from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.unsettled import Unsettled
-from gateway.message import Condition, Delivery, Message, Refusal
+from gateway.message import Delivery, Message
 from gateway.translate.contents.leaving import content_header
 from gateway.translate.message import to_0_10
-
-NOTHING_REFUSED: Final = Refusal(Condition.NONE, "")
 
 
 class Staging(Protocol):
@@ -41,38 +38,15 @@ class Staging(Protocol):
 
 
 @final
-class Consumer:
-    """An outlet of the bridge, named by its tag within its session and class.
+class Consumer(SessionOutlet):
+    """A consumer, named by its tag within its session and class.
 
     Attributes:
         tag: the consumer-tag.
         no_ack: of a file: it is settled when it is delivered.
-        bridged: the bridge's side of it; from right after construction until it is over.
-        attaching: an upstream has to attach it before it is one.
-        kept: octets of it on the connection's account.
-        no_local: leaves out what its own connection published.
-        paused: its session has no connection.
     """
 
-    __slots__ = (
-        "_answers",
-        "_client",
-        "_gone",
-        "_parking",
-        "_shared",
-        "_staging",
-        "_tags",
-        "_unsettled",
-        "_windows",
-        "attaching",
-        "blocked",
-        "bridged",
-        "kept",
-        "no_ack",
-        "no_local",
-        "paused",
-        "tag",
-    )
+    __slots__ = ("_staging", "_tags", "_windows", "no_ack", "tag")
 
     def __init__(
         self,
@@ -80,37 +54,25 @@ class Consumer:
         unsettled: Unsettled,
         parking: Parking,
         windows: Windows,
-        shared: SharedWindows,
         tags: Tags,
         staging: Staging | None,
         *,
         tag: str,
         no_ack: bool,
+        kept: int,
+        no_local: NoLocal | None,
     ) -> None:
-        self._answers = answers
-        self._client = answers.client
-        self._unsettled = unsettled
-        self._parking = parking
+        super().__init__(answers, unsettled, parking, kept=kept, no_local=no_local)
         self._windows = windows
-        self._shared = shared
         self._tags = tags
         self._staging = staging  # `None`: of class stream
         self.tag = tag
         self.no_ack = no_ack
-        self.bridged: Subscription | None = None
-        self.attaching = False
-        self.kept = 0
-        self.no_local: NoLocal | None = None
-        self.paused = False
-        self.blocked = False
-        self._gone: Refusal | None = None
-
-    # What the bridge calls.
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         """Send one delivery, or begin to stage it, if there is room and the windows allow it."""
         client = self._client
-        if not self._has_room(delivery.message):
+        if not self._may_send(delivery.message):
             self.blocked = True
             return DeliverStatus.BLOCKED
         file = self._staging is not None
@@ -137,18 +99,10 @@ class Consumer:
         client.touch()
         return DeliverStatus.TAKEN
 
-    def _has_room(self, message: Message) -> bool:
+    def _may_send(self, message: Message) -> bool:
         client = self._client
         size = len(message.payload)
-        session = self._answers.session
-        limits = client.settings.limits
-        if client.draining or not client.room.has(size):
-            return False
-        if session.replay is not None and not session.has_room(size):
-            return False
-        if session.in_doubt() >= limits.commands_in_doubt_max:
-            return False
-        if len(self._unsettled) >= limits.unsettled_max:
+        if not self._has_room(size) or len(self._unsettled) >= client.settings.limits.unsettled_max:
             return False
         octets = size - message.body_at
         if self._staging is not None and not self._staging.has_room(octets):
@@ -158,7 +112,7 @@ class Consumer:
             return False
         next_ms = self._windows.next_ms()
         if next_ms > client.bridge.now_ms:
-            self._shared.pace(next_ms)
+            self._answers.windows().pace(next_ms)
             client.touch()
             return False
         return True
@@ -166,7 +120,7 @@ class Consumer:
     def _send(self, delivery: Delivery, header: bytes, body: bytes, *, empty: bool) -> None:
         """A stream's message."""
         bridged = self._bridged()
-        command_id = self._answers.session.send_command(
+        command_id = self._session.send_command(
             spec.StreamDeliver(
                 consumer_tag=self.tag,
                 delivery_tag=self._tags.next(),
@@ -180,91 +134,11 @@ class Consumer:
         self._windows.sent(len(body), self._client.bridge.now_ms)
         self._unsettled.ahead(command_id, self._windows, len(body))
 
-    def on_drained(self) -> None:
-        """Nothing drains it."""
-
-    def refusal(self) -> Refusal:
-        """Nothing: `deliver` never refuses on everybody's behalf."""
-        return NOTHING_REFUSED
-
-    def on_attached(self) -> None:
-        """The upstream has attached it."""
-        if self.attaching:
-            self._on_attached(None)
-
-    def on_cancelled(self, condition: Condition, description: str) -> None:
-        """The queue went away under it: the session ends, as for a subscription with credit."""
-        refusal = Refusal(condition, description)
-        if self.attaching:
-            self._on_attached(refusal)
-        elif self.paused:
-            self._gone = refusal
-        else:
-            self._answers.fail(refusal)
-
-    def _on_attached(self, refusal: Refusal | None) -> None:
-        self.attaching = False
-        self._parking.answer_waiting(refusal)
-        self._client.touch()
-
-    # What the session calls.
-
-    def begin(self) -> None:
-        """It may be sent messages."""
-        self._bridged().grant(UNLIMITED)
-
-    def pause(self) -> None:
-        """The session has no connection: nothing is sent."""
-        self.paused = True
-        self._bridged().stop()
-
-    def go_on(self) -> None:
-        """It has one again."""
-        self.paused = False
-        gone = self._gone
-        if gone is not None:
-            self._answers.fail(gone)
-        elif not self._bridged().cancelled:
-            self.begin()
-            self.resume()
-
-    def move(self, client: Client, shared: SharedWindows) -> None:
-        """The session has another connection, or none: what is kept is on its account."""
-        self._client.account.give(self.kept)
-        client.account.note(self.kept)
-        self._client = client
-        self._shared = shared
-        if self.no_local is not None:
-            self.no_local.also(client.peer.connection_id)
-
     def cancel(self) -> None:
-        """cancel, or the session's end: no more deliveries."""
-        self._client.account.give(self.kept)
-        self.kept = 0
-        self._bridged().cancel()
-
-    def resume(self) -> None:
-        """There is room again for what `deliver` refused."""
-        if self.blocked:
-            self.blocked = False
-            self._bridged().resume()
-
-    def number(self) -> int:
-        """Its number in the bridge and in the audit log."""
-        return self._bridged().number
-
-    def unsettled(self) -> int:
-        """How many of its deliveries have not ended."""
-        return self._bridged().unsettled
-
-    def queue_name(self) -> str:
-        """The queue that it is for."""
-        return self._bridged().queue_name
-
-    def _bridged(self) -> Subscription:
-        bridged = self.bridged
-        assert bridged is not None
-        return bridged
+        """See `SessionOutlet`; what is not delivered of its files goes back."""
+        super().cancel()
+        if self._staging is not None:
+            self._staging.release(self)
 
 
 @final

@@ -19,40 +19,25 @@ from gateway.faces.features import Feature
 from gateway.faces.placed import is_remote_queue
 from gateway.faces.server_0_10.answers import Answers
 from gateway.faces.server_0_10.contents.consumer import Consumer, Staging, Tags
-from gateway.faces.server_0_10.contents.windows import SharedWindows, Windows
-from gateway.faces.server_0_10.parking import TOO_MUCH, Parking
-from gateway.faces.server_0_10.permissions import Permissions
+from gateway.faces.server_0_10.contents.windows import Windows
+from gateway.faces.server_0_10.outlets import SessionOutlets
+from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.subscriptions import FILTER_ARGUMENTS, filter_of
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
-from gateway.wire.work import LINK, SUBSCRIPTION, WORK
 
 CONSUMER_OCTETS: Final = 4096  # what a consumer takes, apart from its selector
 
 
 @final
-class Consumers:
-    """Those of one session, of one class.
+class Consumers(SessionOutlets[Consumer]):
+    """Those of one session, of one class, by tag.
 
     Attributes:
         windows: what may be ahead of them.
-        attaching: the one that has just come has to be attached at an upstream first.
     """
 
-    __slots__ = (
-        "_answers",
-        "_client",
-        "_leaving",
-        "_living",
-        "_owner",
-        "_parking",
-        "_shared",
-        "_staging",
-        "_tags",
-        "_unsettled",
-        "attaching",
-        "windows",
-    )
+    __slots__ = ("_shared", "_staging", "_tags", "windows")
 
     def __init__(
         self,
@@ -60,24 +45,14 @@ class Consumers:
         unsettled: Unsettled,
         parking: Parking,
         owner: Owner,
-        shared: SharedWindows,
-        tags: Tags,
         windows: Windows,
         staging: Staging | None,
     ) -> None:
-        self._answers = answers
-        self._client = answers.client
-        self._unsettled = unsettled
-        self._parking = parking
-        self._owner = owner
-        self._shared = shared
-        self._tags = tags
+        super().__init__(answers, unsettled, parking, owner)
+        self._shared = answers.windows()
+        self._tags = Tags()
         self._staging = staging
         self.windows = windows
-        self.attaching = False
-        self._living: dict[str, Consumer] = {}
-        # Cancelled, for what reason, and still with deliveries that are not settled.
-        self._leaving: list[tuple[Consumer, Reason]] = []
 
     def consume(self, command: spec.FileConsume | spec.StreamConsume) -> Refusal | None:
         """Begin to consume a queue; the answer to the client is the caller's."""
@@ -95,53 +70,26 @@ class Consumers:
             # A consumer must never get what it excluded.
             client.uses.refuse(Feature.NO_LOCAL)
             return Refusal(Condition.NOT_IMPLEMENTED, "no filter is offered for a remote queue")
-        kept = CONSUMER_OCTETS + (0 if filter is None else filter.octets)
-        if not client.account.take(kept):
-            return TOO_MUCH
         stream = isinstance(command, spec.StreamConsume)
+        tag = command.consumer_tag or ""
         outlet = Consumer(
             self._answers,
             self._unsettled,
             self._parking,
             self.windows,
-            self._shared,
             self._tags,
             self._staging,
-            tag=command.consumer_tag or "",
+            tag=tag,
             no_ack=stream or (isinstance(command, spec.FileConsume) and command.no_ack),
+            kept=CONSUMER_OCTETS + (0 if filter is None else filter.octets),
+            no_local=no_local,
         )
-        return self._begin(outlet, command, filter, kept, no_local)
-
-    def _begin(
-        self,
-        outlet: Consumer,
-        command: spec.FileConsume | spec.StreamConsume,
-        filter: Filter | None,
-        kept: int,
-        no_local: NoLocal | None,
-    ) -> Refusal | None:
-        client = self._client
-        options = SubscribeOptions(
-            exclusive=command.exclusive,
-            settled=self._staging is None,
-            filter=filter,
-        )
-        bridged = client.host.subscribing.subscribe(
-            command.queue or "", outlet, self._owner, options
-        )
-        if isinstance(bridged, Refusal):
-            client.account.give(kept)
-            return bridged
-        outlet.kept = kept
-        outlet.no_local = no_local
-        outlet.bridged = bridged
-        outlet.attaching = self.attaching = bridged.attaching
-        self._living[outlet.tag] = outlet
-        self._taken().add(outlet.tag)
-        client.on_link(opened=True)
-        client.record_link(bridged.number, node=bridged.queue.node, flags=0)
-        outlet.begin()
-        return None
+        options = SubscribeOptions(exclusive=command.exclusive, settled=stream, filter=filter)
+        refusal = self._begin(tag, outlet, command.queue or "", options)
+        if refusal is None:
+            self._taken().add(tag)
+            outlet.grant()
+        return refusal
 
     def _check(self, command: spec.FileConsume | spec.StreamConsume) -> Refusal | None:
         tag = command.consumer_tag or ""
@@ -159,29 +107,15 @@ class Consumers:
 
     def cancel(self, tag: str) -> Refusal | None:
         """End a consumer; what it was sent stays with the session."""
-        found = self._living.pop(tag, None)
-        if found is None:
+        if self._end(tag) is None:
             return Refusal(Condition.NOT_FOUND, f"there is no consumer {tag!r}")
         self._taken().discard(tag)
-        found.cancel()
-        if self._staging is not None:
-            self._staging.release(found)
-        self._detach(found, Reason.CANCELLED)
         return None
 
     def _taken(self) -> set[str]:
         """The tags of its class, of all sessions of the connection."""
         shared = self._shared
         return shared.stream_tags if self._staging is None else shared.file_tags
-
-    def _detach(self, consumer: Consumer, reason: Reason) -> None:
-        """It is over once what was sent, which stays with the session, is settled."""
-        if consumer.unsettled():
-            self._leaving.append((consumer, reason))
-            return
-        self._client.on_link(opened=False)
-        self._client.record_link_end(consumer.number(), reason)
-        consumer.bridged = None  # which holds it
 
     def qos(self, command: Command) -> bool:
         """file.qos or stream.qos; whether it is for all sessions of the connection."""
@@ -192,64 +126,23 @@ class Consumers:
         self.resume()
         return command.global_
 
-    def review(self, permissions: Permissions) -> Refusal | None:
-        """Why one of them may not go on, by other access rules."""
-        for consumer in self._living.values():
-            refusal = permissions.review(consumer.queue_name(), acquire=True)
-            if refusal is not None:
-                return refusal
-        return None
-
-    def pause(self) -> None:
-        """The session has no connection: nothing is sent."""
-        WORK.units += SUBSCRIPTION * len(self._living)
-        for consumer in self._living.values():
-            consumer.pause()
-
-    def go_on(self) -> None:
-        """It has one again."""
-        WORK.units += SUBSCRIPTION * len(self._living)
-        for consumer in list(self._living.values()):
-            consumer.go_on()
-
-    def move(self, client: Client, shared: SharedWindows) -> None:
+    def move(self, client: Client) -> None:
         """The session has another connection, or none."""
-        all_of_them = [*self._living.values(), *[consumer for consumer, _ in self._leaving]]
-        for consumer in all_of_them:
-            consumer.move(client, shared)
-        self._client.links -= len(all_of_them)
-        client.links += len(all_of_them)
-        self._client = client
+        super().move(client)
         self._taken().difference_update(self._living)
-        self._shared = shared
+        shared = self._shared = self._answers.windows()
         self._taken().update(self._living)
         self.windows.move(shared.streams if self._staging is None else shared.files)
 
     def resume(self) -> None:
         """There is room again."""
         self.windows.due = False
-        WORK.units += SUBSCRIPTION * len(self._living)
-        for consumer in self._living.values():
-            consumer.resume()
-
-    def on_settled(self) -> None:
-        """Deliveries were settled: there may be room, and cancelled consumers may be over."""
-        self.resume()
-        leaving = self._leaving
-        if leaving:
-            self._leaving = []
-            for consumer, reason in leaving:
-                self._detach(consumer, reason)
+        super().resume()
 
     def cancel_all(self, reason: Reason) -> None:
         """The session is over; its deliveries are settled next."""
-        living = self._living
-        self._living = {}
-        self._taken().difference_update(living)
-        WORK.units += LINK * len(living)
-        for consumer in living.values():
-            consumer.cancel()
-            self._leaving.append((consumer, reason))
+        self._taken().difference_update(self._living)
+        super().cancel_all(reason)
 
 
 def _filter(arguments: FieldTable, no_local: NoLocal | None) -> Filter | Refusal | None:

@@ -11,7 +11,6 @@ from gateway.audit.schema import Reason
 from gateway.bridge.seams import Owner
 from gateway.faces.client import Client
 from gateway.faces.server_0_10.answers import Answers
-from gateway.faces.server_0_10.contents.consumer import Tags
 from gateway.faces.server_0_10.contents.consumers import Consumers
 from gateway.faces.server_0_10.contents.inbound import Inbound
 from gateway.faces.server_0_10.contents.outbound import Outbound
@@ -57,17 +56,13 @@ class Contents:
         self._answers = answers
         self._parking = parking
         self._inbound = Inbound(answers, transactions)
-        transactions.ending = self._inbound
         self._publishing = ContentPublishing(answers, transfers, self._inbound)
         shared = answers.windows()
         files = Windows(shared.files)
         self._outbound = Outbound(answers, unsettled, transactions, files)
-        self._streams = Consumers(
-            answers, unsettled, parking, owner, shared, Tags(), Windows(shared.streams), None
-        )
-        self._files = Consumers(
-            answers, unsettled, parking, owner, shared, Tags(), files, self._outbound
-        )
+        streams = Windows(shared.streams)
+        self._streams = Consumers(answers, unsettled, parking, owner, streams, None)
+        self._files = Consumers(answers, unsettled, parking, owner, files, self._outbound)
 
     def carry_out(self, event: CommandReceived, permissions: Permissions) -> None:
         """Carry out one command of either class."""
@@ -231,12 +226,11 @@ class Contents:
 
     def move(self, client: Client) -> None:
         """The session has another connection, or none."""
-        shared = self._answers.windows()
         self._publishing.move(client)
         self._inbound.move(client)
         self._outbound.move(client)
-        self._streams.move(client, shared)
-        self._files.move(client, shared)
+        self._streams.move(client)
+        self._files.move(client)
 
     def release(self) -> None:
         """The session is over: what it has not delivered goes back first."""

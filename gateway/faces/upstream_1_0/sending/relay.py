@@ -199,6 +199,11 @@ class Relay:
         if translated.refusal is not None:
             losses.record(upstream.bridge, translated.losses, message.id, delivery.subscription)
             return self._refuse(translated.refusal)
+        return self._send(delivery, translated, sender)
+
+    def _send(self, delivery: Delivery, translated: Translated10, sender: Sender) -> DeliverStatus:
+        """What a message has become, unless that is too large now."""
+        upstream, context, message = self._upstream, self._context, delivery.message
         head = self._head(delivery, translated, context.now_ms)
         body = translated.body
         body_at = translated.body_at
@@ -220,7 +225,7 @@ class Relay:
         if message.encoding != AMQP_1_0 and wants_look(message.id, translated.kind, context):
             payload = head + body[body_at:]
             check(upstream.bridge, delivery, payload, b"", translated.losses, context)
-        sender.send(delivery, head, body, body_at, _state_of(transaction))
+        sender.send(delivery, head, body, body_at, _state_of(delivery.transaction))
         self._sent += 1
         sender.used = self._sent
         upstream.counts.sent += 1

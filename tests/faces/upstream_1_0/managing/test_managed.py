@@ -1,5 +1,6 @@
 import pytest
 from support.face_1_0 import message
+from support.long_work import Waiter
 from support.management import Manager
 from support.upstream_world import UpstreamWorld
 
@@ -96,17 +97,12 @@ def test_a_binding_takes_effect_once_it_is_made_there():
     w = world()
     manager = Manager(w.connect())
     bind(w)
-    told = []
-
-    class Waiter:
-        def on_looked_up(self, token, refusal):
-            told.append((token, refusal))
-
-    assert w.host.reaching.reach_binding("here", "x", "a.#", Waiter(), 7)
+    waiter = Waiter()
+    assert w.host.reaching.reach_binding("here", "x", "a.#", waiter, 7)
     carry_out(w, manager, 1)
-    assert told == []
+    assert waiter.told == []
     carry_out(w, manager, 1)
-    assert told == [(7, None)]
+    assert waiter.told == [(7, None)]
 
 
 def test_what_comes_has_the_exchange_and_the_key_that_it_was_published_with():

@@ -10,6 +10,9 @@ from typing import Final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.assembler import PART_MIN, TRANSFER, UNFINISHED
+from gateway.amqp_0_10.commands.incoming import NONE, Incoming
+from gateway.amqp_0_10.commands.late import give_up, of_session, receive_late
+from gateway.amqp_0_10.commands.replay import offsets
 from gateway.amqp_0_10.errors import (
     DetachError,
     ExecutionError,
@@ -31,10 +34,7 @@ from gateway.amqp_0_10.events import (
     TimeoutGranted,
     TimeoutRequested,
 )
-from gateway.amqp_0_10.incoming import NONE, Incoming
-from gateway.amqp_0_10.late import give_up, of_session, receive_late
 from gateway.amqp_0_10.primitives import Ranges
-from gateway.amqp_0_10.replay import offsets
 from gateway.amqp_0_10.session import RANGES_PER_CONTROL, Session
 from gateway.amqp_0_10.states import SessionInput, SessionState
 from gateway.amqp_0_10.types import Command, Control

@@ -8,6 +8,7 @@ from twisted.logger import capturedLogs, formatEvent
 
 from gateway.faces.face import Peer
 from gateway.net.listening.authenticate import Authentication
+from gateway.net.listening.login import PeerAuthenticator
 from gateway.net.listening.users import make_user, write_users
 from gateway.wire.sasl import Credentials, StepKind
 
@@ -22,7 +23,7 @@ def test_a_mechanism_that_was_not_offered_is_a_no(desk: Desk) -> None:
     assert desk.shared.refused["other"] == 1
     without = Authentication(desk.clock, lambda: 0, anonymous_allowed=True)
     waiter = Waiter()
-    one = without.for_peer(Peer(1, "192.0.2.1"))
+    one = PeerAuthenticator(without, Peer(1, "192.0.2.1"))
     assert one.mechanisms() == ["ANONYMOUS"]
     one.authenticate(Credentials("PLAIN", username="alice", password="secret"), waiter)
     desk.clock.advance(0)
@@ -44,7 +45,7 @@ def test_who_asks_for_what_is_not_offered_is_counted(
     desk: Desk, mechanism: str, counted: str
 ) -> None:
     before = dict(desk.shared.refused)
-    assert desk.shared.for_peer(Peer(1, "192.0.2.1")).begin(mechanism) is None
+    assert PeerAuthenticator(desk.shared, Peer(1, "192.0.2.1")).begin(mechanism) is None
     assert desk.shared.refused == {**before, counted: 1}
 
 
@@ -52,7 +53,7 @@ def test_who_asks_for_what_is_not_offered_is_counted(
 def test_a_message_that_is_none_of_its_mechanism_is_counted_and_told(
     desk: Desk, response: bytes
 ) -> None:
-    exchange = desk.shared.for_peer(Peer(7, "192.0.2.1")).begin("PLAIN")
+    exchange = PeerAuthenticator(desk.shared, Peer(7, "192.0.2.1")).begin("PLAIN")
     assert exchange is not None
     with capturedLogs() as captured:
         assert exchange.respond(response).kind == StepKind.DENIED
@@ -65,7 +66,7 @@ def test_a_message_that_is_none_of_its_mechanism_is_counted_and_told(
 def test_the_best_mechanism_is_offered_first(desk: Desk, tmp_path: pathlib.Path) -> None:
     shared = Desk(tmp_path, anonymous=True).shared
     peer = Peer(1, "192.0.2.1", certificate_name="alice")
-    assert shared.for_peer(peer).mechanisms() == [
+    assert PeerAuthenticator(shared, peer).mechanisms() == [
         "EXTERNAL",
         "SCRAM-SHA-512",
         "SCRAM-SHA-256",
@@ -73,7 +74,7 @@ def test_the_best_mechanism_is_offered_first(desk: Desk, tmp_path: pathlib.Path)
         "ANONYMOUS",
     ]
     bound = Peer(1, "192.0.2.1", secure=True, bindings={"tls-exporter": b"x"})
-    assert desk.shared.for_peer(bound).mechanisms() == [
+    assert PeerAuthenticator(desk.shared, bound).mechanisms() == [
         "SCRAM-SHA-512-PLUS",
         "SCRAM-SHA-256-PLUS",
         "SCRAM-SHA-512",
@@ -86,7 +87,7 @@ def test_a_mechanism_is_offered_only_if_every_user_can_use_it(desk: Desk) -> Non
     only = {"SCRAM-SHA-256": make_user("b", 4096)["SCRAM-SHA-256"]}
     write_users(desk.path, {"alice": make_user("secret", 4096), "bob": only})
     desk.passwords.load()
-    one = desk.shared.for_peer(PEER)
+    one = PeerAuthenticator(desk.shared, PEER)
     assert one.mechanisms() == ["SCRAM-SHA-256", "PLAIN"]
     assert one.begin("SCRAM-SHA-512") is None
     write_users(desk.path, {})
@@ -96,16 +97,16 @@ def test_a_mechanism_is_offered_only_if_every_user_can_use_it(desk: Desk) -> Non
 
 def test_a_mechanism_may_be_offered_inside_tls_only(tmp_path: pathlib.Path) -> None:
     shared = Desk(tmp_path, require_tls_for=("PLAIN",)).shared
-    one = shared.for_peer(PEER)
+    one = PeerAuthenticator(shared, PEER)
     assert one.mechanisms() == ["SCRAM-SHA-512", "SCRAM-SHA-256"]
     assert one.begin("PLAIN") is None
-    secure = shared.for_peer(Peer(1, "192.0.2.1", secure=True))
+    secure = PeerAuthenticator(shared, Peer(1, "192.0.2.1", secure=True))
     assert secure.mechanisms() == ["SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
 
 
 def test_who_sends_a_password_in_clear_text_is_named_once_and_counted(desk: Desk) -> None:
     def login(peer: Peer, password: str = "secret") -> None:
-        one = desk.shared.for_peer(peer)
+        one = PeerAuthenticator(desk.shared, peer)
         credentials = Credentials("PLAIN", username="alice", password=password)
         one.authenticate(credentials, Waiter())
         desk.threads.run_all()
@@ -123,7 +124,7 @@ def test_who_sends_a_password_in_clear_text_is_named_once_and_counted(desk: Desk
 
 
 def test_what_is_offered_follows_the_users_file_though_nobody_logs_in(desk: Desk) -> None:
-    one = desk.shared.for_peer(PEER)
+    one = PeerAuthenticator(desk.shared, PEER)
     write_users(desk.path, {"alice": make_user("secret", 10)})
     desk.shared.refresh()
     desk.threads.run_all()

@@ -15,6 +15,7 @@ from typing import Final, final
 
 from gateway.amqp_0_10._spec_controls import SessionCompleted
 from gateway.amqp_0_10.assembler import Assembler
+from gateway.amqp_0_10.commands.progress import AHEAD, MEMORY, Progress, insert
 from gateway.amqp_0_10.errors import (
     FramingError,
     InvalidArgumentError,
@@ -23,7 +24,6 @@ from gateway.amqp_0_10.errors import (
 )
 from gateway.amqp_0_10.frames import FIRST_FRAME, FIRST_SEGMENT, LAST_FRAME, LAST_SEGMENT
 from gateway.amqp_0_10.primitives import Ranges
-from gateway.amqp_0_10.progress import AHEAD, MEMORY, Progress, insert
 from gateway.wire.accounts import Account
 from gateway.wire.limits import Limits
 from gateway.wire.serial import MASK, RangeSet, add, distance

@@ -7,6 +7,7 @@ import pytest
 from support.login_desk import PEER, Desk, Waiter
 
 from gateway.net.listening.kerberos import Principals
+from gateway.net.listening.login import PeerAuthenticator
 from gateway.wire.gssapi_server import GSSAPI, GssapiRefusedError
 from gateway.wire.sasl import ServerMechanism, Step, StepKind
 
@@ -58,7 +59,7 @@ class Client:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
-        self.one, self.waiter = desk.shared.for_peer(PEER), Waiter()
+        self.one, self.waiter = PeerAuthenticator(desk.shared, PEER), Waiter()
         server = self.one.begin(GSSAPI)
         assert server is not None
         self.server: ServerMechanism = server
@@ -77,10 +78,10 @@ class Client:
 
 
 def test_it_is_offered_where_there_are_keys_and_before_passwords(desk: Desk) -> None:
-    offered = desk.shared.for_peer(PEER).mechanisms()
+    offered = PeerAuthenticator(desk.shared, PEER).mechanisms()
     assert offered == [GSSAPI, "SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"]
     desk.shared.require_tls_for = (GSSAPI,)
-    assert GSSAPI not in desk.shared.for_peer(PEER).mechanisms()
+    assert GSSAPI not in PeerAuthenticator(desk.shared, PEER).mechanisms()
 
 
 def test_whoever_has_a_ticket_of_the_realm_is_let_in_also_without_a_password(desk: Desk) -> None:

@@ -6,6 +6,7 @@ import pytest
 from support.login_desk import PEER, Desk, ScramPeer, Waiter
 
 from gateway.faces.face import Peer
+from gateway.net.listening.login import PeerAuthenticator
 from gateway.net.listening.password_threads import GivenUpError
 from gateway.net.listening.passwords import REMEMBERED_MS
 from gateway.wire.sasl import Credentials
@@ -79,7 +80,7 @@ def test_of_an_address_that_floods_those_who_wait_longest_are_refused_unheard(de
 
 def test_a_peer_that_waits_for_its_answer_does_not_use_up_its_time(desk: Desk) -> None:
     held: list[bool] = []
-    one = desk.shared.for_peer(Peer(1, "192.0.2.1", held=held.append))
+    one = PeerAuthenticator(desk.shared, Peer(1, "192.0.2.1", held=held.append))
     one.authenticate(Credentials("PLAIN", username="alice", password="secret"), Waiter())
     assert held == [True]
     desk.threads.run_all()

@@ -7,6 +7,7 @@ from support.login_desk import PEER, Desk, ScramPeer
 from twisted.logger import capturedLogs, formatEvent
 
 from gateway.faces.face import Peer
+from gateway.net.listening.login import PeerAuthenticator
 from gateway.net.listening.passwords import Passwords
 from gateway.wire.sasl import StepKind
 from gateway.wire.scram import ScramClient
@@ -69,7 +70,7 @@ def test_signs_of_somebody_in_between_are_counted_and_told(desk: Desk) -> None:
             ("SCRAM-SHA-256", b"y,,n=alice,r=abc"),
             ("SCRAM-SHA-256-PLUS", b"p=tls-unique,,n=alice,r=abc"),
         ):
-            exchange = desk.shared.for_peer(peer).begin(mechanism)
+            exchange = PeerAuthenticator(desk.shared, peer).begin(mechanism)
             assert exchange is not None
             assert exchange.respond(first).kind == StepKind.DENIED
             desk.now_ms += 2000

@@ -4,8 +4,8 @@ import pytest
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import UINT32, VBIN32
+from gateway.amqp_0_10.commands.replay import SENT_OCTETS, Replay, SentCommand, offsets, redelivered
 from gateway.amqp_0_10.errors import InvalidArgumentError
-from gateway.amqp_0_10.replay import SENT_OCTETS, Replay, SentCommand, offsets, redelivered
 from gateway.amqp_0_10.structs import read_header, write_header
 from gateway.amqp_0_10.types import Array
 

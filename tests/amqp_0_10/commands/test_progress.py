@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.amqp_0_10.progress import Progress, insert, subtract
+from gateway.amqp_0_10.commands.progress import Progress, insert, subtract
 from gateway.wire.serial import add, distance
 
 starts = st.sampled_from([0, 7, 0xFFFFFFF0, 0x7FFFFFF8])

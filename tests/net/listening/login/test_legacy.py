@@ -11,6 +11,7 @@ from twisted.logger import capturedLogs
 
 from gateway.faces.face import Peer
 from gateway.net.listening.legacy import SECRETS, make_secret
+from gateway.net.listening.login import PeerAuthenticator
 from gateway.net.listening.users import make_user, write_users
 from gateway.wire.cram_md5 import CRAM_MD5, CRAM_MD5_HASHED, cram_secret
 from gateway.wire.digest_md5 import DIGEST_MD5
@@ -40,7 +41,7 @@ def responded(mechanism: str, challenge: bytes, name: str, password: str) -> byt
 
 def met(desk: Desk, mechanism: str, name: str, password: str, peer: Peer = PEER) -> Step:
     """How an exchange ends."""
-    one, waiter = desk.shared.for_peer(peer), Waiter()
+    one, waiter = PeerAuthenticator(desk.shared, peer), Waiter()
     server = one.begin(mechanism)
     assert server is not None
     challenge = server.respond(None)
@@ -61,7 +62,7 @@ def test_they_are_offered_only_where_they_are_wanted_and_somebody_can_use_them(
     tmp_path: pathlib.Path,
 ) -> None:
     desk = Desk(tmp_path, legacy=ALL)
-    one = desk.shared.for_peer(PEER)
+    one = PeerAuthenticator(desk.shared, PEER)
     scram = ["SCRAM-SHA-512", "SCRAM-SHA-256"]
     assert one.mechanisms() == [*scram, DIGEST_MD5, CRAM_MD5_HASHED, CRAM_MD5, "PLAIN"]
     desk.shared.legacy = (CRAM_MD5,)
@@ -78,9 +79,9 @@ def test_they_are_offered_only_where_they_are_wanted_and_somebody_can_use_them(
 
 def test_they_may_be_offered_inside_tls_only(tmp_path: pathlib.Path) -> None:
     desk = Desk(tmp_path, legacy=ALL, require_tls_for=(CRAM_MD5, CRAM_MD5_HASHED, "PLAIN"))
-    assert desk.shared.for_peer(PEER).mechanisms()[2:] == [DIGEST_MD5]
+    assert PeerAuthenticator(desk.shared, PEER).mechanisms()[2:] == [DIGEST_MD5]
     secure = Peer(1, "192.0.2.1", secure=True)
-    assert desk.shared.for_peer(secure).mechanisms()[2:] == [*ALL, "PLAIN"]
+    assert PeerAuthenticator(desk.shared, secure).mechanisms()[2:] == [*ALL, "PLAIN"]
 
 
 @pytest.mark.parametrize("mechanism", ALL)
@@ -119,7 +120,7 @@ def test_a_name_that_nobody_has_is_compared_with_the_same_secret_each_time(
 
 
 def test_nobody_may_act_for_somebody_else_by_digest(desk: Desk) -> None:
-    one, waiter = desk.shared.for_peer(PEER), Waiter()
+    one, waiter = PeerAuthenticator(desk.shared, PEER), Waiter()
     server = one.begin(DIGEST_MD5)
     assert server is not None
     nonce = re.search(rb'nonce="([^"]+)"', server.respond(None).octets)
@@ -140,7 +141,7 @@ def test_failures_wait_as_those_of_passwords_do(desk: Desk) -> None:
 
 
 def test_a_new_password_takes_the_login_away(desk: Desk) -> None:
-    one, waiter = desk.shared.for_peer(PEER), Waiter()
+    one, waiter = PeerAuthenticator(desk.shared, PEER), Waiter()
     server = one.begin(CRAM_MD5)
     assert server is not None
     challenge = server.respond(None).octets
@@ -157,7 +158,7 @@ def test_a_new_password_takes_the_login_away(desk: Desk) -> None:
 
 @pytest.mark.parametrize("mechanism", ALL)
 def test_what_is_no_answer_is_counted_and_leaves_one_line(desk: Desk, mechanism: str) -> None:
-    server = desk.shared.for_peer(PEER).begin(mechanism)
+    server = PeerAuthenticator(desk.shared, PEER).begin(mechanism)
     assert server is not None
     server.respond(None)
     with capturedLogs() as captured:
