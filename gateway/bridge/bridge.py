@@ -383,6 +383,7 @@ class Bridge:
         recover_notes(recovery.topology, self._notebooks, self.problems)
         for host in self.hosts.values():
             host.staging.recover(recovery.topology, self.problems)
+            host.branches.recover_claims(host.staging)
         self._new_checkpoint().write_queues()
 
     def drain(self) -> None:

@@ -109,6 +109,7 @@ class Transacting:
         `transaction.retirements` before. A prepared branch's is never refused.
         """
         if not transaction.enlisted:
+            transaction.end_claims(committed=True)
             return IN_TURN
         transaction.accept(deliveries)
         if transaction.remote is not None:
@@ -158,6 +159,7 @@ class Transacting:
             if message.durable and not durable:
                 message.flags |= Flag.TRANSIENT_COPY
         ledger.transaction = 0
+        transaction.end_claims(committed=True)
         ledger.transaction_ended(
             transaction.number,
             transaction.connection,
@@ -170,6 +172,7 @@ class Transacting:
     def rollback(self, transaction: Transaction) -> None:
         """Forget what it holds; deliveries that were to be accepted are as they were."""
         if not transaction.enlisted:
+            transaction.end_claims(committed=False)
             return
         if transaction.work is not None:
             transaction.work.roll_back()

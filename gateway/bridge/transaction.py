@@ -21,6 +21,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import NOBODY, Stock
 from gateway.bridge.remote.remote import Remote
 from gateway.bridge.seams import Published, Publisher
+from gateway.bridge.staging.area import Claim
 from gateway.bridge.tickets import Ticket
 from gateway.message import (
     ACCEPTED,
@@ -156,10 +157,12 @@ class Transaction:
         sent: what was sent on to the upstream, by exchange and key; of each a message's number.
         copies: of its publishes.
         retirements: the outcomes that the commit is to apply, in order; a set.
+        claims: what it has published of what is staged.
     """
 
     __slots__ = (
         "_octets_max",
+        "claims",
         "connection",
         "copies",
         "enlisted",
@@ -189,6 +192,7 @@ class Transaction:
         self.sent: dict[tuple[str, str], int] = {}
         self.copies = 0
         self.retirements: dict[Retirement, None] = {}
+        self.claims: list[Claim] = []
         self._octets_max = octets_max
 
     def enlist(self, queues: list[Queue]) -> Refusal | None:
@@ -267,6 +271,14 @@ class Transaction:
             let_go(each, pressure)
         return held
 
+    def end_claims(self, *, committed: bool) -> None:
+        """It is over: what it has published of what is staged is used up, or is not."""
+        claims = self.claims
+        self.claims = []
+        WORK.units += COPY * len(claims)
+        for claim in claims:
+            claim.end(committed=committed)
+
     def obstacle(self) -> Refusal | None:
         """Why what it holds cannot enter: nothing is left to enter, or a queue has no room."""
         wanted: dict[Queue, tuple[int, int]] = {}
@@ -301,6 +313,7 @@ class Rollback:
         self._held = transaction.held
         self._next = 0
         transaction.held = []
+        transaction.end_claims(committed=False)
 
     def who(self) -> str:
         """See `Piecework`."""

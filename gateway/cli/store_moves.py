@@ -82,6 +82,9 @@ def export(
             done = _export(directory, wanted, file)
     for line in done.unread:
         click.echo(f"not read: {printable(line)}", err=True)
+    if done.files_left_out:
+        told = f"{done.files_left_out} files that are staged were left out: they are of no queue"
+        click.echo(told, err=True)
     click.echo(
         f"{done.messages} messages, {done.octets} octets, {done.rows} rows of the topology;"
         f" sha256 {done.sha256}",
@@ -136,9 +139,10 @@ def import_store(file: pathlib.Path, directory: pathlib.Path | None, again: bool
         click.echo(
             f"{done.left_out} messages were left out: of deleted queues, or branches", err=True
         )
+    files = f" {done.files} files that are staged;" if done.files else ""
     click.echo(
         f"{done.messages} messages, {done.octets} octets; {done.made} queues and exchanges made;"
-        f" sha256 {done.sha256}"
+        f"{files} sha256 {done.sha256}"
     )
 
 

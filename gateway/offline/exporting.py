@@ -47,13 +47,14 @@ class Wanted(NamedTuple):
 
 
 class Exported(NamedTuple):
-    """What was written."""
+    """What was written; `files_left_out`: that are staged, where queues were chosen."""
 
     rows: int
     messages: int
     octets: int
     sha256: str
     unread: list[str]
+    files_left_out: int
 
 
 @contextmanager
@@ -95,6 +96,8 @@ def export(database: sqlite3.Connection, wanted: Wanted, out: BinaryIO, now_ms: 
         writer.line(_head(database))
         along = _Along(topology, numbers)
         rows = [row for row in topology.rows if wanted.all() or along.has(row)]
+        left_out = sum([row.kind == RowKind.STAGED for row in topology.rows])
+        left_out -= sum([row.kind == RowKind.STAGED for row in rows])
         for row in rows:
             writer.line(row_line(row))
         messages = octets = 0
@@ -118,7 +121,7 @@ def export(database: sqlite3.Connection, wanted: Wanted, out: BinaryIO, now_ms: 
             }
         )
         unread = [*living.unread, *topology.damaged]
-    return Exported(len(rows), messages, octets, digest, unread)
+    return Exported(len(rows), messages, octets, digest, unread, left_out)
 
 
 @final

@@ -25,6 +25,7 @@ from gateway.bridge.durable.topology_rows import (
     host_row,
     queue_row,
 )
+from gateway.bridge.staging.rows import staged_row
 from gateway.clients import codec_0_10, codec_1_0
 from gateway.clients.letter import Letter, Typed
 from gateway.errors import DecodeError
@@ -294,12 +295,19 @@ def _import(value: bytes) -> Told:
     return {"sha256": row.digest, "who": row.who, "at": moment(row.at_ms)}
 
 
+def _staged(value: bytes) -> Told:
+    row = staged_row(value)
+    told = {"host": row.host, "user": row.user, "identifier": row.identifier}
+    return {**told, "size": row.size, "heard": moment(row.at_ms)}
+
+
 _READERS: Final[dict[int, Callable[[bytes], Told]]] = {
     RowKind.EXCHANGE: _exchange,
     RowKind.BINDING: lambda value: binding_facts(binding_row(value)),
     RowKind.DEBT: lambda value: binding_facts(binding_row(value)),
     RowKind.PLAIN_HOST: lambda value: {"host": host_row(value)},
     RowKind.BRANCH: _branch,
+    RowKind.STAGED: _staged,
     RowKind.IMPORT: _import,
     **dict.fromkeys(
         (RowKind.QUEUE, RowKind.TRANSIT, RowKind.DELETED, RowKind.UNREADABLE),

@@ -38,6 +38,7 @@ from gateway.net.data_directory import AUDIT_FOLDER, close_to_others, make_priva
 from gateway.offline.branches import ComingBranches
 from gateway.offline.directory import alone, own_as, refuse_for_want_of_room, refuse_others
 from gateway.offline.exporting import FORMAT
+from gateway.offline.files import KINDS, ComingFiles
 from gateway.offline.forms import Told, message_in, moment, row_in
 from gateway.store.contents import damage_in, known_in
 from gateway.store.damage import in_short
@@ -57,11 +58,15 @@ SHARE_OF_EXPORT: Final = 2  # of the octets of an export as many are written: th
 
 
 class Imported(NamedTuple):
-    """What was brought: messages, rows of the topology that were made, and what was left out."""
+    """What was brought: messages, rows of the topology that were made, and what was left out.
+
+    `files`: that are staged.
+    """
 
     messages: int
     octets: int
     made: int
+    files: int
     kept: list[str]
     left_out: int
     sha256: str
@@ -135,7 +140,7 @@ class _Bringing:
     """
 
     def __init__(self, database: Database, incarnation: int, *, again: bool) -> None:
-        self.result = Imported(0, 0, 0, [], 0, "")
+        self.result = Imported(0, 0, 0, 0, [], 0, "")
         self._database = database
         self._incarnation = incarnation
         self._again = again
@@ -150,6 +155,7 @@ class _Bringing:
         self._first = (incarnation << INCARNATION_SHIFT) + 1
         self._rows = self._messages = self._octets = self._left_out = 0
         self._branches = ComingBranches(self._present, self._new_queue)
+        self._files = ComingFiles(self._present)
         self._writes = TurnWriter()
         self._next_row = database.last_row() + 1
 
@@ -179,11 +185,18 @@ class _Bringing:
             )
         )
         made = len(self._declared) + self._branches.made
-        self._kept += self._branches.kept
+        self._kept += self._branches.kept + self._files.kept
         self._changed.update(self._branches.rows(self._queues))
+        self._changed.update(self._files.rows(now_ms))
         self._database.write_topology(self._changed)
         self.result = Imported(
-            self._messages, self._octets, made, self._kept, self._left_out, lines.digest
+            self._messages,
+            self._octets,
+            made,
+            self._files.made(),
+            self._kept,
+            self._left_out,
+            lines.digest,
         )
 
     def _line(self, line: Told) -> None:
@@ -209,6 +222,8 @@ class _Bringing:
             self._branches.branch(row)
         elif row.kind == RowKind.BRANCH_PAGE:
             self._branches.page(row)
+        elif row.kind in KINDS:
+            self._files.row(row)
 
     def _make(self, row: TopologyRow, told: str, host: str, name: str) -> None:
         """Unless it is there; what has a `name` is declared by that."""

@@ -105,7 +105,15 @@ class OwnRule:
 
     def fits(self, user: str, host: str, address: Numbered, asked: Asked, *, about: bool) -> bool:
         """Whether it decides this; `about`: the question is only about the node."""
-        if not self.actions & (1 << asked.action):
+        return (
+            self.is_for(asked.action, user, host, address)
+            and self._fits_object(user, asked)
+            and self._fits_properties(asked, about)
+        )
+
+    def is_for(self, action: Action, user: str, host: str, address: Numbered) -> bool:
+        """Whether it is about that action of whoever asks, whatever that is to be done to."""
+        if not self.actions & (1 << action):
             return False
         if self.users is not None and user not in self.users:
             return False
@@ -115,9 +123,13 @@ class OwnRule:
         if hosts is not None and not any([fits_name(parts, host) for parts in hosts]):
             return False
         addresses = self.addresses
-        if addresses is not None and not among(addresses, address.version, address.number):
-            return False
-        return self._fits_object(user, asked) and self._fits_properties(asked, about)
+        return addresses is None or among(addresses, address.version, address.number)
+
+    def is_for_all(self) -> bool:
+        """Whether what is done is done to does not matter to it."""
+        named = self.queue is not None or self.exchange is not None or self.key is not None
+        wanted = (self.durable, self.exclusive, self.temporary, self.own)
+        return not named and all([each == UNKNOWN for each in wanted])
 
     def _fits_object(self, user: str, asked: Asked) -> bool:
         if self.queue is not None:
@@ -217,6 +229,20 @@ class OwnRules:
                 WORK.refused += 1
                 return TOO_MUCH
             if rule.fits(user, host, address, asked, about=about):
+                return rule.decision
+        return self._no
+
+    def may_publish_any(self, user: str, host: str, address: str) -> Decision:
+        """The first decides that lets it publish something, or forbids it to publish anything."""
+        self._address.read(address)
+        end = WORK.units + VERB
+        for rule in self._rules:
+            WORK.units += rule.work
+            if WORK.units > end:
+                WORK.refused += 1
+                return TOO_MUCH
+            decides = rule.decision.allowed or rule.is_for_all()
+            if decides and rule.is_for(Action.PUBLISH, user, host, self._address):
                 return rule.decision
         return self._no
 

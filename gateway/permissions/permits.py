@@ -103,6 +103,13 @@ class Permits:
                 return decision
         return self._decide(exchange, key)
 
+    def may_publish_any(self) -> Decision:
+        """The same for whatever it may publish: there may be something, or there is nothing."""
+        rules = self.rules
+        if rules is None or self.open:
+            return UNRESTRICTED
+        return rules.may_publish_any(self._user, self._host, self._address)
+
     def _decide(self, exchange: str, key: str) -> Decision:
         rules = self.rules
         if rules is None:

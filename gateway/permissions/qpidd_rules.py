@@ -285,6 +285,19 @@ class QpiddRules:
                         return decision
         return self._default
 
+    def may_publish_any(self, user: str, host: str, address: str) -> Decision:
+        """The first decides that lets it publish something, or forbids it to publish anything.
+
+        No qpidd asks this.
+        """
+        named = self._named(user)
+        for rule in self._by.get(("publish", "exchange"), []):
+            WORK.units += RULE
+            decides = rule.decision.allowed or (rule.name is None and rule.key is None)
+            if decides and (rule.users is None or named in rule.users):
+                return rule.decision
+        return self._default
+
     def _may_connect(self, user: str, address: str) -> Decision:
         read = self._address
         read.read(address)

@@ -52,6 +52,9 @@ class AccessRules(Protocol):
         `user`: "" for a client without a login.
         """
 
+    def may_publish_any(self, user: str, host: str, address: str) -> Decision:
+        """Whether there may be anything that a user may publish: a no is one to every message."""
+
     def asks_access(self) -> bool:
         """Whether to attach a link is a question of its own: for access to its node."""
 

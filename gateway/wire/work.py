@@ -38,7 +38,8 @@ UNSETTLED: Final = 20  # a delivery of an attach's unsettled map is taken apart
 SETTLING: Final = 30  # a command that settles, or a disposition, beside its deliveries
 PUBLISH: Final = 40  # a message, beside its copies
 COPY: Final = 30  # a copy comes into a queue, or leaves it
-SENDING: Final = 40  # a delivery is sent, beside its translation, or the outlet is full
+OFFERED: Final = 40  # a delivery is offered to an outlet, which takes it or is full
+SENDING: Final = 190  # and is sent: digested, framed and remembered, beside its translation
 DELIVERY: Final = 20  # a delivery is settled
 LOOK: Final = 2  # a delivery, or a copy, is looked at
 SUBSCRIPTION: Final = 3  # a subscription is told that there is room again
@@ -76,6 +77,8 @@ OCTETS_OPENED: Final = 128  # of what came by TLS
 
 # Limits, in units.
 SHARE: Final = 50_000  # of one connection, and of dispatching, in one turn: 1 ms, pure 5
+SLICES: Final = 8  # of that of dispatching, which queues have in turn
+SLICE: Final = SHARE // SLICES
 USER: Final = 5 * SHARE  # of one user, or those who want that much, in one turn: 5 ms, pure 25
 EVERYBODY: Final = 2 * USER  # of all users in one turn, whatever each of them asks for
 STRANGERS: Final = 2 * SHARE  # of those of one address that have not logged in, in one turn

@@ -45,6 +45,7 @@ from gateway.bridge.exchanges.topic import TopicRouter
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
 from gateway.config import Settings
+from gateway.faces.face import Face
 from gateway.message import Kind, Message
 from gateway.metrics import Collector
 from gateway.net.admin.answers import Answers
@@ -256,11 +257,37 @@ def purged() -> Callable[[], object]:
     return lambda: world.host.declaring.purge_queue("q")
 
 
-def sent() -> Callable[[], object]:
-    """Copies that are sent."""
-    world = _filled(False)
-    world.subscribe()
-    return lambda: world.bridge.end_turn(world.now_ms)
+def sent_to_0_10() -> Callable[[], object]:
+    """Messages of 0-10 that a client of it browses."""
+    client = Gateway().session()
+    client.does(spec.QueueDeclare(queue="q"))
+    for _ in range(1000):
+        client.publishes(bytes(60))
+    client.hears()
+    client.subscribes(accept=1, acquire=1, mode=0)
+    client.face.receive_data(client.connection.data_to_send(), client.gateway.world.now_ms)
+    return _turns(client.gateway.world, client.face)
+
+
+def sent_to_1_0() -> Callable[[], object]:
+    """Messages of 1.0 that a client of it browses."""
+    link = Link10()
+    sender = link.client.sender("q", session=link.session)
+    for number in range(1000):
+        link.client.send(sender, message(bytes(60)), tag=str(number).encode(), settled=True)
+    browser = link.client.receiver("q", credit=0, distribution_mode="copy", session=link.session)
+    browser.send_flow(credit=1000)
+    link.reads()()
+    return _turns(link.hub.world, link.client.face)
+
+
+def _turns(world: World, face: Face) -> Callable[[], object]:
+    def turns() -> None:
+        while world.bridge.end_turn(world.now_ms):
+            face.data_to_send()
+        face.data_to_send()
+
+    return turns
 
 
 def bindings() -> Callable[[], object]:
@@ -543,7 +570,8 @@ TRIALS: tuple[tuple[str, Trial], ...] = (
     ("SETTLING, DELIVERY", settled),
     ("PUBLISH, COPY: in", copies),
     ("COPY: purged", purged),
-    ("SENDING", sent),
+    ("OFFERED, SENDING", sent_to_0_10),
+    ("OFFERED, SENDING", sent_to_1_0),
     ("ATTACHED", attached),
     ("ATTACHED, CHARACTER", selecting),
     ("DECLARED", declared),

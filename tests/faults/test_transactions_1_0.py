@@ -23,7 +23,7 @@ from proton.utils import BlockingConnection  # noqa: E402
 
 KILLS = 6
 SIZE = 5  # messages of a transaction
-TIMEOUT_S = 60
+TIMEOUT_S = 180
 QUEUE = "q"
 
 

@@ -25,7 +25,7 @@ Message = Mapping[str, Any]
 Event = dict[str, Any]
 
 _PEERS = installed.HERE / "peers"
-_TIME_LIMIT_S = 120  # longer than a client itself waits for a message
+_TIME_LIMIT_S = 240  # longer than a client itself waits for a message
 # who may log in to the gateway under test
 USER, PASSWORD = "alice", "wonderland"
 

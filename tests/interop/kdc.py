@@ -118,7 +118,7 @@ class Kdc:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=180,
         )
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
 

@@ -21,7 +21,7 @@ from proton.reactor import (  # noqa: E402
 )
 from proton.utils import BlockingConnection, LinkDetached  # noqa: E402
 
-TIMEOUT_S = 60
+TIMEOUT_S = 180
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import pytest
 from interop.content import FRAME, Client, Session, digest, talking
 from interop.foreign import PASSWORD, USER
 from support.gateway_process import GatewayProcess
+from support.rules import rule
 
 RESOURCE_LIMIT = 506
 HEADER = 2  # frames in front of the body: the command, and its header
@@ -15,6 +16,7 @@ def test_nothing_is_staged_of_a_new_file(a: Session) -> None:
     assert a.open("new", 100) == 0
 
 
+@rule("0-10", "file.open-ok.staged-size", "staging")
 def test_what_came_before_the_connection_broke_is_not_sent_again(
     a: Session, content: Client, name: str
 ) -> None:
@@ -54,6 +56,7 @@ def test_what_is_staged_is_its_users(a: Session, content: Client, name: str) -> 
     assert other.open(name, 5) == 0
 
 
+@rule("0-10", "file.open.content-size", "content-size")
 @pytest.mark.parametrize("body", ["four", "sixsix"])
 def test_a_content_size_is_kept_to(a: Session, name: str, body: str) -> None:
     a.open(name, 5)
@@ -106,6 +109,7 @@ def test_files_that_are_opened_together_are_staged_in_that_order(a: Session, nam
     assert a.files(3) == ["four", "two", "one"]
 
 
+@rule("0-10", "file.open-ok.staged-size", "behavior")
 def test_a_receiver_that_has_a_part_gets_the_rest(a: Session, content: Client, name: str) -> None:
     a.declare(name)
     a.publish("hello, world", name, file={"filename": "greeting"})

@@ -2,6 +2,7 @@
 
 import pytest
 from interop.content import Client, Session
+from support.rules import rule
 
 NOT_ALLOWED = 530
 RESOURCE_LOCKED = 405
@@ -10,6 +11,7 @@ NO_ROUTE = 312
 NO_CONSUMERS = 313
 
 
+@rule("0-10", "file.publish.exchange", "default")
 def test_a_file_is_staged_published_and_delivered_with_all_its_properties(
     a: Session, name: str
 ) -> None:
@@ -36,6 +38,7 @@ def test_a_file_is_staged_published_and_delivered_with_all_its_properties(
     assert file.delivered["routing_key"] == name
 
 
+@rule("0-10", "file.open.content-size", "content-size")
 def test_a_file_without_content_is_one(a: Session, name: str) -> None:
     a.declare(name)
     a.publish("", name, file={"filename": "empty"})
@@ -80,12 +83,14 @@ def test_one_staged_file_reaches_each_queue_that_is_bound(
         assert taker.files(1) == ["hello"]
 
 
+@rule("0-10", "file.consume.consumer-tag", "not-empty-consumer-tag")
 @pytest.mark.parametrize("tag", ["", " "])
 def test_a_consumer_tag_may_not_be_blank(a: Session, name: str, tag: str) -> None:
     a.declare(name)
     assert a.refused("file_consume", queue=name, consumer_tag=tag) == NOT_ALLOWED
 
 
+@rule("0-10", "file.consume.consumer-tag", "not-existing-consumer")
 def test_a_consumer_tag_may_not_be_one_that_is_there(a: Session, name: str) -> None:
     a.declare(name)
     a.consume(name)
@@ -105,6 +110,7 @@ def test_a_consumer_tag_is_free_again_when_its_consumer_is_cancelled(a: Session,
     a.consume(name)
 
 
+@rule("0-10", "file.consume.queue", "queue-exists-if-empty")
 def test_a_queue_without_a_name_may_not_be_consumed_from(a: Session) -> None:
     assert a.refused("file_consume", queue="", consumer_tag="t") == NOT_ALLOWED
 
@@ -113,6 +119,7 @@ def test_a_queue_that_is_not_there_may_not_be_consumed_from(a: Session, name: st
     assert a.refused("file_consume", queue=name, consumer_tag="t") == NOT_FOUND
 
 
+@rule("0-10", "file.consume.exclusive", "in-use")
 def test_an_exclusive_consumer_is_alone(a: Session, content: Client, name: str) -> None:
     a.declare(name)
     a.consume(name, exclusive=True)
@@ -120,6 +127,7 @@ def test_an_exclusive_consumer_is_alone(a: Session, content: Client, name: str) 
     assert other.refused("file_consume", queue=name, consumer_tag="u") == RESOURCE_LOCKED
 
 
+@rule("0-10", "file.consume.exclusive", "in-use")
 def test_a_consumer_that_is_not_alone_cannot_be_exclusive(
     a: Session, content: Client, name: str
 ) -> None:
@@ -130,6 +138,7 @@ def test_a_consumer_that_is_not_alone_cannot_be_exclusive(
     assert other.refused("file_consume", **wanted) == RESOURCE_LOCKED
 
 
+@rule("0-10", "file.consume", "min-consumers")
 def test_sixteen_consumers_of_a_queue_have_a_file_each(a: Session, name: str) -> None:
     a.declare(name)
     a.say("file_qos", prefetch_count=16)
@@ -177,6 +186,7 @@ def test_a_cancelled_consumer_gets_no_more_and_may_acknowledge_what_it_has(
     assert a.so_far("file_deliver") == []
 
 
+@rule("0-10", "file.qos.prefetch-count", "prefetch-discretion")
 def test_prefetch_count_is_how_many_are_sent_ahead(a: Session, name: str) -> None:
     a.declare(name)
     a.say("file_qos", prefetch_count=2)
@@ -191,6 +201,7 @@ def test_prefetch_count_is_how_many_are_sent_ahead(a: Session, name: str) -> Non
     assert [each.body for each in (first, second, third)] == ["1", "2", "3"]
 
 
+@rule("0-10", "file.qos.prefetch-count", "prefetch-discretion")
 def test_prefetch_size_is_how_many_octets_are_sent_ahead(a: Session, name: str) -> None:
     a.declare(name)
     a.say("file_qos", prefetch_size=10)
@@ -222,6 +233,7 @@ def test_a_global_qos_binds_the_other_sessions_of_the_connection(
     first.ack(first.file().delivery_tag)
 
 
+@rule("0-10", "file", "acknowledgement-support")
 def test_without_acknowledgements_nothing_is_outstanding_and_qos_is_ignored(
     a: Session, content: Client, name: str
 ) -> None:
@@ -238,6 +250,7 @@ def test_without_acknowledgements_nothing_is_outstanding_and_qos_is_ignored(
     assert b.files(1) == ["4"]
 
 
+@rule("0-10", "file", "acknowledgement-support")
 def test_what_is_not_acknowledged_comes_again_and_says_so(
     a: Session, content: Client, name: str
 ) -> None:
@@ -252,6 +265,7 @@ def test_what_is_not_acknowledged_comes_again_and_says_so(
     assert (again.body, again.redelivered) == ("hello", True)
 
 
+@rule("0-10", "file.deliver.delivery-tag", "non-zero")
 def test_many_are_acknowledged_up_to_one(a: Session, content: Client, name: str) -> None:
     a.declare(name)
     a.consume(name)
@@ -281,6 +295,7 @@ def test_zero_acknowledges_all_that_was_delivered(a: Session, content: Client, n
     assert b.files(1) == ["3"]
 
 
+@rule("0-10", "file.ack.multiple", "validation")
 @pytest.mark.parametrize("command", ["file_ack", "file_reject"])
 def test_a_delivery_that_was_not_made_cannot_be_settled(a: Session, command: str) -> None:
     assert a.refused(command, delivery_tag=7)
@@ -306,6 +321,7 @@ def test_a_delivery_is_acknowledged_once(a: Session, name: str) -> None:
     assert a.refused("file_ack", delivery_tag=tag)
 
 
+@rule("0-10", "file.reject", "server-interpretation")
 def test_a_rejected_file_is_discarded(a: Session, content: Client, name: str) -> None:
     a.declare(name)
     a.consume(name)
@@ -331,6 +347,7 @@ def test_a_rejected_file_goes_to_the_alternate_exchange(a: Session, name: str) -
     assert (dead.body, dead.delivered["consumer_tag"]) == ("hello", "dead")
 
 
+@rule("0-10", "file.reject.requeue", "requeue-strategy")
 def test_what_is_requeued_goes_to_another_session_only(
     a: Session, content: Client, name: str
 ) -> None:
@@ -348,6 +365,7 @@ def test_what_is_requeued_goes_to_another_session_only(
     assert (again.body, again.redelivered) == ("1", True)
 
 
+@rule("0-10", "file.publish.mandatory", "implementation")
 def test_a_file_without_a_queue_is_dropped_or_with_mandatory_returned(
     a: Session, name: str
 ) -> None:
@@ -361,6 +379,7 @@ def test_a_file_without_a_queue_is_dropped_or_with_mandatory_returned(
     assert a.so_far("file_return") == []
 
 
+@rule("0-10", "file.publish.immediate", "implementation")
 def test_an_immediate_file_without_a_consumer_is_returned(a: Session, name: str) -> None:
     a.declare(name)
     a.publish("hello", name, immediate=True)
@@ -377,6 +396,7 @@ def test_an_exchange_that_is_not_there_takes_no_file(a: Session, name: str) -> N
     assert a.refused("file_publish", **wanted) == NOT_FOUND
 
 
+@rule("0-10", "file", "priority-levels")
 def test_low_priorities_wait_for_high_ones_in_a_plain_queue(a: Session, name: str) -> None:
     a.declare(name)
     for priority in (0, 4, 5, 9):
@@ -387,6 +407,7 @@ def test_low_priorities_wait_for_high_ones_in_a_plain_queue(a: Session, name: st
     assert sorted(bodies[2:]) == ["0", "4"]
 
 
+@rule("0-10", "file", "no-discard")
 @pytest.mark.parametrize("kind", ["ring", "ring_strict", "reject"])
 def test_a_queue_that_is_full_of_files_holds_the_publisher_and_discards_none(
     a: Session, content: Client, name: str, kind: str
@@ -492,6 +513,7 @@ def test_files_of_a_branch_are_there_when_it_is_committed(
     assert a.so_far("file_open") == []
 
 
+@rule("0-10", "file.deliver", "redelivery-tracking")
 def test_what_has_failed_five_times_goes_to_the_alternate_exchange(
     a: Session, content: Client, name: str
 ) -> None:

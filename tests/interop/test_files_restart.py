@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from interop.content import FRAME, Client, Session, digest, talking
 from support.gateway_process import GatewayProcess
+from support.rules import rule
 
 HEADER = 2  # frames in front of the body: the command, and its header
 
@@ -21,6 +22,7 @@ def killed(own: GatewayProcess) -> None:
     own.start(same_ports=True)
 
 
+@rule("0-10", "file", "reliable-storage")
 def test_a_published_file_is_there_with_all_its_properties(own: GatewayProcess) -> None:
     said = {
         "content_type": "text/plain",
@@ -80,6 +82,7 @@ def test_a_file_that_was_staged_whole_is_only_published(own: GatewayProcess) -> 
     assert own.stop() == 0
 
 
+@rule("0-10", "file.open-ok.staged-size", "staging")
 def test_a_file_that_was_staged_in_part_goes_on_from_there(own: GatewayProcess) -> None:
     size = 4 * FRAME
     with talking(own.amqp_port) as client:

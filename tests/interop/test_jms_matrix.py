@@ -343,7 +343,7 @@ def test_who_asks_selects_the_answer_by_the_id_that_it_gave(
         [{"body": ["text", str(number)]} for number in range(3)],
         destination=way.called(requester),
         replies=Way(requester, responder, "replies").called(requester),
-        timeout_ms=20_000,
+        timeout_ms=180_000,
     )
     answering.finish().without_error()
     texts = [reply["body"] for reply in asked.received]

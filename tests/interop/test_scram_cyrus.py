@@ -46,7 +46,7 @@ def configuration(tmp_path_factory):
         [sys.executable, "-P", "-c", MAKE_USER, NAME, PASSWORD],
         env=os.environ | {"SASL_CONF_PATH": str(directory)},
         check=True,
-        timeout=60,
+        timeout=180,
     )
     return directory
 

@@ -67,7 +67,7 @@ class Served:
 
     def ended(self) -> tuple[int, str]:
         """Exit code, and everything that it said since it was ready."""
-        _, text = self.process.communicate(timeout=60)
+        _, text = self.process.communicate(timeout=180)
         assert "Traceback" not in text, text
         return self.process.returncode, text
 
@@ -79,7 +79,7 @@ class Served:
     def get(self, path: str) -> tuple[int, str]:
         try:
             with urllib.request.urlopen(
-                f"http://127.0.0.1:{self.ports['admin']}{path}", timeout=60
+                f"http://127.0.0.1:{self.ports['admin']}{path}", timeout=180
             ) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
@@ -92,7 +92,7 @@ class Served:
             text=True,
             check=False,
             input=given,
-            timeout=60,
+            timeout=180,
         )
 
 
@@ -229,7 +229,7 @@ def opened_by_external(transport: ssl.SSLSocket) -> list[object]:
 def test_a_verified_certificate_is_an_identity(secured: Secured) -> None:
     address = ("127.0.0.1", secured.served.ports["AMQP over TLS"])
     with (
-        socket.create_connection(address, timeout=60) as plain,
+        socket.create_connection(address, timeout=180) as plain,
         secured.context("bob").wrap_socket(plain, server_hostname="127.0.0.1") as client,
     ):
         came = opened_by_external(client)
@@ -258,7 +258,7 @@ def test_a_certificate_that_is_revoked_ends_its_connections_with_the_reload(
         ("bob", opened_by_external),
         ("carol", opened_without_a_login),
     ):
-        plain = socket.create_connection(address, timeout=60)
+        plain = socket.create_connection(address, timeout=180)
         clients[name] = secured.context(name).wrap_socket(plain, server_hostname="127.0.0.1")
         enter(clients[name])
     secured.authority.revoke(tmp_path / "alice.pem", tmp_path / "carol.pem")
@@ -284,7 +284,7 @@ def test_a_certificate_that_is_not_believed_is_in_both_logs(tmp_path: pathlib.Pa
     for own in (other.issue("eve"), revoked):
         context = secured.context()
         context.load_cert_chain(*own)
-        with contextlib.suppress(OSError), socket.create_connection(address, timeout=60) as plain:
+        with contextlib.suppress(OSError), socket.create_connection(address, timeout=180) as plain:
             context.wrap_socket(plain, server_hostname="127.0.0.1").recv(1)
     code, said = secured.served.stop()
     assert code == 0
@@ -301,7 +301,7 @@ def test_a_certificate_that_is_not_believed_is_in_both_logs(tmp_path: pathlib.Pa
 def test_without_a_certificate_external_is_not_offered(secured: Secured) -> None:
     address = ("127.0.0.1", secured.served.ports["AMQP over TLS"])
     with (
-        socket.create_connection(address, timeout=60) as plain,
+        socket.create_connection(address, timeout=180) as plain,
         secured.context().wrap_socket(plain, server_hostname="127.0.0.1") as client,
     ):
         [refused] = opened_by_external(client)
@@ -316,7 +316,7 @@ def test_a_certificate_of_another_authority_opens_nothing(
     stranger.load_cert_chain(*Authority(tmp_path / "elsewhere").issue("alice"))
     address = ("127.0.0.1", secured.served.ports["AMQP over TLS"])
     with (
-        socket.create_connection(address, timeout=60) as plain,
+        socket.create_connection(address, timeout=180) as plain,
         pytest.raises((ssl.SSLError, ConnectionError)),
         stranger.wrap_socket(plain, server_hostname="127.0.0.1") as client,
     ):
@@ -333,7 +333,7 @@ def test_tls_is_started_by_the_amqp_header_even_with_the_hello_behind_it(
     with pytest.raises(ssl.SSLWantReadError):
         tls.do_handshake()
     address = ("127.0.0.1", secured.served.ports["AMQP"])
-    with socket.create_connection(address, timeout=60) as client:
+    with socket.create_connection(address, timeout=180) as client:
         client.sendall(HEADER_1_0_TLS + outgoing.read())
         assert client.recv(8) == HEADER_1_0_TLS
         shaken = False
@@ -377,7 +377,7 @@ def test_scram_is_bound_to_the_connection_by_the_servers_certificate(secured: Se
     for binding, fits in ((None, True), (b"x" * 32, False)):
         address = ("127.0.0.1", secured.served.ports["AMQP over TLS"])
         with (
-            socket.create_connection(address, timeout=60) as plain,
+            socket.create_connection(address, timeout=180) as plain,
             secured.context().wrap_socket(plain, server_hostname="127.0.0.1") as client,
         ):
             shown = client.getpeercert(binary_form=True)
@@ -417,7 +417,7 @@ def test_the_admin_port_may_speak_https_and_ctl_with_it(tmp_path: pathlib.Path) 
     (tmp_path / "token").write_text("secret")
     made = Secured(tmp_path, "admin_tls=true", f"admin_token_file={tmp_path}/token")
     url = f"https://127.0.0.1:{made.served.ports['admin']}"
-    with urllib.request.urlopen(f"{url}/healthz", timeout=60, context=made.context()) as answer:
+    with urllib.request.urlopen(f"{url}/healthz", timeout=180, context=made.context()) as answer:
         assert answer.read() == b"ok\n"
     ctl = ["ctl", "--admin", url, "--token-file", str(tmp_path / "token")]
     done = made.served.tool(*ctl, "--tls-ca", str(made.authority.ca), "reload")
@@ -425,7 +425,7 @@ def test_the_admin_port_may_speak_https_and_ctl_with_it(tmp_path: pathlib.Path) 
     assert made.served.tool(*ctl, "reload").returncode == 1  # nobody we believe
     assert made.served.tool(*ctl, "--tls-ca", str(tmp_path / "token"), "reload").returncode == 2
     with pytest.raises(urllib.error.HTTPError, match="400") as refused:
-        urllib.request.urlopen(f"http{url[5:]}/healthz", timeout=60)
+        urllib.request.urlopen(f"http{url[5:]}/healthz", timeout=180)
     assert refused.value.read() == b"This port speaks HTTPS.\n"
     backup = ["backup", *ctl[1:]]
     assert made.served.tool(*backup, str(tmp_path / "copy")).returncode == 1
@@ -434,7 +434,7 @@ def test_the_admin_port_may_speak_https_and_ctl_with_it(tmp_path: pathlib.Path) 
     assert (tmp_path / "copy" / "store.sqlite").exists()
     large = urllib.request.Request(f"{url}/ctl/reload", data=b"x" * 200_000)
     with pytest.raises(urllib.error.HTTPError, match="401"):
-        urllib.request.urlopen(large, timeout=60, context=made.context())
+        urllib.request.urlopen(large, timeout=180, context=made.context())
     code, said = made.served.stop()
     assert code == 0
     assert said.count("plain HTTP at the admin port, which speaks HTTPS, from 127.0.0.1") == 1

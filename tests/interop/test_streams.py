@@ -2,6 +2,7 @@
 
 import pytest
 from interop.content import Client, Session
+from support.rules import rule
 
 NOT_ALLOWED = 530
 RESOURCE_LOCKED = 405
@@ -10,6 +11,7 @@ NO_ROUTE = 312
 NO_CONSUMERS = 313
 
 
+@rule("0-10", "stream.publish.exchange", "default")
 def test_a_packet_is_delivered_with_all_its_properties(a: Session, name: str) -> None:
     a.declare(name)
     said = {
@@ -44,6 +46,7 @@ def test_packets_of_a_session_have_tags_of_their_own(a: Session, name: str) -> N
     assert len(set(tags)) == 3
 
 
+@rule("0-10", "stream", "acknowledgement-support")
 def test_what_was_delivered_does_not_come_again(a: Session, content: Client, name: str) -> None:
     a.declare(name)
     a.stream(name)
@@ -56,12 +59,14 @@ def test_what_was_delivered_does_not_come_again(a: Session, content: Client, nam
     assert b.packets(1) == ["2"]
 
 
+@rule("0-10", "stream.consume.consumer-tag", "not-empty-consumer-tag")
 @pytest.mark.parametrize("tag", ["", " "])
 def test_a_consumer_tag_may_not_be_blank(a: Session, name: str, tag: str) -> None:
     a.declare(name)
     assert a.refused("stream_consume", queue=name, consumer_tag=tag) == NOT_ALLOWED
 
 
+@rule("0-10", "stream.consume.consumer-tag", "not-existing-consumer")
 def test_a_consumer_tag_may_not_be_one_that_is_there(a: Session, name: str) -> None:
     a.declare(name)
     a.stream(name)
@@ -74,6 +79,7 @@ def test_two_clients_may_have_the_same_consumer_tag(a: Session, content: Client,
     content.session("b", on="second").stream(name)
 
 
+@rule("0-10", "stream.consume.queue", "queue-exists-if-empty")
 def test_a_queue_without_a_name_may_not_be_consumed_from(a: Session) -> None:
     assert a.refused("stream_consume", queue="", consumer_tag="t") == NOT_ALLOWED
 
@@ -82,6 +88,7 @@ def test_a_queue_that_is_not_there_may_not_be_consumed_from(a: Session, name: st
     assert a.refused("stream_consume", queue=name, consumer_tag="t") == NOT_FOUND
 
 
+@rule("0-10", "stream.consume.exclusive", "in-use")
 @pytest.mark.parametrize("exclusive", ["first", "second"])
 def test_an_exclusive_consumer_is_alone(
     a: Session, content: Client, name: str, exclusive: str
@@ -147,6 +154,7 @@ def test_what_a_rate_does_not_allow_is_left_to_others(
     assert b.packets(1) == ["2"]
 
 
+@rule("0-10", "stream", "priority-levels")
 def test_low_priorities_wait_for_high_ones_in_a_plain_queue(a: Session, name: str) -> None:
     a.declare(name)
     for priority in (0, 4, 5, 9):
@@ -157,6 +165,8 @@ def test_low_priorities_wait_for_high_ones_in_a_plain_queue(a: Session, name: st
     assert sorted(bodies[2:]) == ["0", "4"]
 
 
+@rule("0-10", "stream", "overflow-discard")
+@rule("0-10", "stream.qos.consume-rate", "drop-by-priority")
 @pytest.mark.parametrize(
     ("arriving", "kept"), [("0099", ["9", "9"]), ("9900", ["9", "9"]), ("9090", ["9", "9"])]
 )
@@ -171,6 +181,7 @@ def test_low_priorities_are_discarded_from_a_queue_that_is_full(
     assert a.so_far("stream_deliver") == []
 
 
+@rule("0-10", "stream.publish.mandatory", "implementation")
 def test_a_packet_without_a_queue_is_dropped_or_with_mandatory_returned(
     a: Session, name: str
 ) -> None:
@@ -183,6 +194,7 @@ def test_a_packet_without_a_queue_is_dropped_or_with_mandatory_returned(
     assert a.so_far("stream_return") == []
 
 
+@rule("0-10", "stream.publish.immediate", "implementation")
 def test_an_immediate_packet_without_a_consumer_is_returned(a: Session, name: str) -> None:
     a.declare(name)
     a.send_packet("hello", name, immediate=True)

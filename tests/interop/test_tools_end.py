@@ -34,7 +34,7 @@ def test_where_nobody_answers_it_ends_in_time(
     deaf: socket.socket, tool: list[str], protocol: str
 ) -> None:
     process = started(deaf, *tool, "--timeout", "0.5", "--protocol", protocol)
-    said, error = process.communicate(timeout=60)
+    said, error = process.communicate(timeout=180)
     port = deaf.getsockname()[1]
     assert (process.returncode, said) == (1, "")
     assert error == f"amqp-gateway: 127.0.0.1:{port}: no answer within 0.5 s\n"
@@ -50,7 +50,7 @@ def test_a_signal_ends_it_without_a_word_of_its_inside(
     with connection:
         assert connection.recv(8)  # it runs
         process.send_signal(number)
-        said, error = process.communicate(timeout=60)
+        said, error = process.communicate(timeout=180)
     assert (process.returncode, said, error) == (1, "", "amqp-gateway: interrupted\n")
 
 
@@ -62,7 +62,7 @@ def test_an_authority_that_cannot_be_used_is_one_line(
     if content is not None:
         file.write_text(content)
     process = started(deaf, "send", "--to", "q", "--tls-ca", str(file))
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=180)
     assert process.returncode == 1
     assert error in (
         f"amqp-gateway: cannot read {file}: No such file or directory\n",

@@ -13,7 +13,7 @@ from interop.upstream.links import Receiving, Sending, body_of, durable  # noqa:
 from proton import Delivery  # noqa: E402
 from proton.utils import BlockingConnection  # noqa: E402
 
-TIMEOUT_S = 60
+TIMEOUT_S = 180
 
 
 @pytest.fixture(scope="module")

@@ -295,3 +295,30 @@ def test_very_long_binding_keys_are_too_much_work_for_many_rules(allowed: bool):
     assert OwnRules(rules).may("alice", "", "", asked) is TOO_MUCH
     assert WORK.refused == refused + 1
     assert VERB < WORK.units - units < 2 * VERB
+
+
+@pytest.mark.parametrize(
+    ("rules", "line"),
+    [
+        ([], 0),
+        ([rule(1, True, Action.CONSUME)], 0),
+        ([rule(1, True, Action.PUBLISH, queue="q")], 1),
+        ([rule(1, True, Action.PUBLISH, own=YES)], 1),
+        ([rule(1, True, Action.PUBLISH, users=frozenset(("bob",)))], 0),
+        ([rule(1, False, Action.PUBLISH), rule(2, True)], -1),
+        ([rule(1, False, Action.PUBLISH, exchange="e"), rule(2, True)], 2),
+        ([rule(1, False, Action.PUBLISH, durable=NO), rule(2, True)], 2),
+    ],
+)
+def test_who_may_publish_nothing_at_all_is_known_before_he_says_where(
+    rules: list[OwnRule], line: int
+):
+    decision = OwnRules(rules).may_publish_any("alice", "default", "127.0.0.1")
+    assert (decision.allowed, decision.line) == (line > 0, abs(line))
+
+
+def test_to_look_for_anything_to_publish_is_work_and_too_much_of_it_is_not_done():
+    many = [rule(each + 1, True, Action.CONSUME) for each in range(VERB // RULE + 1)]
+    before = WORK.units
+    assert OwnRules(many).may_publish_any("alice", "default", "") is TOO_MUCH
+    assert WORK.units - before > VERB

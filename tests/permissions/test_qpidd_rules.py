@@ -97,3 +97,18 @@ def test_a_key_of_too_many_words_is_not_compared_with_any_rule(exchange: str):
     long = ".".join(["w"] * (WORDS_MAX + 1))
     assert read.may("bob", "", "", publishing(exchange, long)) is TOO_LONG
     assert read.may("bob", "", "", binding(Action.BIND, "e", "q", long)) is TOO_LONG
+
+
+def test_who_may_publish_nothing_at_all_is_known_before_he_says_where():
+    read = rules(
+        "acl deny eve@QPID publish exchange",
+        "acl allow bob@QPID publish exchange name=e",
+        "acl deny bob@QPID publish exchange",
+        "acl deny all all",
+    )
+    decided = {user: read.may_publish_any(user, "", "") for user in ("eve", "bob", "carol")}
+    assert {user: (each.allowed, each.line) for user, each in decided.items()} == {
+        "eve": (False, 1),
+        "bob": (True, 2),
+        "carol": (False, 4),
+    }

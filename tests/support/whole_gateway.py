@@ -26,7 +26,7 @@ from gateway.net.pump import Pump
 from gateway.service.service import Service
 
 START_S = 1_700_000_000.0
-THREAD_TIMEOUT_S = 30  # for a thread that never comes back
+THREAD_TIMEOUT_S = 120  # for a thread that never comes back
 _made: list[WholeGateway] = []
 
 

@@ -14,7 +14,7 @@ from typing import Final, final
 
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.audit.schema import Reason
-from gateway.bridge.branches.branch import Branch, Input, State, Xid
+from gateway.bridge.branches.branch import Branch, Input, State, Xid, xid_of
 from gateway.bridge.branches.ending import Preparing, RollingBack, at_once, units_of
 from gateway.bridge.branches.holding import Holding
 from gateway.bridge.branches.rows import BranchRow
@@ -26,6 +26,7 @@ from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import Publisher, PublishStatus
 from gateway.bridge.settlement import Settlement
+from gateway.bridge.staging.area import Claim, StagingArea
 from gateway.bridge.transacting import Transacting
 from gateway.bridge.transaction import Transaction
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Outcome, OutcomeKind, Refusal
@@ -124,6 +125,17 @@ class Branches:
         self.by_xid: dict[Xid, Branch] = {}
         self.by_shelf: dict[int, Branch] = {}
 
+    def recover_claims(self, staging: StagingArea) -> None:
+        """What is staged is back: prepared branches use up what they publish of it."""
+        for staged in staging.claimed():
+            xid = xid_of(staged.branch)
+            branch = None if xid is None else self.by_xid.get(xid)
+            claim = Claim(staging, staged)
+            if branch is None or branch.state != State.PREPARED:
+                claim.end(committed=False)
+            else:
+                branch.transaction.claims.append(claim)
+
     # Sessions work in them.
 
     def start(self, xid: Xid, session: int, connection: int, user: str) -> Branch | Refusal:
@@ -202,6 +214,7 @@ class Branches:
             return self._tell_failed(branch, over=False)
         transaction = branch.transaction
         if not transaction.held and not transaction.retirements:
+            transaction.end_claims(committed=True)
             self._end(branch)
             return Verdict.READ_ONLY
         branch.machine.send(Input.PREPARE)
@@ -343,7 +356,9 @@ class Branches:
     ) -> Verdict:
         transaction = branch.transaction
         waiter = Ended(self, branch, input, publisher, token)
-        if transaction.enlisted and not self._undone(transaction, waiter):
+        if not transaction.enlisted:
+            transaction.end_claims(committed=False)
+        elif not self._undone(transaction, waiter):
             return Verdict.PENDING
         self.over(branch, input)
         return Verdict.OK
@@ -354,6 +369,8 @@ class Branches:
         if transaction.enlisted:
             branch.transaction = self._transacting.begin(transaction.connection, local=True)
             self._undone(transaction, None)
+        else:
+            transaction.end_claims(committed=False)
 
     def _undone(self, transaction: Transaction, waiter: Ended | None) -> bool:
         """Roll back; whether that is done, or `waiter` is told."""

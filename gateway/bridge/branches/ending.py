@@ -118,8 +118,10 @@ class Preparing:
             return False
         branch = self._branch
         branch.shelf.store(self._row)
-        branch.transaction.kept = branch.shelf
         transaction = branch.transaction
+        transaction.kept = branch.shelf
+        for claim in transaction.claims:
+            claim.keep(branch.xid.text())
         self._copies.ledger.branch(
             transaction.number,
             transaction.connection,
@@ -259,6 +261,7 @@ class RollingBack:
         copies.ledger.transaction = 0
         if done:
             transaction = self._transaction
+            transaction.end_claims(committed=False)
             kept = transaction.kept
             copies.ledger.transaction_ended(
                 transaction.number,

@@ -1,7 +1,10 @@
 """From queues to outlets: which lines have something to do, and how much of it is done in one turn.
 
 Each queue with subscriptions has a `Line`, which says who gets which copy. The `Dispatcher` runs
-the lines that have something to do until the turn's budget is used up.
+the lines that have something to do until the turn's budget is used up: a slice of it each. A line
+for which that was not enough goes on when those have had theirs that have only just got something
+to do, so that whoever has much to get holds up nobody who gets little; but one of these each turn
+has a slice before all others, whatever they are.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from mypy_extensions import i64 as int64
 
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.subscription import Subscription
-from gateway.wire.work import SHARE, WORK
+from gateway.wire.work import SHARE, SLICE, SLICES, WORK
 
 if TYPE_CHECKING:
     from gateway.bridge.queues.line import Line
@@ -24,17 +27,19 @@ class Dispatcher:
     """Which lines have work, and how much may be done in this turn.
 
     Attributes:
-        budget: copies that may still be sent, expired or looked at in this turn; none as soon as
-            all together has been the share of work that dispatching has in a turn.
-        end: the units at which its share of this turn is over.
+        budget: copies that the line under way may still send, have expired or look at; none as soon
+            as it has had its slice, or dispatching its share of the turn.
+        end: the units at which that is so.
         units: how much the costliest line was in this turn.
         stopped: nothing is sent any more (graceful stop).
         links: every subscription by number that lives or has unsettled deliveries.
     """
 
     __slots__ = (
+        "_behind",
         "_costliest",
         "_held",
+        "_left",
         "_ready",
         "budget",
         "copies",
@@ -50,7 +55,9 @@ class Dispatcher:
         self.stopped = False
         self.links: dict[int, Subscription] = {}
         self._ready: deque[Line] = deque()
+        self._behind: deque[Line] = deque()  # had a slice that was not enough
         self._held: list[Line] = []
+        self._left = 0  # of its budget, when the work of the line under way was cut off
         self._costliest: Line | None = None
         self.units: int64 = 0
         self.end: int64 = 0
@@ -58,7 +65,7 @@ class Dispatcher:
     @property
     def has_work(self) -> bool:
         """Whether a line waits for its turn."""
-        return len(self._ready) > 0
+        return len(self._ready) > 0 or len(self._behind) > 0
 
     def schedule(self, line: Line) -> None:
         """Run `line` at the end of this turn."""
@@ -67,38 +74,69 @@ class Dispatcher:
             self._ready.append(line)
 
     def run(self, budget: int) -> None:
-        """Serve every ready line, in turn, while the budget lasts."""
-        self.budget = budget
+        """Serve every ready line, in turn, while the budget and the share of work last."""
         self._costliest = None
         self.units = 0
-        ready = self._ready
+        ready, behind = self._ready, self._behind
+        if behind:
+            ready.appendleft(behind.popleft())
+        part = max(1, budget // SLICES)
         start = WORK.units
-        self.end = start + SHARE
-        while ready and self.budget > 0:
-            line = ready.popleft()
+        last = start + SHARE
+        while budget > 0 and start <= last:
+            waiting = ready or behind
+            if not waiting:
+                return
+            line = waiting.popleft()
             if line.queue.rows.safe_after > self.copies.turns.safe:
                 self._held.append(line)  # and remains scheduled
                 continue
+            self.end = start + SLICE
+            whole = part <= budget and self.end <= last
+            if self.end > last:
+                self.end = last
+            self.budget = given = min(part, budget)
+            self._left = 0
             line.scheduled = False
             if line.run():
-                self.schedule(line)
+                self._put_back(line, waiting, whole)
+            budget -= given - self.budget - self._left
             units = WORK.units
-            if self._costliest is None or units - start > self.units:
-                self.units = units - start
-                self._costliest = line
+            self._note(line, units - start)
             start = units
+        if start > last and self.has_work:
+            WORK.cut += 1
+
+    def _put_back(self, line: Line, waiting: deque[Line], whole: bool) -> None:
+        """It has more to do; if it has not had a whole slice it is the first again."""
+        if line.scheduled:
+            return
+        line.scheduled = True
+        if self.budget > 0:
+            self._ready.append(line)
+        elif whole:
+            self._behind.append(line)
+        else:
+            waiting.appendleft(line)
+
+    def _note(self, line: Line, units: int64) -> None:
+        if line is self._costliest:
+            self.units += units
+        elif self._costliest is None or units > self.units:
+            self.units = units
+            self._costliest = line
 
     def spend(self, units: int64) -> None:
-        """Dispatching has cost so much more; it goes on in the next turn if it is too much."""
+        """Dispatching has cost so much more; the line is over for now if it is too much."""
         WORK.units += units
         if WORK.units > self.end:
             self.cut()
 
     def cut(self) -> None:
-        """Dispatching has had its share of this turn."""
+        """The line under way has had its slice."""
         if self.budget > 0:
+            self._left = self.budget
             self.budget = 0
-            WORK.cut += 1
 
     def who(self) -> str:
         """The queue that was most work in this turn, for people."""

@@ -19,7 +19,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus
 from gateway.message import Condition, Delivery, Message, Refusal
-from gateway.wire.work import LINK, LOOK, OCTETS_SENT, SENDING, SHARE, VERB, WORK
+from gateway.wire.work import LINK, LOOK, OCTETS_SENT, OFFERED, SENDING, SHARE, VERB, WORK
 
 EXCLUDED_MAX: Final = 1000  # of one copy
 FEW: Final = 16  # subscriptions that end at once, however busy the turn
@@ -431,12 +431,12 @@ class Line:
         if status is DeliverStatus.BLOCKED:
             subscription.blocked = True
             copies.ledger.counts.blocked += 1
-            dispatcher.spend(SENDING)  # and what it has given up for that
+            dispatcher.spend(OFFERED)
             return False
         dispatcher.budget -= 1
         work = WORK
         size = len(entry.message.payload)
-        work.units += SENDING + size // OCTETS_SENT
+        work.units += OFFERED + SENDING + size // OCTETS_SENT
         if work.units > dispatcher.end:
             dispatcher.cut()
         go_on(queue, subscription, entry)

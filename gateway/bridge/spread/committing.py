@@ -239,6 +239,7 @@ class LongCommit:
         for queue in self._wanted:
             queue.behind = EVERYTHING
             self._settlement.let_go(queue)
+        transaction.end_claims(committed=True)
         kept = transaction.kept
         copies.ledger.transaction_ended(
             transaction.number,

@@ -37,10 +37,13 @@ class Staged:
         header: of its properties, as they came; empty before they have.
         turn: how often it was opened.
         at_ms: when something was last heard of it.
+        claimed: a transaction publishes it, if it is committed; `branch`: a branch that is
+            prepared, as an xid's text.
     """
 
     __slots__ = (
-        *("at_ms", "header", "identifier", "octets", "parts", "size", "stock", "turn", "user"),
+        *("at_ms", "branch", "claimed", "header", "identifier", "octets", "parts", "size"),
+        *("stock", "turn", "user"),
     )
 
     def __init__(self, user: str, identifier: str, size: int, stock: Stock, at_ms: int) -> None:
@@ -53,6 +56,8 @@ class Staged:
         self.parts: list[bytes] = []
         self.octets = 0
         self.turn = 0
+        self.claimed = False
+        self.branch = ""
 
     def whole(self) -> bool:
         """Whether all of it is there, its properties too."""
@@ -61,6 +66,36 @@ class Staged:
     def content(self) -> bytes:
         """What there is of it."""
         return b"".join(self.parts)
+
+
+@final
+class Claim:
+    """What a transaction has published of what is staged: it is used up with the commit.
+
+    Until then nobody else publishes it; where that is rolled back it can be published again.
+    """
+
+    __slots__ = ("_area", "_staged")
+
+    def __init__(self, area: StagingArea, staged: Staged) -> None:
+        self._area = area
+        self._staged = staged
+        staged.claimed = True
+
+    def keep(self, branch: str) -> None:
+        """The transaction is that of a branch, which is prepared in this turn."""
+        self._staged.branch = branch
+        self._area.note(self._staged)
+
+    def end(self, *, committed: bool) -> None:
+        """The transaction is over, in this turn."""
+        staged = self._staged
+        if committed:
+            self._area.remove(staged)
+            return
+        staged.claimed = False
+        if staged.branch:
+            self.keep("")
 
 
 @final
@@ -156,6 +191,15 @@ class StagingArea:
         self._add(staged, len(octets))
         self._hear(staged, now_ms)
 
+    def note(self, staged: Staged) -> None:
+        """The store is to have it as it is now, if it is not gone or another by now."""
+        if self._staged.get((staged.user, staged.identifier)) is staged:
+            self._write(staged)
+
+    def claimed(self) -> list[Staged]:
+        """What branches publish that an earlier run has prepared."""
+        return [staged for staged in self._staged.values() if staged.branch]
+
     def remove(self, staged: Staged) -> None:
         """It is published, or forgotten."""
         key = staged.user, staged.identifier
@@ -213,6 +257,7 @@ class StagingArea:
         self._put(staged)
         self._changed(staged, len(row.header))
         staged.header = row.header
+        staged.branch = row.branch
 
     def _recover_part(self, row: TopologyRow, part: PartRow) -> None:
         if part.host != self._host:
@@ -249,8 +294,15 @@ class StagingArea:
         self._staged[key] = staged
 
     def _row(self, staged: Staged) -> StagedRow:
-        user, identifier, size = staged.user, staged.identifier, staged.size
-        return StagedRow(self._host, user, identifier, size, staged.at_ms, staged.header)
+        return StagedRow(
+            self._host,
+            staged.user,
+            staged.identifier,
+            staged.size,
+            staged.at_ms,
+            staged.header,
+            staged.branch,
+        )
 
     def _write(self, staged: Staged) -> None:
         row = self._row(staged)

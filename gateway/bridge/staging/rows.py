@@ -13,6 +13,7 @@ from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
 
 NUMBER: Final = "08x"
+WITH_BRANCH: Final = 2  # the version of rows that say by which branch a content is published
 
 
 @final
@@ -24,12 +25,20 @@ class StagedRow:
         size: octets that it is to have.
         at_ms: when it was opened last.
         header: of its properties, as they came; empty before they have.
+        branch: prepared, that publishes it if it is committed; "": none does.
     """
 
-    __slots__ = ("at_ms", "header", "host", "identifier", "size", "user")
+    __slots__ = ("at_ms", "branch", "header", "host", "identifier", "size", "user")
 
     def __init__(
-        self, host: str, user: str, identifier: str, size: int, at_ms: int, header: bytes
+        self,
+        host: str,
+        user: str,
+        identifier: str,
+        size: int,
+        at_ms: int,
+        header: bytes,
+        branch: str = "",
     ) -> None:
         self.host = host
         self.user = user
@@ -37,6 +46,7 @@ class StagedRow:
         self.size = size
         self.at_ms = at_ms
         self.header = header
+        self.branch = branch
 
     def key(self) -> str:
         """Its row's key."""
@@ -44,7 +54,7 @@ class StagedRow:
 
     def encoded(self) -> bytes:
         """Its row's value."""
-        out = _begin(self.host, self.user, self.identifier)
+        out = _begin(WITH_BRANCH, self.host, self.user, self.identifier, self.branch)
         out.u64(self.size)
         out.i64(self.at_ms)
         out.raw(self.header)
@@ -85,7 +95,7 @@ class PartRow:
 
     def encoded(self) -> bytes:
         """Its row's value."""
-        out = _begin(self.host, self.user, self.identifier)
+        out = _begin(VERSION, self.host, self.user, self.identifier)
         out.u32(self.number)
         out.u64(self.begin)
         out.i64(self.at_ms)
@@ -95,15 +105,22 @@ class PartRow:
 
 def staged_row(value: bytes) -> StagedRow:
     """Decode; `DecodeError`."""
-    data = _open(value)
+    data = Reader(value)
+    version = data.u8()
+    if version not in (VERSION, WITH_BRANCH):
+        raise DecodeError(f"version {version}")
     host, user, identifier = _text(data), _text(data), _text(data)
+    branch = _text(data) if version == WITH_BRANCH else ""
     size, at_ms = data.u64(), data.i64()
-    return StagedRow(host, user, identifier, size, at_ms, data.take(data.remaining()))
+    return StagedRow(host, user, identifier, size, at_ms, data.take(data.remaining()), branch)
 
 
 def part_row(value: bytes) -> PartRow:
     """Decode; `DecodeError`."""
-    data = _open(value)
+    data = Reader(value)
+    version = data.u8()
+    if version != VERSION:
+        raise DecodeError(f"version {version}")
     host, user, identifier = _text(data), _text(data), _text(data)
     number, begin, at_ms = data.u32(), data.u64(), data.i64()
     octets = data.take(data.remaining())
@@ -115,22 +132,14 @@ def parts_of(host: str, user: str, identifier: str) -> tuple[str, str]:
     return row_span(host, user, identifier)
 
 
-def _begin(*texts: str) -> Writer:
+def _begin(version: int, *texts: str) -> Writer:
     out = Writer()
-    out.u8(VERSION)
+    out.u8(version)
     for text in texts:
         octets = text.encode("utf-8")
         out.u32(len(octets))
         out.raw(octets)
     return out
-
-
-def _open(value: bytes) -> Reader:
-    data = Reader(value)
-    version = data.u8()
-    if version != VERSION:
-        raise DecodeError(f"version {version}")
-    return data
 
 
 def _text(data: Reader) -> str:

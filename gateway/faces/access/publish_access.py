@@ -65,6 +65,14 @@ class PublishAccess:
             asked = Asked(Action.PUBLISH, ObjectKind.QUEUE, address)
         return self._deny(asked, decision)
 
+    def staging_refusal(self) -> Refusal | None:
+        """Why it may not stage what it has not said yet where to publish: there is nothing."""
+        decision = self._access.permits.may_publish_any()
+        if decision.allowed:
+            return None
+        asked = Asked(Action.PUBLISH, ObjectKind.NOTHING)
+        return undecided(decision) or self._access.denials.deny(asked, decision)
+
     def lost_refusal(self, address: str) -> Refusal | None:
         """The same for a message that names no node; `None`: others say that there is none."""
         access = self._access

@@ -425,6 +425,5 @@ class ServerSession:
         self.contents.end()
         # They know one another: else only the search for garbage would find them.
         self.subscriptions.beside = None
-        self.transactions.ending = None
         self.client.host.owners.release(self._owner)
         self.client.bridge.audit.forget(self.audit_name)

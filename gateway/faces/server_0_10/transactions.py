@@ -8,7 +8,7 @@ Source: 0-10 XML, class tx. In a branch it is the same, but that its end is nobo
 
 from __future__ import annotations
 
-from typing import Protocol, final
+from typing import final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.primitives import Ranges
@@ -28,20 +28,12 @@ from gateway.message import Condition, Delivery, Outcome, OutcomeKind, Refusal
 from gateway.wire.serial import RangeSet
 
 
-class Ending(Protocol):
-    """Who does something with the end of the session's own transactions."""
-
-    def on_ended(self, *, committed: bool) -> None:
-        """One has ended; the next begins."""
-
-
 @final
 class Transactions:
     """Implements `Publisher`, of commits.
 
     Attributes:
         branch: the one that the session works in; `None`: in none.
-        ending: who is told how they end.
     """
 
     __slots__ = (
@@ -55,7 +47,6 @@ class Transactions:
         "_transacting",
         "_unsettled",
         "branch",
-        "ending",
     )
 
     def __init__(
@@ -68,7 +59,6 @@ class Transactions:
         self._subscriptions = subscriptions
         self._transacting = answers.client.host.transacting
         self.branch: Branch | None = None
-        self.ending: Ending | None = None
         self._own: Transaction | None = None  # once selected
         # What decides about its publishes, unless there are other rules at its commit.
         self._permits = self._client.access.permits
@@ -172,7 +162,7 @@ class Transactions:
         self, current: Transaction, command: spec.TxCommit, command_id: int
     ) -> Refusal | None:
         if not current.enlisted:
-            self._tell(committed=True)
+            current.end_claims(committed=True)
             return None
         withdrawn = commit_refusal(self._client, self._permits, current)
         if withdrawn is not None:
@@ -182,7 +172,6 @@ class Transactions:
         ranges = self._accepted.take()
         deliveries = [delivery for _, delivery in unsettled.find(ranges)]
         published = self._transacting.commit(current, deliveries, self, command_id)
-        self._tell(committed=published.status != PublishStatus.REFUSED)
         if published.status == PublishStatus.REFUSED:
             # The next transaction has nothing in it; the session ends.
             self._begin()
@@ -194,15 +183,8 @@ class Transactions:
             self._parking.wait(command_id, command)
         return None
 
-    def _tell(self, *, committed: bool) -> None:
-        if self.ending is not None:
-            self.ending.on_ended(committed=committed)
-
     def _rollback(self, current: Transaction, *, again: bool = True) -> None:
         self._accepted.take()
-        self._tell(committed=False)
-        if not current.enlisted:
-            return
         self._transacting.rollback(current)
-        if again:
+        if current.enlisted and again:
             self._begin()

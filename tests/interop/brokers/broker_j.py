@@ -12,7 +12,7 @@ from interop.brokers.identity import Identity
 from support.certificates import Authority
 
 _ALIASES = [{"name": kind, "type": kind} for kind in ("nameAlias", "defaultAlias", "hostnameAlias")]
-_TIME_LIMIT_S = 60
+_TIME_LIMIT_S = 180
 
 
 class BrokerJ(Broker):

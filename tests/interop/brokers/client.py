@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from interop.brokers.broker import Broker
 
-TIME_LIMIT_S = 60
+TIME_LIMIT_S = 180
 
 
 def connect(broker: "Broker") -> Any:

@@ -37,7 +37,7 @@ _ADVANCED = """[{{rabbitmq_auth_backend_oauth2, [
     ]}}
 ]}}].
 """
-_TIME_LIMIT_S = 60
+_TIME_LIMIT_S = 180
 _RESOURCE = "broker"  # whom its tokens are for
 _KEY = "interop"  # what signs them
 

@@ -61,7 +61,7 @@ class Peer(MessagingHandler):  # type: ignore[misc]  # proton has no type inform
             heartbeat=float(options["heartbeat-s"]) if "heartbeat-s" in options else None,
             virtual_host=options.get("virtual-host", "127.0.0.1"),
         )
-        self.timer = event.container.schedule(int(options.get("timeout-ms", "60000")) / 1000, self)
+        self.timer = event.container.schedule(int(options.get("timeout-ms", "180000")) / 1000, self)
         self.open(event.container)
 
     def open(self, container: Container) -> None:

@@ -122,7 +122,7 @@ def receive(session, options):
     say(event="ready")
     for _ in range(count):
         try:
-            got = receiver.fetch(timeout=float(options.get("timeout-ms", 60000)) / 1000)
+            got = receiver.fetch(timeout=float(options.get("timeout-ms", 180000)) / 1000)
         except Empty:
             say(event="timeout")
             break
@@ -139,7 +139,7 @@ def request(session, options):
         asked.reply_to = replies.source
         sender.send(asked, sync=True)
         say(event="sent", **{"message-id": str(asked.id)})
-        got = replies.fetch(timeout=float(options.get("timeout-ms", 60000)) / 1000)
+        got = replies.fetch(timeout=float(options.get("timeout-ms", 180000)) / 1000)
         say(event="received", **describe(got))
 
 
@@ -148,7 +148,7 @@ def respond(session, options):
     session.sync()
     say(event="ready")
     for _ in range(int(options.get("count", 1))):
-        got = receiver.fetch(timeout=float(options.get("timeout-ms", 60000)) / 1000)
+        got = receiver.fetch(timeout=float(options.get("timeout-ms", 180000)) / 1000)
         say(event="received", **describe(got))
         reply = Message(got.content, correlation_id=got.correlation_id or str(got.id))
         session.sender(got.reply_to).send(reply, sync=True)
@@ -160,7 +160,7 @@ def forward(session, options):
     receiver = session.receiver(str(options["address"]))
     sender = session.sender(str(options["to"]))
     for _ in range(int(options.get("count", 1))):
-        got = receiver.fetch(timeout=float(options.get("timeout-ms", 60000)) / 1000)
+        got = receiver.fetch(timeout=float(options.get("timeout-ms", 180000)) / 1000)
         # the client shows the key that a message came by, which is not one of its properties
         del got.properties["x-amqp-0-10.routing-key"]
         sender.send(got, sync=True)

@@ -56,7 +56,6 @@ class Contents:
         self._answers = answers
         self._parking = parking
         self._inbound = Inbound(answers, transactions)
-        transactions.ending = self._inbound
         self._publishing = ContentPublishing(answers, transfers, self._inbound)
         shared = answers.windows()
         files = Windows(shared.files)

@@ -2,7 +2,7 @@
 
 No file.stage says of which file it is: it is of the first that was opened and is not staged. What
 has come is kept whatever becomes of the client, so that it, or another connection of its user, can
-go on with it; who opens a file last goes on with it alone. What a transaction of the session has
+go on with it; who opens a file last goes on with it alone. What a transaction or a branch has
 published stays staged until its commit.
 Source: 0-10 XML, file.open, open-ok, stage and publish.
 """
@@ -14,7 +14,7 @@ from typing import Final, final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.events import CommandReceived
-from gateway.bridge.staging.area import Staged, StagingArea
+from gateway.bridge.staging.area import Claim, Staged, StagingArea
 from gateway.errors import DecodeError
 from gateway.faces.client import Client
 from gateway.faces.server_0_10.answers import Answers
@@ -35,15 +35,13 @@ OTHER_SIZE: Final = Refusal(Condition.ILLEGAL_ARGUMENT, "the file has not its co
 
 @final
 class Inbound:
-    """Those of one session. Implements `Ending`."""
+    """Those of one session."""
 
-    __slots__ = ("_answers", "_client", "_opened", "_published", "_transactions")
+    __slots__ = ("_answers", "_client", "_opened", "_transactions")
 
     def __init__(self, answers: Answers, transactions: Transactions) -> None:
         self._answers = answers
         self._transactions = transactions
-        # By the transaction that is under way.
-        self._published: dict[Staged, None] = {}
         self._client = answers.client
         # What is opened and not staged, and which time that was.
         self._opened: deque[tuple[Staged, int]] = deque()
@@ -65,6 +63,9 @@ class Inbound:
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, text)
         if len(self._opened) >= limits.links_max:
             return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, "too many files are opened")
+        denied = client.publish_access.staging_refusal()
+        if denied is not None:
+            return denied
         staged = self._area().open(
             client.identity, identifier, size, client.peer.connection_id, client.bridge.now_ms
         )
@@ -114,7 +115,7 @@ class Inbound:
     def incoming(self, publish: spec.FilePublish) -> tuple[Staged, Incoming] | Refusal:
         """The file that file.publish names, if all of it is there."""
         staged = self._area().find(self._client.identity, publish.identifier or "")
-        if staged is None or staged in self._published:
+        if staged is None or staged.claimed:
             return Refusal(Condition.NOT_FOUND, f"no file {publish.identifier!r} is staged")
         if not staged.whole():
             return NOT_WHOLE
@@ -132,19 +133,11 @@ class Inbound:
 
     def published(self, staged: Staged) -> None:
         """It is a message now, or will be with the commit."""
-        transactions = self._transactions
-        if transactions.current is None or transactions.branch is not None:
+        transaction = self._transactions.current
+        if transaction is None:
             self._area().remove(staged)
         else:
-            self._published[staged] = None
-
-    def on_ended(self, *, committed: bool) -> None:
-        """See `Ending`."""
-        published = self._published
-        self._published = {}
-        if committed:
-            for staged in published:
-                self._area().remove(staged)
+            transaction.claims.append(Claim(self._area(), staged))
 
     def _area(self) -> StagingArea:
         return self._client.host.staging

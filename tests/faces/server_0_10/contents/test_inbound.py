@@ -1,8 +1,10 @@
 """Files that clients stage: opened, gone on with, published once; and what may not be."""
 
 import pytest
+from support.branches_0_10 import OK, asks, commit, end, prepare, rollback, selected, start
 from support.bridge_world import World
 from support.contents_0_10 import consume_files, files, open_file, publish_file, stage
+from support.own_rules import own_rules
 from support.rules import rule
 from support.talk_0_10 import Client, Gateway, header_of
 
@@ -317,6 +319,71 @@ def test_a_transaction_publishes_a_file_once() -> None:
     assert refused(client.does(publish("f"))) == 404
 
 
+def with_branch_of_a_file(gateway: Gateway, *commands: Command) -> Client:
+    """A branch of alice's has published what she has staged; and her session."""
+    client = selected(gateway, "alice")
+    open_file(client, "f", 5)
+    stage(client, b"hello", NAMED)
+    assert asks(client, start(), publish("f")) == OK
+    assert asks(client, end(), *commands) == OK
+    return client
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_a_file_of_a_branch_that_is_rolled_back_is_still_staged(prepared: bool) -> None:
+    gateway = gateway_with_queue()
+    client = with_branch_of_a_file(gateway, *([prepare()] if prepared else []))
+    other = gateway.session("alice")
+    assert refused(other.does(publish("f"))) == 404
+    assert asks(client, rollback()) == OK
+    client.does(publish("f"))
+    assert got(client) == [b"hello"]
+    assert len(gateway.world.host.staging) == 0
+    gateway.world.check()
+
+
+@pytest.mark.parametrize("one_phase", [False, True])
+def test_a_file_of_a_branch_is_a_message_with_its_commit(one_phase: bool) -> None:
+    gateway = gateway_with_queue()
+    client = with_branch_of_a_file(gateway, *([] if one_phase else [prepare()]))
+    assert len(gateway.world.host.staging) == 1
+    assert asks(client, commit(one_phase=one_phase)) == OK
+    assert (len(gateway.world.host.staging), gateway.world.depth()) == (0, 1)
+    gateway.world.crash()
+    assert (len(gateway.world.host.staging), gateway.world.depth()) == (0, 1)
+    gateway.world.check()
+
+
+@pytest.mark.parametrize(("committed", "left"), [(True, 0), (False, 1)])
+def test_a_prepared_branch_has_its_file_after_a_crash(committed: bool, left: int) -> None:
+    gateway = gateway_with_queue()
+    with_branch_of_a_file(gateway, prepare())
+    gateway.world.crash()
+    client = selected(gateway, "alice")
+    assert open_file(client, "f", 5) == 5
+    stage(client, b"", NAMED)
+    assert refused(client.does(publish("f"))) == 404
+    manager = selected(gateway, "alice")
+    assert asks(manager, commit() if committed else rollback()) == OK
+    assert (len(gateway.world.host.staging), gateway.world.depth()) == (left, 1 - left)
+    gateway.world.crash()
+    again = gateway.session("alice")
+    assert (refused(again.does(publish("f"))) == 404) == committed
+    assert gateway.world.depth() == 1
+    gateway.world.check()
+
+
+def test_what_a_branch_has_published_may_be_opened_as_another_file() -> None:
+    gateway = gateway_with_queue()
+    client = with_branch_of_a_file(gateway, prepare())
+    assert open_file(client, "f", 3) == 0
+    stage(client, b"new", NAMED)
+    assert asks(client, commit()) == OK
+    client.does(publish("f"))
+    assert got(client) == [b"hello", b"new"]
+    gateway.world.check()
+
+
 # Clients that mean no good.
 
 
@@ -388,3 +455,21 @@ def test_what_a_timeout_has_forgotten_cannot_be_gone_on_with() -> None:
     gateway.world.pass_time(1_000)
     stage(client, b"hello")
     assert refused(client.hears()) == 405
+
+
+def test_who_may_publish_nothing_stages_nothing() -> None:
+    gateway = gateway_with_queue()
+    gateway.settings.access.in_force.rules = own_rules(
+        "allow: publish, queue: q, users: alice", "allow: consume"
+    )
+    mallory = gateway.session("mallory")
+    assert refused(mallory.does(spec.FileOpen(identifier="f", content_size=5))) == 403
+    assert len(gateway.world.host.staging) == 0
+    alice = gateway.session("alice")
+    assert open_file(alice, "f", 5) == 0
+    stage(alice, b"hello", NAMED)
+    assert refused(alice.does(publish("f", key="r"))) == 403
+    again = gateway.session("alice")
+    again.does(publish("f"))
+    assert got(again) == [b"hello"]
+    gateway.world.check()

@@ -33,7 +33,7 @@ import org.json.JSONObject;
  * ("TEMPORARY-QUEUE", "TEMPORARY-TOPIC"). JmsMessages says what a message looks like in JSON.
  */
 public final class JmsPeer {
-  private static final int PATIENCE_MS = 60_000;
+  private static final int PATIENCE_MS = 180_000;
 
   private final Map<String, String> options;
   private final Connection connection;

@@ -147,7 +147,7 @@ function receive() {
         source: { address: options.address, distribution_mode: options.browse ? 'copy' : undefined },
         credit_window: 0, autoaccept: !options.outcome,
     });
-    const timer = setTimeout(() => { say({ event: 'timeout' }); connection.close(); }, Number(options['timeout-ms'] || 60000));
+    const timer = setTimeout(() => { say({ event: 'timeout' }); connection.close(); }, Number(options['timeout-ms'] || 180000));
     container.on('receiver_open', () => { receiver.add_credit(count); say({ event: 'ready' }); });
     container.on('message', (context) => {
         say(describe(context.message));

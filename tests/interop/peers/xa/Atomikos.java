@@ -9,7 +9,7 @@ import javax.transaction.xa.XAResource;
 final class Atomikos implements Managed {
   private static final String SETTING = "com.atomikos.icatch.";
   private static final String TIME_LIMIT_MS = "10000";
-  private static final int PATIENCE_MS = 60_000;
+  private static final int PATIENCE_MS = 180_000;
 
   private final List<XAResource> resources;
 
