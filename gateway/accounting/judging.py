@@ -90,7 +90,7 @@ class _Steps:
         self.steps = copies.with_previous(copies.copy_steps(records), seen.complete)
         self.open_copies = copies.still_there(seen.states)
         states = messages.message_states(records)
-        self.doubtful = kept(messages.with_steps(states, copies.came_oddly(self.steps)))
+        self.doubtful = kept(messages.with_steps(states, copies.came_oddly(self.steps)), rare=True)
 
     @property
     def unsaid(self) -> DataFrame:
@@ -116,7 +116,7 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     failing, branches = _asked(seen, gone, seen.told, did.doubtful.where("odd > 0"), did.unsaid)
     found: list[DataFrame] = []
     if failing:
-        never = kept(_never_received(seen, did))
+        never = kept(_never_received(seen, did), rare=True)
         why = _Reasons(seen, did, gone, never)
         mistakes = kept(why.mistakes(), by_next=True)
         if mistakes.count():
@@ -191,21 +191,23 @@ class _Reasons:
 
         `mistakes`: what they put off, by `mistaken.effects`.
         """
-        self._gone, self._owed = gone, kept(outlets.owed(gone, seen.records))
+        self._gone, self._owed = gone, kept(outlets.owed(gone, seen.records), rare=True)
         self._did, doubtful, open_copies = did, did.doubtful, did.open_copies
         known = causes.effects(did.steps, doubtful, seen.runs)
-        self._known = kept(known if mistakes is None else known.unionByName(mistakes))
+        self._known = kept(known if mistakes is None else known.unionByName(mistakes), rare=True)
         failed = {name: each.failed for name, each in seen.balance.items()}
-        ends = kept(causes.of_outlets(failed[OUTLET.name], self._known))
-        self.never_ended = kept(causes.never_ended(failed[OUTLET.name], self._known, self._owed))
-        self._routes = kept(causes.of_routes(failed[ROUTE.name], doubtful, seen.records))
+        ends = kept(causes.of_outlets(failed[OUTLET.name], self._known), rare=True)
+        self.never_ended = kept(
+            causes.never_ended(failed[OUTLET.name], self._known, self._owed), rare=True
+        )
+        self._routes = kept(causes.of_routes(failed[ROUTE.name], doubtful, seen.records), rare=True)
         routes = self._routes.where(FAILS)
         short = messages.on_their_routes(did.short, seen.records)
         self._short = short = confirmed.with_told(short, seen.records)
         self._lost = [messages.route_breaks(routes, short), confirmed.lost(short, routes)]
         beyond = supposed.entered_beyond(open_copies, doubtful.where(messages.TWICE), did.steps)
-        beyond = kept(beyond)
-        self.beyond = kept(supposed.lost_too(beyond, open_copies))
+        beyond = kept(beyond, rare=True)
+        self.beyond = kept(supposed.lost_too(beyond, open_copies), rare=True)
         there = supposed.not_recovered(open_copies, seen.runs).unionByName(beyond)
         named = together(*self._lost).select("message")
         named = short.join(named, "message", "left_semi").selectExpr(
@@ -218,17 +220,19 @@ class _Reasons:
         named = named.unionByName(never)
         arrived = supposed.came_unsaid(did.arrived, did.steps)
         self._came = never.withColumn("seen", F.lit(False)).unionByName(arrived)
-        queues = kept(causes.of_queues(failed[QUEUE.name], self._known))
-        self._queues = kept(_without_supposed(queues, there, open_copies, named))
-        self.missed = kept(copies.candidates(self._queues.where(FAILS), open_copies))
+        queues = kept(causes.of_queues(failed[QUEUE.name], self._known), rare=True)
+        self._queues = kept(_without_supposed(queues, there, open_copies, named), rare=True)
+        self.missed = kept(copies.candidates(self._queues.where(FAILS), open_copies), rare=True)
         lost = copies.lost(copies.without(open_copies, self.beyond), self.missed)
-        self._held = kept(causes.of_lost(lost))
-        self._outlets = kept(causes.without_lost(causes.of_outlets(ends, self._held), lost))
+        self._held = kept(causes.of_lost(lost), rare=True)
+        self._outlets = kept(
+            causes.without_lost(causes.of_outlets(ends, self._held), lost), rare=True
+        )
 
     def mistakes(self) -> DataFrame:
         """Records that name another copy than the one that took the step."""
         did, queues = self._did, self._queues.where(FAILS)
-        taken = kept(mistaken.taken(did.steps, did.doubtful))
+        taken = kept(mistaken.taken(did.steps, did.doubtful), rare=True)
         return mistaken.first_of(
             mistaken.displaced(did.steps),
             mistaken.misplaced(taken),
@@ -257,7 +261,7 @@ def _without_supposed(
     `there`: copies, as `supposed.accepted` takes them; `short`: messages.
     """
     explained = supposed.accepted(queues.where(FAILS), there, open_copies)
-    left = kept(supposed.without(queues, explained))
+    left = kept(supposed.without(queues, explained), rare=True)
     return supposed.without(left, supposed.unrecorded(left.where(FAILS), short))
 
 
