@@ -161,7 +161,7 @@ def spark_session(
     *,
     memory: str | None = None,
 ) -> Iterator[SparkSession]:
-    """A session with the audit data source registered; stopped at the end.
+    """A session that reads audit logs; stopped at the end.
 
     Without a `master` it is the one that the program was submitted to. `octets`: so many are read.
     `settings`: what is said there counts, whatever is usual. `memory`: what Java may have.
