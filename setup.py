@@ -46,7 +46,8 @@ HOT_PACKAGES = [
     "faces",
 ]
 HOT_STORE = [
-    *("writes", "log_rows", "recovery", "places", "occupancy", "rewriting", "recall/rereading"),
+    *("writes", "log_rows", "recovery", "places", "tallies", "occupancy", "rewriting"),
+    *("entries", "recall/rereading"),
 ]
 HOT_MODULES = [
     *["errors", "message", "audit/packing", "audit/digests"],

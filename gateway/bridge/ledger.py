@@ -436,10 +436,10 @@ class Ledger:
         self.counts.evicted += 1
         self.audit.evicted(self.now_ms, entry.message.id, entry.position, node=queue.node)
 
-    def replaced(self, queue: Queue, entry: Entry) -> None:
-        """A newer one of its key takes its place."""
+    def replaced(self, queue: Queue, message: int, position: int) -> None:
+        """A newer one of its key takes a copy's place."""
         self.counts.replaced += 1
-        self.audit.replaced(self.now_ms, entry.message.id, entry.position, node=queue.node)
+        self.audit.replaced(self.now_ms, message, position, node=queue.node)
 
     def returned(self, queue: Queue, entry: Entry, reason: Reason, upstream: str = "") -> None:
         """A copy goes back, unsent, to the upstream or the publisher that it came from.

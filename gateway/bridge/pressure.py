@@ -24,6 +24,8 @@ from gateway.message import ACCEPTED, Outcome
 COPY_OCTETS: Final = 768
 # The same of a copy that is on disk alone: its share of what stays of its page.
 AWAY_OCTETS: Final = 16
+# And what is known of its group, or of its key, where it has one.
+KEY_OCTETS: Final = 400
 
 
 @final
@@ -35,7 +37,7 @@ class Pressure:
             are among the octets, here as with quotas, so that small messages, too, are on
             somebody's account.
         away_octets, away_messages: what is in those that are on disk alone, and how many they are;
-            `AWAY_OCTETS` for each are among `octets`.
+            `AWAY_OCTETS` for each are among `octets`, and `key_octets` for those that have keys.
         staged_octets: that content may take which is staged, which no consumer can take away.
         high: publishers wait: the high-water mark was passed, and the low one not reached since,
             or `blocked`.
@@ -65,6 +67,7 @@ class Pressure:
         "blocked",
         "by_messages",
         "high",
+        "key_octets",
         "late",
         "late_max",
         "messages",
@@ -81,6 +84,7 @@ class Pressure:
         self.messages: int64 = 0
         self.away_octets: int64 = 0
         self.away_messages: int64 = 0
+        self.key_octets: int64 = 0
         self.staged_octets: int64 = 0
         self.high = False
         self.by_messages = False
@@ -163,8 +167,8 @@ class Pressure:
     @property
     def payload(self) -> int:
         """Octets of what is in the copies, wherever they are."""
-        here = self.octets - COPY_OCTETS * self.messages - AWAY_OCTETS * self.away_messages
-        return here + self.away_octets
+        away = AWAY_OCTETS * self.away_messages + self.key_octets
+        return self.octets - COPY_OCTETS * self.messages - away + self.away_octets
 
     def entered(self, size: int64, stock: Stock) -> None:
         """A copy came in, for `stock`."""
@@ -204,12 +208,31 @@ class Pressure:
         if low and not self.blocked:
             self.high = False
 
-    def moved_away(self, messages: int64, size: int64, stock: Stock) -> None:
-        """Copies are on disk alone from now on, of so much together; negative: here again."""
-        self.changed(-size - (COPY_OCTETS - AWAY_OCTETS) * messages, stock)
+    def moved_away(self, messages: int64, size: int64, stock: Stock, marks: int64) -> None:
+        """Copies are on disk alone from now on, of so much together; negative: here again.
+
+        `marks`: octets that stay of each of them.
+        """
+        self.changed(-size - (COPY_OCTETS - marks) * messages, stock)
+        self.key_octets += (marks - AWAY_OCTETS) * messages
         self.messages -= messages
         self.away_messages += messages
         self.away_octets += size
+        if self.high:
+            self._ease()
+
+    def laid(self, messages: int64, size: int64, stock: Stock) -> None:
+        """Copies have come that stay on disk alone."""
+        self.changed(AWAY_OCTETS * messages, stock)
+        self.away_messages += messages
+        self.away_octets += size
+
+    def left_away(self, size: int64, stock: Stock, marks: int64) -> None:
+        """A copy left that was on disk alone."""
+        self.changed(-marks, stock)
+        self.key_octets -= marks - AWAY_OCTETS
+        self.away_messages -= 1
+        self.away_octets -= size
         if self.high:
             self._ease()
 

@@ -36,7 +36,7 @@ from gateway.store.contents import COUNTED, damage_in, has_table, known_in, rows
 from gateway.store.damage import in_short
 from gateway.store.database import OTHER_TABLES, SCHEMA, Database
 from gateway.store.failures import as_store_errors
-from gateway.store.log_rows import pack_row, unpack_row
+from gateway.store.log_rows import pack_row, scan, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.outside import opened
 from gateway.store.rewriting import living_part
@@ -145,7 +145,7 @@ def _cut_rows(database: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:
     """
     occupancy = Occupancy()
     for number, body in _rows(database):
-        occupancy.add(number, len(body), unpack_row(body)[0])
+        occupancy.add(number, len(body), scan(unpack_row(body)[0]))
     for number, body in _rows(database):
         part = living_part(number, unpack_row(body)[0], occupancy)
         if part:

@@ -65,7 +65,7 @@ from gateway.service.other_settings import SignalledReload, reloading_of
 from gateway.service.paging import PagingLines, begin_paging
 from gateway.service.rules import RulesInForce
 from gateway.service.starting import NotBegun, Starting
-from gateway.store.interface import Entry
+from gateway.store.entries import Entry
 from gateway.store.spill import Spill
 from gateway.store.sqlite import SqliteStore
 

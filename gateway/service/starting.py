@@ -23,7 +23,8 @@ from gateway.errors import GatewayError, StartupError, StoreError
 from gateway.net.counts import NetCounts
 from gateway.net.data_directory import open_store
 from gateway.net.turns import DrivenBridge
-from gateway.store.interface import Entry, Fetched, Recovered
+from gateway.store.entries import Entry
+from gateway.store.interface import Fetched, Recovered
 from gateway.store.sqlite import SqliteStore
 
 TOLD_S: Final = 10.0  # from one line of the log to the next

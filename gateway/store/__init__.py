@@ -1,6 +1,6 @@
 """The embedded durable store: turns packed into octets, committed in groups, recovered.
 
-interface               what the bridge and the service know of a store
+interface, entries      what the bridge and the service know of a store
 sqlite, memory          the durable one; one that forgets
 writes, log_rows        what a turn makes durable; a row of the log, which holds many turns
 committer, database     the commit thread; the SQLite file below it
@@ -14,7 +14,8 @@ slowness                a disk that does not answer
 unlogged                which audit records a kill would lose meanwhile
 damage                  what is not as it was written, and what of it is good
 recovery                from turns to the entries of queues in memory
-occupancy, places       which rows are still needed; in which the living entries are
+occupancy               which rows are still needed
+places, tallies         in which the living entries are; what is counted of each row
 rewriting               how the others go
 recall/                 what rests in the log is read again
 spill                   pages of queues that do not fit into memory, for the life of the process

@@ -59,7 +59,7 @@ from gateway.store.interface import (
     OnFetched,
     StoreCounts,
 )
-from gateway.store.log_rows import pack_row, unpack_row
+from gateway.store.log_rows import pack_row, scan, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recall.fetching import Fetching, Request
 from gateway.store.recall.kept_rows import KeptRows
@@ -328,7 +328,7 @@ class Committer:
         group.number = self._next_number
         group.row = pack_row(writes, b"".join(self._loose) + audit)
         # Before it is written: a row that could not be read back must never be.
-        self._occupancy.add(group.number, len(group.row), writes)
+        self._occupancy.add(group.number, len(group.row), scan(writes))
         if any(turn[1] and turn[1][CONTENTS_AT] & HAS_TOPOLOGY for turn in turns):
             changes = TopologyChanges(writes)
             group.topology = changes.rows
@@ -435,7 +435,7 @@ class Committer:
                 self._look_for_room()
                 self._look_ns = 0
             self._look_ns = self._look_ns or now_ns + int(IDLE_S * 1e9)
-        self._counts.rows = len(self._occupancy.rows)
+        self._counts.rows = self._occupancy.rows.count
 
     def _look_for_room(self) -> None:
         """What was consumed has left holes in the store's file: give them back to the disk."""
@@ -498,4 +498,5 @@ class Committer:
         self._insist(self._seal)
         self._insist(self._segments.close)
         self._insist(self._remember)
-        self._insist(partial(self._database.stopped, in_order=self.in_order))
+        rows = self._occupancy.rows.count
+        self._insist(partial(self._database.stopped, rows, in_order=self.in_order))

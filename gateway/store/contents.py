@@ -17,8 +17,8 @@ from gateway.audit.ends import NOTHING_KNOWN, LogEnd, LogEnds
 from gateway.errors import DecodeError
 from gateway.store.damage import TopologyKey, row_line, topology_line
 from gateway.store.interface import TopologyRow
-from gateway.store.log_rows import check, unpack_row, walk
-from gateway.store.recovery import Held
+from gateway.store.log_rows import scan, unpack_row
+from gateway.store.occupancy import Occupancy
 
 FORMAT: Final = 1
 FIRST: Final = "first"
@@ -108,13 +108,12 @@ def topology_in(
 
 def held_in(database: sqlite3.Connection) -> dict[int, int]:
     """How many messages queues hold, by their numbers; rows that cannot be read do not count."""
-    held = Held()
-    for (body,) in database.execute("SELECT body FROM log ORDER BY number"):
+    occupancy = Occupancy()
+    for number, body in database.execute("SELECT number, body FROM log ORDER BY number"):
+        row = body if isinstance(body, bytes) else b""
         with suppress(DecodeError):
-            writes = unpack_row(body if isinstance(body, bytes) else b"")[0]
-            check(writes)
-            walk(writes, held)
-    return {number: len(positions) for number, positions in held.positions.items()}
+            occupancy.add(number, len(row), scan(unpack_row(row)[0]))
+    return occupancy.held()
 
 
 def damage_in(database: sqlite3.Connection) -> Iterator[str]:
@@ -132,7 +131,7 @@ def damage_in(database: sqlite3.Connection) -> Iterator[str]:
     for number, body in database.execute("SELECT number, body FROM log ORDER BY number"):
         row = body if isinstance(body, bytes) else b""
         try:
-            check(unpack_row(row)[0])
+            scan(unpack_row(row)[0])
         except DecodeError:
             yield row_line(number, row)
     for kind, key, *rest in database.execute("SELECT kind, key, value, checksum FROM topology"):

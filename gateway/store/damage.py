@@ -15,7 +15,7 @@ from zlib import crc32
 from gateway.audit.reader import block_at
 from gateway.audit.schema import BLOCK_HEADER
 from gateway.errors import DecodeError
-from gateway.store.log_rows import check, unpack_row, walk
+from gateway.store.log_rows import scan, unpack_row, walk
 from gateway.wire.buffers import Reader
 
 HEAD_OCTETS: Final = 9  # of a row: checksum, version, length of the records
@@ -65,7 +65,7 @@ def row_line(number: int, row: bytes) -> str:
     """What is the matter with a row of the log, and what it seems to have in it."""
     problem = "is not what was written"
     try:
-        check(unpack_row(row)[0])
+        scan(unpack_row(row)[0])
     except DecodeError as error:
         problem = str(error)
     found = _Found(row)

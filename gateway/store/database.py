@@ -64,6 +64,9 @@ OTHER_TABLES: Final = (
     "audit_life",
 )
 PLACES: Final = (FIRST, LAST)
+LOOKED_AT: Final = (
+    10_000  # steps of SQLite's, some milliseconds, from one look for a stop to the next
+)
 SHRUNK_OCTETS: Final = 16 * 1024 * 1024  # the most that is written again to give back room
 
 _SETTINGS: Final = (
@@ -117,10 +120,13 @@ def _as_gone() -> Iterator[None]:
 class Database:
     """One connection; whoever calls sees to it that only one thread does so at a time."""
 
-    def __init__(self, path: Path, *, late: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, late: bool = False, given_up: Callable[[], bool] = lambda: False
+    ) -> None:
         """Open or create the file; `StoreError` if it is no store, a newer one, or broken.
 
-        `late`: only read it; `take_over` follows, before anything is written.
+        `late`: only read it; `take_over` follows, before anything is written. `given_up`: nobody
+        wants it any more, while it is looked through.
         """
         self._path = path
         refuse_other_files(path)
@@ -129,7 +135,9 @@ class Database:
                 path, isolation_level=None, check_same_thread=False, cached_statements=16
             )
         try:
+            self._db.set_progress_handler(given_up, LOOKED_AT)
             self._prepare(path, late)
+            self._db.set_progress_handler(None, 0)
         except BaseException:
             self._db.close()
             raise
@@ -349,11 +357,15 @@ class Database:
         with reading():
             return list(shrunk_in(self._db))
 
-    def stopped(self, *, in_order: bool = True) -> None:
-        """All is in the file, and the WAL is empty; `in_order`: the store counts as closed so."""
+    def stopped(self, rows: int, *, in_order: bool = True) -> None:
+        """All is in the file, and the WAL is empty; `in_order`: the store counts as closed so.
+
+        `rows`: of the log, which SQLite would have to read all of to count them.
+        """
         with as_store_errors("cannot close the store"):
             if in_order:
-                self._count_rows()
+                self._set_meta("log", rows)
+                self._set_meta("topology", rows_in(self._db, "topology"))
                 self._set_meta("clean", 1)
         self.checkpoint(shrink=True)
 

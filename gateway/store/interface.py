@@ -16,38 +16,12 @@ from typing import Protocol, final
 from gateway.audit.ahead import Known
 from gateway.audit.ends import LogEnds
 from gateway.errors import StoreError
-from gateway.message import Message
+from gateway.store.entries import Entry
 
 CallInReactor = Callable[[Callable[[], None]], None]
 Committed = Callable[[int], None]
 Failed = Callable[[StoreError], None]
 Eased = Callable[[], None]
-
-
-@final
-@dataclass(init=False, slots=True)
-class Entry:
-    """One message in one queue, as recovered.
-
-    Attributes:
-        queue_id, position: as they were given to `TurnWriter.enqueue`.
-        delivery_count, annotations: the last `TurnWriter.redelivered`, else the message's own
-            count and none.
-        message: shared by all entries of that message; its `publisher` is 0, its `reader` `None`.
-    """
-
-    queue_id: int
-    position: int
-    delivery_count: int
-    message: Message
-    annotations: bytes
-
-    def __init__(self, queue_id: int, position: int, delivery_count: int, message: Message) -> None:
-        self.queue_id = queue_id
-        self.position = position
-        self.delivery_count = delivery_count
-        self.message = message
-        self.annotations = b""
 
 
 @final
@@ -85,6 +59,7 @@ class Recovered:
         nameless: of queues with entries and without a row, by number: what the audit log calls
             them, or "". Whoever can read it fills this in.
         aside: one line for each row that an earlier start has left out, and that is still kept.
+        flags: those that its messages have, one or the other.
     """
 
     topology: list[TopologyRow]
@@ -96,6 +71,7 @@ class Recovered:
     damage: list[str]
     aside: list[str]
     nameless: dict[int, str]
+    flags: int
 
     def __init__(
         self,
@@ -108,7 +84,9 @@ class Recovered:
         damage: list[str],
         aside: list[str],
         previous: int = 0,
+        flags: int = 0,
     ) -> None:
+        self.flags = flags
         self.topology = topology
         self.held = held
         self.highest_message_id = highest_message_id

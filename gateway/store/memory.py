@@ -54,6 +54,7 @@ class MemoryStore:
             incarnation=self._incarnation,
             clean=clean,
             damage=[],
+            flags=self._content.flags(),
             aside=[],
         )
 

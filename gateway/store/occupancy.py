@@ -21,53 +21,15 @@ from __future__ import annotations
 import heapq
 from typing import Final, final
 
-from gateway.store.log_rows import walk
+from mypy_extensions import i64
+
+from gateway.store.log_rows import STEP, Steps
 from gateway.store.places import Places
+from gateway.store.tallies import COUNTS, LIVE, SHARE, SUPERSEDING, Tallies
+from gateway.store.writes import DEQUEUE, ENQUEUE
 
 ENTRY_OCTETS: Final = 25
 MOST: Final = 4096  # entries that are named at once
-
-
-@final
-class Row:
-    """One row of the log.
-
-    Attributes:
-        size: octets on disk.
-        entries, message_octets: what was enqueued in it.
-        live: entries in it that are in their queues.
-        counts: delivery counts in it, annotations included, that are the last of a living entry.
-        superseding: what it supersedes in rows that still exist.
-        superseded_by: row -> how much of this row that one supersedes.
-        share: octets that one entry takes, on average.
-    """
-
-    __slots__ = (
-        "counts",
-        "entries",
-        "live",
-        "message_octets",
-        "number",
-        "share",
-        "size",
-        "superseded_by",
-        "superseding",
-    )
-
-    def __init__(self, number: int, size: int) -> None:
-        self.number = number
-        self.size = size
-        self.entries = 0
-        self.message_octets = 0
-        self.live = 0
-        self.counts = 0
-        self.superseding = 0
-        self.superseded_by: dict[int, int] = {}
-        self.share = 0
-
-    def dead(self) -> bool:
-        """Nothing that starts from this row would be missed."""
-        return self.live == 0 and self.counts == 0 and self.superseding == 0
 
 
 @final
@@ -75,35 +37,67 @@ class Occupancy:
     """The rows, where each living entry is, and how much of the log lives.
 
     Attributes:
+        rows: what is counted of each.
         octets: of all rows that are not dead.
         live_octets: about what the living entries among them take.
         dead, dead_octets: the rows that nobody needs.
+        flags: those that messages have had, one or the other.
     """
 
     def __init__(self) -> None:
-        self.rows: dict[int, Row] = {}
+        self.rows = Tallies()
         self.octets = 0
         self.live_octets = 0
         self.dead_octets = 0
+        self.flags: i64 = 0
         self.dead: list[int] = []
-        self.current = Row(0, 0)
         self.places: dict[int, Places] = {}
         self.counted: dict[tuple[int, int], tuple[int, int, bytes]] = {}
+        self._superseded_by: dict[int, dict[int, int]] = {}  # row -> how much of which other one
         self._dirty: list[int] = []
+        # The row under way, and what is counted of it.
+        self._number: i64 = 0
+        self._live: i64 = 0
+        self._counts: i64 = 0
+        self._superseding: i64 = 0
 
-    def add(self, number: int, size: int, writes: bytes) -> None:
-        """The newest row, its size on disk and its records, which were checked before."""
-        row = self.current = Row(number, size)
-        self.rows[number] = row
-        walk(writes, self)
-        if row.entries:
-            row.share = row.message_octets // row.entries + ENTRY_OCTETS
+    def add(self, number: int, size: int, steps: Steps) -> None:
+        """The newest row, its size on disk and what its records do."""
+        self._number = number
+        self._live = self._counts = self._superseding = 0
+        self.flags |= steps.flags
+        rows = self.rows
+        rows.add(number, size)
+        entries = self._take(steps)
+        share = steps.message_octets // entries + ENTRY_OCTETS if entries else 0
+        rows.put(number, LIVE, self._live)
+        rows.put(number, COUNTS, self._counts)
+        rows.put(number, SUPERSEDING, self._superseding)
+        rows.put(number, SHARE, share)
         self.octets += size
-        self.live_octets += row.share * row.live
-        if row.dead():
-            self._died(row)
-        elif size > 2 * row.share * row.live:
+        self.live_octets += share * self._live
+        if rows.is_dead(number):
+            self._died(number)
+        elif size > 2 * share * self._live:
             heapq.heappush(self._dirty, number)
+
+    def _take(self, steps: Steps) -> i64:
+        """One step after the other; how many entries came."""
+        numbers = steps.numbers
+        entries: i64 = 0
+        at: i64 = 0
+        while at < len(numbers):
+            kind = numbers[at]
+            if kind == ENQUEUE:
+                self._enqueue(numbers[at + 1], numbers[at + 2])
+                entries += 1
+            elif kind == DEQUEUE:
+                self._dequeue(numbers[at + 1], numbers[at + 2])
+            else:
+                count, annotations = steps.counted[numbers[at + 3]]
+                self._count(numbers[at + 1], numbers[at + 2], count, annotations)
+            at += STEP
+        return entries
 
     def overgrown(self, slack: int) -> bool:
         """More garbage than living octets and `slack`."""
@@ -117,8 +111,7 @@ class Occupancy:
         """The oldest row with garbage and something to keep, to be written again; 0 if none."""
         while self._dirty:
             number = self._dirty[0]
-            row = self.rows.get(number)
-            if row is not None and (row.live or row.counts):
+            if self.rows.get(number, LIVE) or self.rows.get(number, COUNTS):
                 return number
             heapq.heappop(self._dirty)
         return 0
@@ -140,14 +133,15 @@ class Occupancy:
         while self.dead:
             number = self.dead.pop()
             taken.append(number)
-            row = self.rows.pop(number)
-            for other, times in row.superseded_by.items():
-                superseding = self.rows[other]
-                superseding.superseding -= times
-                if superseding.dead():
-                    self._died(superseding)
+            self.rows.remove(number)
+            for other, times in self._superseded_by.pop(number, {}).items():
+                self._change(other, SUPERSEDING, -times)
         self.dead_octets = 0
         return taken
+
+    def held(self) -> dict[int, int]:
+        """How many entries queues have, by their numbers."""
+        return {number: int(places.count) for number, places in self.places.items()}
 
     def place(self, queue_id: int, position: int) -> int:
         """The row that a living entry is in; 0 if it does not live."""
@@ -161,25 +155,19 @@ class Occupancy:
         queue = self.places.get(queue_id)
         return [] if queue is None else queue.living(first, behind, most)
 
-    def on_message(self, message_id: int, octets: bytes, start: int, end: int) -> None:
-        """Weigh it."""
-        self.current.message_octets += end - start
-
-    def on_enqueue(self, queue_id: int, position: int, message_id: int) -> None:
-        """The entry is in the current row now."""
+    def _enqueue(self, queue_id: i64, position: i64) -> None:
+        """The entry is in the row under way now."""
         queue = self.places.get(queue_id)
         if queue is None:
             queue = self.places[queue_id] = Places()
-        row = self.current
-        before = queue.put(position, row.number)
+        before = queue.put(position, self._number)
+        self._live += 1
         if before:
             self._supersede(before)
             if self.counted:
                 self._uncount(queue_id, position)  # what it has now comes behind it
-        row.entries += 1
-        row.live += 1
 
-    def on_dequeue(self, queue_id: int, position: int) -> None:
+    def _dequeue(self, queue_id: i64, position: i64) -> None:
         """The entry lives no more."""
         queue = self.places.get(queue_id)
         if queue is None:
@@ -193,47 +181,46 @@ class Occupancy:
         if self.counted:
             self._uncount(queue_id, position)
 
-    def on_redelivered(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
-        """The last delivery count and annotations of the entry are in the current row now."""
+    def _count(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
+        """The last delivery count and annotations of the entry are in the row under way now."""
         if not self.place(queue_id, position):
             return
         self._uncount(queue_id, position)
-        self.counted[(queue_id, position)] = (self.current.number, count, annotations)
-        self.current.counts += 1
+        self.counted[(queue_id, position)] = (self._number, count, annotations)
+        self._counts += 1
 
-    def on_topology(self, kind: int, key: str, value: bytes) -> None:
-        """Topology is kept in a table of its own."""
-
-    def on_topology_removed(self, kind: int, key: str) -> None:
-        """Topology is kept in a table of its own."""
-
-    def on_topology_cleared(self, kind: int, first: str, behind: str) -> None:
-        """Topology is kept in a table of its own."""
-
-    def _supersede(self, number: int) -> None:
+    def _supersede(self, number: i64) -> None:
         """An entry of row `number` is superseded by the row under way."""
-        row, current = self.rows[number], self.current
-        row.live -= 1
-        if row is current:
+        if number == self._number:
+            self._live -= 1
             return
-        self.live_octets -= row.share
-        if not row.superseded_by:
+        self.live_octets -= self.rows.get(number, SHARE)
+        by = self._superseded_by.get(number)
+        if by is None:
+            by = self._superseded_by[number] = {}
             heapq.heappush(self._dirty, number)
-        row.superseded_by[current.number] = row.superseded_by.get(current.number, 0) + 1
-        current.superseding += 1
-        if row.dead():
-            self._died(row)
+        by[self._number] = by.get(self._number, 0) + 1
+        self._superseding += 1
+        self._change(number, LIVE, -1)
 
     def _uncount(self, queue_id: int, position: int) -> None:
         counted = self.counted.pop((queue_id, position), None)
         if counted is None:
             return
-        row = self.rows[counted[0]]
-        row.counts -= 1
-        if row is not self.current and row.dead():
-            self._died(row)
+        if counted[0] == self._number:
+            self._counts -= 1
+        else:
+            self._change(counted[0], COUNTS, -1)
 
-    def _died(self, row: Row) -> None:
-        self.octets -= row.size
-        self.dead_octets += row.size
-        self.dead.append(row.number)
+    def _change(self, number: i64, field: i64, by: i64) -> None:
+        """Another row than the one under way has so much less."""
+        rows = self.rows
+        rows.put(number, field, rows.get(number, field) + by)
+        if rows.is_dead(number):
+            self._died(number)
+
+    def _died(self, number: i64) -> None:
+        size = self.rows.size(number)
+        self.octets -= size
+        self.dead_octets += size
+        self.dead.append(number)

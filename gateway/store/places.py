@@ -37,18 +37,20 @@ class Places:
         count: how many entries live.
     """
 
-    __slots__ = ("_pages", "count")
+    __slots__ = ("_last", "_number", "_pages", "count")
 
     def __init__(self) -> None:
         self.count: i64 = 0
         self._pages: dict[int, PlacesPage] = {}
+        # The page that was put into last: the next entry is in it, too, mostly.
+        self._last = PlacesPage(vec[i64]())
+        self._number: i64 = -1
 
     def put(self, position: i64, row: i64) -> i64:
         """The entry is in that row now; in which it was, 0: it did not live."""
-        number = position >> PAGE_BITS
-        page = self._pages.get(number)
-        if page is None:
-            page = self._pages[number] = PlacesPage(vec[i64]([0] * LENGTHS[0]))
+        page = self._last
+        if position >> PAGE_BITS != self._number:
+            page = self._page(position >> PAGE_BITS)
         index = position & PAGE_MASK
         rows = page.rows
         if index >= len(rows):
@@ -59,6 +61,15 @@ class Places:
             page.live += 1
             self.count += 1
         return before
+
+    def _page(self, number: i64) -> PlacesPage:
+        """That page, which is the last one from now on."""
+        page = self._pages.get(number)
+        if page is None:
+            page = self._pages[number] = PlacesPage(vec[i64]([0] * LENGTHS[0]))
+        self._last = page
+        self._number = number
+        return page
 
     def take(self, position: i64) -> i64:
         """The entry lives no more; in which row it was, 0: it did not live."""
@@ -77,6 +88,8 @@ class Places:
             self.count -= 1
             if page.live == 0:
                 del self._pages[number]
+                if number == self._number:
+                    self._number = -1
         return before
 
     def get(self, position: i64) -> i64:

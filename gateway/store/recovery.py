@@ -1,7 +1,6 @@
 """Replays turns, in order, into the entries that they leave in the queues of a `MemoryStore`.
 
-`Held` keeps their places alone; `TopologyChanges` picks out of one row what belongs into the
-topology table.
+`TopologyChanges` picks out of one row what belongs into the topology table.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from typing import final
 
 from gateway.message import Message
-from gateway.store.interface import Entry
+from gateway.store.entries import Entry
 from gateway.store.log_rows import read_message, walk
 
 
@@ -38,6 +37,14 @@ class Replay:
                 entry = queue[position]
                 entry.message = shared.setdefault(entry.message.id, entry.message)
                 found.append(entry)
+        return found
+
+    def flags(self) -> int:
+        """Those of the messages, one or the other."""
+        found = 0
+        for queue in self.queues.values():
+            for entry in queue.values():
+                found |= entry.message.flags
         return found
 
     def living(self, queue_id: int, first: int, behind: int) -> list[Entry]:
@@ -90,37 +97,6 @@ class Replay:
         """So were all of these."""
         for row in _between(self.topology, kind, first, behind):
             self.topology[row] = None
-
-
-@final
-class Held:
-    """Which positions of the queues are taken after the rows told so far, and nothing more."""
-
-    def __init__(self) -> None:
-        self.positions: dict[int, set[int]] = {}
-
-    def on_message(self, message_id: int, octets: bytes, start: int, end: int) -> None:
-        """It counts with its copies."""
-
-    def on_enqueue(self, queue_id: int, position: int, message_id: int) -> None:
-        """Taken."""
-        self.positions.setdefault(queue_id, set()).add(position)
-
-    def on_dequeue(self, queue_id: int, position: int) -> None:
-        """Free."""
-        self.positions.get(queue_id, set()).discard(position)
-
-    def on_redelivered(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
-        """It stays."""
-
-    def on_topology(self, kind: int, key: str, value: bytes) -> None:
-        """The topology is read from its table."""
-
-    def on_topology_removed(self, kind: int, key: str) -> None:
-        """So it is gone from there."""
-
-    def on_topology_cleared(self, kind: int, first: str, behind: str) -> None:
-        """So are these."""
 
 
 @final

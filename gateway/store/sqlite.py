@@ -39,7 +39,7 @@ from gateway.store.interface import (
     nobody_asked,
 )
 from gateway.store.lock import lock, unlock
-from gateway.store.log_rows import check, unpack_row
+from gateway.store.log_rows import scan, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.recall.fetching import Request
 from gateway.store.reserve import Reserve
@@ -207,7 +207,7 @@ class SqliteStore:
         missing = not path.exists()
         if missing:  # and is not made where it must not be
             life = 0 if self._log is None else self._log.compare(KNOWS_NOTHING, store="missing")
-        self._database = Database(path, late=late)
+        self._database = Database(path, late=late, given_up=lambda: self.abandoned)
         try:
             if not missing:
                 life = self._compare()
@@ -236,7 +236,7 @@ class SqliteStore:
         damage.aside, damage.untold = database.set_aside()
         if damage.found() and not self._accept_damaged:
             raise UnknownStoreError(_refusal(self.directory, damage.found()))
-        held = {number: int(places.count) for number, places in occupancy.places.items()}
+        held = occupancy.held()
         self._judge(topology, held)
         self.counts.rows_damaged = len(damage.found()) + len(damage.aside)
         self._logged = max(self._logged, life)
@@ -271,6 +271,7 @@ class SqliteStore:
             previous=0 if self._log is None else self._logged or NO_LIFE,
             clean=clean and not damage.found(),
             damage=[*damage.found(), *damage.untold],
+            flags=occupancy.flags,
             aside=damage.aside,
         )
 
@@ -285,12 +286,13 @@ class SqliteStore:
                 raise StoreError("it was told to stop")
             try:
                 writes, audit = unpack_row(row)
-                self._highest_id = max(self._highest_id, check(writes))
+                steps = scan(writes)
             except DecodeError:
                 damage.add_row(number, row)
                 unlogged.append(number)
                 continue
-            occupancy.add(number, len(row), writes)
+            self._highest_id = max(self._highest_id, steps.highest_message_id)
+            occupancy.add(number, len(row), steps)
             self.counts.octets_read += len(row)
             if audit and (kept < 0 or last_sequence_in(audit) > kept):
                 unlogged.append(number)

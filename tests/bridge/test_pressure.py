@@ -8,6 +8,7 @@ from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.seams import PublishStatus
 from gateway.errors import StoreError
 from gateway.message import ACCEPTED
+from gateway.store.log_rows import scan
 from gateway.store.occupancy import Occupancy
 from gateway.store.writes import TurnWriter
 
@@ -99,7 +100,7 @@ def test_a_copy_takes_no_more_than_is_counted_for_it() -> None:
         writes.enqueue(queue.number, position, message.id)
         if number % 10 == 9:  # a turn
             octets = writes.take()
-            occupancy.add(number, len(octets), octets)
+            occupancy.add(number, len(octets), scan(octets))
             world.bridge.audit.take_block(world.now_ms, True)
     taken, _peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

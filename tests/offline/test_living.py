@@ -26,7 +26,7 @@ def store(directory: Path, rows: list[TurnWriter]) -> Path:
     database = Database(directory / "store.sqlite")
     for number, writer in enumerate(rows, start=1):
         database.commit(number, pack_row(writer.take(), b""), {})
-    database.stopped()
+    database.stopped(len(rows))
     database.close()
     return directory
 

@@ -5,6 +5,7 @@ import pytest
 
 from gateway.audit.ends import LogEnd, LogEnds
 from gateway.errors import BrokenStoreError, StoreError
+from gateway.store import database as databases
 from gateway.store.database import UNKNOWN_OCTETS, Database
 
 
@@ -80,7 +81,7 @@ def test_a_file_with_a_broken_page_is_no_store(tmp_path: Path) -> None:
     database = Database(path)
     for number in range(1, 50):
         database.commit(number, b"x" * 10_000, {})
-    database.stopped()
+    database.stopped(49)
     database.close()
     octets = bytearray(path.read_bytes())
     octets[8192 * 2 : 8192 * 4] = b"\xff" * 8192 * 2
@@ -112,3 +113,18 @@ def test_an_incarnation_of_no_gateway_does_not_close_what_was_not_closed(tmp_pat
         database.commit(1, b"x", {})
     assert [database.meta(key) for key in ("incarnation", "clean", "log")] == [5, 0, 0]
     database.close()
+
+
+def test_who_is_told_to_stop_is_not_kept_by_a_large_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "store.sqlite"
+    made = Database(path)
+    for number in range(1, 50):
+        made.commit(number, b"x" * 100_000, {})
+    made.stopped(49)
+    made.close()
+    monkeypatch.setattr(databases, "LOOKED_AT", 1)
+    with pytest.raises(StoreError, match="interrupted"):
+        Database(path, given_up=lambda: True)
+    Database(path, given_up=lambda: False).close()

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.stores import message
 
+from gateway.store.log_rows import scan
 from gateway.store.occupancy import Occupancy
 from gateway.store.recovery import Replay
 from gateway.store.rewriting import living_part
@@ -31,7 +32,7 @@ class Log:
         self.number += 1
         row = b"".join([*parts, writes])
         self.rows[self.number] = row
-        self.occupancy.add(self.number, len(row), row)
+        self.occupancy.add(self.number, len(row), scan(row))
 
     def delete(self) -> None:
         for number in self.occupancy.take_dead():
@@ -141,7 +142,7 @@ def test_what_lives_in_a_row_that_was_garbage_from_the_first_is_written_again_on
     records = bytes(1000)  # of the audit log, which the row has, too
     log.number = 1
     log.rows[1] = writer.take()
-    log.occupancy.add(1, len(log.rows[1]) + len(records), log.rows[1])
+    log.occupancy.add(1, len(log.rows[1]) + len(records), scan(log.rows[1]))
     log.commit(dequeue(1))
     log.slack = 0
     log.commit(b"")
@@ -242,6 +243,6 @@ def test_any_traffic_leaves_what_it_should_in_bounded_space(
     assert log.octets() <= 3 * living + slack + 500
     again = Occupancy()
     for number in sorted(log.rows):
-        again.add(number, len(log.rows[number]), log.rows[number])
+        again.add(number, len(log.rows[number]), scan(log.rows[number]))
     assert places(again) == places(log.occupancy)
     assert again.counted == log.occupancy.counted

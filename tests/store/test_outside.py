@@ -34,7 +34,7 @@ def store(directory: Path, *, killed: bool, messages: int = 0) -> None:
     if killed:
         for path in life.iterdir():
             shutil.copy(path, directory / path.name)
-    database.stopped()
+    database.stopped(messages)
     database.close()
     if not killed:
         shutil.copy(life / FILE_NAME, directory / FILE_NAME)

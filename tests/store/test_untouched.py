@@ -125,7 +125,7 @@ def test_a_hole_is_missed_in_what_was_written_since_the_last_look(tmp_path: Path
 def test_what_is_not_there_any_more_is_not_copied_into_the_file(tmp_path: Path) -> None:
     database = opened(tmp_path)
     cut(tmp_path, WAL, 0)
-    for write in (database.checkpoint, database.stopped):
+    for write in (database.checkpoint, lambda: database.stopped(0)):
         with pytest.raises(StoreError, match="has been cut off or written over"):
             write()
     database.close()
@@ -171,5 +171,5 @@ def test_nothing_that_the_store_does_itself_is_taken_for_anothers(
             if looks:
                 database.look_inside()
         database.look_inside()
-        database.stopped()
+        database.stopped(0)
         database.close()

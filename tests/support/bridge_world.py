@@ -34,7 +34,7 @@ from gateway.message import (
     Outcome,
     Refusal,
 )
-from gateway.store.interface import Entry as StoredEntry
+from gateway.store.entries import Entry as StoredEntry
 from gateway.store.interface import Recovered
 from gateway.store.memory import MemoryStore
 from gateway.wire.tagged import Tagged

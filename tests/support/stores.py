@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from gateway.errors import StoreError
 from gateway.message import Message
-from gateway.store.interface import Entry, Fetched, Recovered, Store, TopologyRow
+from gateway.store.entries import Entry
+from gateway.store.interface import Fetched, Recovered, Store, TopologyRow
 from gateway.store.sqlite import SqliteStore
 from gateway.store.writes import TurnWriter
 

@@ -19,7 +19,8 @@ from gateway.bridge.durable.topology_rows import RowKind
 from gateway.bridge.ledger import DURABLE, Ledger
 from gateway.bridge.numbers import QUEUE_BITS, Numbers
 from gateway.errors import DecodeError
-from gateway.store.interface import Entry, TopologyRow
+from gateway.store.entries import Entry
+from gateway.store.interface import TopologyRow
 from gateway.store.writes import TurnWriter
 from gateway.wire.buffers import Reader, Writer
 

@@ -37,13 +37,15 @@ from gateway.bridge.host import VirtualHost
 from gateway.bridge.ledger import DURABLE, TRANSIT
 from gateway.bridge.node_names import prefix_of
 from gateway.bridge.numbers import Numbers
+from gateway.bridge.paging.laying import Laying
+from gateway.bridge.queues.contents import CONTENT
 from gateway.bridge.queues.copies import Copies
-from gateway.bridge.queues.places import DELIVERY_COUNT_MAX, Entry
+from gateway.bridge.queues.places import DELIVERY_COUNT_MAX, PAGE_BITS, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import QueueSettings
 from gateway.errors import DecodeError
 from gateway.message import Message
-from gateway.store.interface import Entry as StoredEntry
+from gateway.store.entries import Entry as StoredEntry
 from gateway.store.interface import Recovered, TopologyRow
 
 BLOCK_OCTETS: Final = 1 << 20
@@ -69,6 +71,8 @@ class Recovery:
         "_host_of",
         "_hosts",
         "_imports",
+        "_laying",
+        "_lays",
         "_missing",
         "_nameless",
         "_numbers",
@@ -103,6 +107,8 @@ class Recovery:
         self._dispatched = Dispatched(
             copies.turns.writes, clean=recovered.clean, first_position=numbers.first_position
         )
+        self._laying: dict[int, Laying] = {}  # the page that is recovered, of each queue
+        self._lays = False
         self.absent: dict[int, AbsentQueue] = {}
         self.problems: list[str] = []
 
@@ -126,6 +132,8 @@ class Recovery:
         self._count_alternates()
         dispatched.apply(list(self._queues.values()))
         self._imports.begin({name: prefix_of(name, self._plain_host) for name in self._hosts})
+        more = recovered.flags & CONTENT or self._imports.any or self._branches.awaited
+        self._lays = not more  # else more is to be known of some copies
 
     def take(self, entries: list[StoredEntry]) -> None:
         """Entries, of each queue by position: they are back, and in the audit's records."""
@@ -135,6 +143,8 @@ class Recovery:
 
     def end(self) -> None:
         """All entries are back."""
+        for number, laying in self._laying.items():
+            self._lay(self._queues[number], laying)
         self._imports.end()
         self._branches.restore(self._queues, self._imports)
         for number, count in self._nameless.items():
@@ -373,16 +383,40 @@ class Recovery:
         count = stored.delivery_count
         if dispatched.includes(queue, stored.position) and count < DELIVERY_COUNT_MAX:
             count += 1
+        if self._page(queue, stored.position).lays:
+            self._laying[queue.number].add(stored.position, message, stored.annotations)
+            self._say(queue.node, stored, count)
+            ledger.counts.recovered += 1
+            return
         entry = Entry(stored.position, message, count, True)
         entry.annotations = stored.annotations
         self._copies.recover(queue, entry)
-        if (queue.number, entry.position) in self._branches.awaited:
+        if self._branches.awaited and (queue.number, entry.position) in self._branches.awaited:
             queue.places.pin(entry.position, 1)  # in memory until its branch has it
         flags = DURABLE | TRANSIT if queue.transit else DURABLE
         if self._say(queue.node, stored, count, flags=flags, lane=queue.lane_of(entry)):
             queue.entered += 1
         else:
             ledger.counts.recovered += 1
+
+    def _page(self, queue: Queue, position: int) -> Laying:
+        """The page of a queue that is recovered; the one before it is over."""
+        number = position >> PAGE_BITS
+        laying = self._laying.get(queue.number)
+        if laying is not None:
+            if laying.number == number:
+                return laying
+            self._lay(queue, laying)
+        copies = self._copies
+        lays = self._lays and copies.paging.lays(queue)
+        stock = copies.pressure.quotas.of_host(queue.host)
+        laying = Laying(number, stock, self._host_of[queue.number].reader, lays=lays)
+        self._laying[queue.number] = laying
+        return laying
+
+    def _lay(self, queue: Queue, laying: Laying) -> None:
+        if laying.lays:
+            self._copies.lay(queue, laying)
 
     def _give_reader(self, message: Message, host: VirtualHost | None) -> None:
         """That of its host; of a copy whose queue is absent any, which digests all the same."""

@@ -16,10 +16,18 @@ from typing import final
 from gateway.audit.digests import entry_mix
 from gateway.bridge.paging.disk import Spot
 from gateway.bridge.pressure import AWAY_OCTETS, COPY_OCTETS
-from gateway.bridge.queues.places import AVAILABLE, DELIVERY_COUNT_MAX, PAGE_BITS, Entry, Page
+from gateway.bridge.queues.places import (
+    AVAILABLE,
+    DELIVERY_COUNT_MAX,
+    PAGE_BITS,
+    PAGE_MASK,
+    AwayCopy,
+    Entry,
+    Page,
+)
 from gateway.bridge.quotas import Stock
 from gateway.message import MessageReader
-from gateway.store.interface import Entry as StoredEntry
+from gateway.store.entries import Entry as StoredEntry
 from gateway.store.recovery import Replay
 from gateway.store.writes import TurnWriter
 
@@ -64,7 +72,7 @@ class AwayPage:
     """
 
     __slots__ = (
-        *("_durable", "_ids", "_indexes", "_which", "arrived_ms", "changed"),
+        *("_durable", "_ids", "_indexes", "_sizes", "_which", "arrived_ms", "changed"),
         *("memory", "messages", "mix", "octets", "payload", "sources", "spot", "turn"),
     )
 
@@ -83,6 +91,7 @@ class AwayPage:
         self._indexes = b""
         self._which = b""  # whose each is; empty: all are the first one's
         self._durable = b""  # one octet for each; empty: none is
+        self._sizes = b""  # of the messages, where copies may be taken out
 
     def has(self, index: int) -> bool:
         """See `Away`."""
@@ -98,9 +107,13 @@ class AwayPage:
         """Whether it has some of them."""
         return len(self._durable) > 0
 
-    def fill(self, page: Page) -> bool:
-        """Sum up a page; `False`: one of its copies has to stay in memory."""
+    def fill(self, page: Page, *, sized: bool) -> bool:
+        """Sum up a page; `False`: one of its copies has to stay in memory.
+
+        `sized`: copies may be taken out of it, by `take`.
+        """
         ids: list[int] = []
+        sizes: list[int] = []
         indexes = bytearray()
         which = bytearray()
         durable = bytearray()
@@ -109,8 +122,10 @@ class AwayPage:
                 continue
             if entry.holder != AVAILABLE or entry.returned or entry.ticket is not None:
                 return False
-            if entry.excluded is not None:
+            if entry.excluded is not None or (sized and entry.annotations):
                 return False
+            if sized:
+                sizes.append(len(entry.message.payload))
             indexes.append(index)
             durable.append(1 if entry.durable else 0)
             ids.append(entry.message.id)
@@ -118,10 +133,19 @@ class AwayPage:
         self.messages = len(ids)
         self.memory = self.octets + (COPY_OCTETS - AWAY_OCTETS) * self.messages
         self._ids = pack(f">{len(ids)}q", *ids)
+        self._sizes = pack(f">{len(sizes)}I", *sizes)
         self._indexes = bytes(indexes)
         self._which = bytes(which) if len(self.sources) > 1 else b""
         self._durable = bytes(durable) if any(durable) else b""
         return True
+
+    def lay(self, ids: bytes, indexes: bytes, source: Source) -> None:
+        """All of its copies are durable, and one source's; the sums are there."""
+        self._ids = ids
+        self._indexes = indexes
+        self._durable = b"\x01" * self.messages
+        self.sources.append(source)
+        self.memory = self.octets + (COPY_OCTETS - AWAY_OCTETS) * self.messages
 
     def _add(self, entry: Entry) -> int:
         """Count a copy; the number of its source."""
@@ -146,6 +170,28 @@ class AwayPage:
         source.messages += 1
         source.octets += size
         return number
+
+    def take(self, position: int) -> AwayCopy:
+        """Take a copy out that it has."""
+        at = self._indexes.index(position & PAGE_MASK)
+        (message,) = unpack(">q", self._ids[8 * at : 8 * at + 8])
+        (size,) = unpack(">I", self._sizes[4 * at : 4 * at + 4])
+        durable = len(self._durable) > 0 and self._durable[at] != 0
+        source = self.sources[self._which[at] if self._which else 0]
+        self._ids = self._ids[: 8 * at] + self._ids[8 * at + 8 :]
+        self._sizes = self._sizes[: 4 * at] + self._sizes[4 * at + 4 :]
+        self._indexes = self._indexes[:at] + self._indexes[at + 1 :]
+        self._which = self._which[:at] + self._which[at + 1 :]
+        self._durable = self._durable[:at] + self._durable[at + 1 :]
+        memory = size + COPY_OCTETS - AWAY_OCTETS
+        self.messages -= 1
+        self.octets -= size
+        self.payload -= size
+        self.memory -= memory
+        self.mix ^= entry_mix(message, position)
+        source.messages -= 1
+        source.octets -= size
+        return AwayCopy(position, message, durable, source.stock, size, memory)
 
     def back(self, page: int, found: Mapping[int, StoredEntry], seen_before: int) -> Back:
         """The copies of the page `page` again, of what was found of them, by position.

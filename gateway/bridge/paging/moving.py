@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.bridge.paging.away import AwayPage, Back
+from gateway.bridge.pressure import AWAY_OCTETS, KEY_OCTETS
 from gateway.bridge.queues.places import Page
 from gateway.bridge.queues.queue import Queue
-from gateway.store.interface import Entry as StoredEntry
+from gateway.store.entries import Entry as StoredEntry
 
 
 class Waiter(Protocol):
@@ -60,12 +63,19 @@ class Going:
 def may_page(queue: Queue) -> bool:
     """Whether pages of a queue may go away.
 
-    Not where others than its places know its copies, nor where those are on their way only. Pages
-    with files and streams in them are pinned.
+    Not those whose copies are only on their way, and not rings with files or streams in them, whose
+    pages are pinned elsewhere. Nor where a copy that is on disk would have to leave a level of
+    priority: which it is in, its page does not tell.
     """
     return (
         not queue.transit
-        and queue.groups is None
-        and queue.last_values is None
+        and (queue.last_values is None or queue.bands is None)
         and (queue.contents is None or not queue.rings)
     )
+
+
+def marks_of(queue: Queue) -> int64:
+    """Octets that stay in memory of each of its copies that is on disk."""
+    if queue.groups is None and queue.last_values is None:
+        return AWAY_OCTETS
+    return AWAY_OCTETS + KEY_OCTETS

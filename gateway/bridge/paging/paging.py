@@ -18,13 +18,13 @@ from typing import Final, final
 
 from mypy_extensions import i64 as int64
 
-from gateway.bridge.paging.away import AwayPage, Back, found_in, octets_of
+from gateway.bridge.paging.away import AwayPage, Back, Source, found_in, octets_of
 from gateway.bridge.paging.disk import Disk, Spot
-from gateway.bridge.paging.moving import Coming, Going, Losing, Waiter, may_page
+from gateway.bridge.paging.moving import Coming, Going, Losing, Waiter, marks_of, may_page
 from gateway.bridge.pressure import AWAY_OCTETS, COPY_OCTETS, Pressure
 from gateway.bridge.queues.discipline import FlowLimits
 from gateway.bridge.queues.flow import FlowControl
-from gateway.bridge.queues.places import PAGE_BITS, PAGE_MASK, Page
+from gateway.bridge.queues.places import PAGE_BITS, PAGE_MASK, AwayCopy, Page
 from gateway.bridge.queues.queue import EVERYTHING, Queue
 from gateway.errors import DecodeError
 from gateway.store.interface import Fetched, Store
@@ -80,7 +80,7 @@ class Paging:
     def __init__(self, pressure: Pressure, store: Store, memory: int, index: int) -> None:
         """`memory`: octets that copies may take before some go away; 0: none do.
 
-        `index`: that the marks of one queue's copies may take, `AWAY_OCTETS` each.
+        `index`: that the marks of one queue's copies may take.
         """
         self._index = index
         self._store = store
@@ -122,7 +122,10 @@ class Paging:
 
     def began(self, queue: Queue) -> None:
         """A new page of a queue has begun."""
-        if self._limit and queue.places.pages > 1 and may_page(queue):
+        if self._limit == 0 or queue.places.pages <= 1 or queue.transit:
+            return
+        self._limit_index(queue)
+        if may_page(queue):
             if len(self._queues) >= self._prune_at:
                 self._prune()
             self._nothing_until = 0
@@ -130,7 +133,6 @@ class Paging:
             queue.places.keeper = self
             if queue.memory_count or queue.memory_size:
                 self._tight[queue.number] = queue
-            self._limit_index(queue)
 
     def _prune(self) -> None:
         """Forget queues that are empty: they may be gone."""
@@ -141,9 +143,16 @@ class Paging:
         self._prune_at = 2 * len(self._queues) + SLACK
 
     def _limit_index(self, queue: Queue) -> None:
-        """What stays in memory of what is on disk is limited, too: its own publishers wait."""
-        most = self._index // AWAY_OCTETS
+        """What stays in memory of what is on disk is limited, too: its own publishers wait.
+
+        So is all that it has, where that cannot go to the disk.
+        """
         count = queue.places.count
+        most = self._index // marks_of(queue)
+        if queue.contents is not None or not may_page(queue):
+            taken = queue.octets + COPY_OCTETS * count - queue.places.away_octets
+            if taken > self._limit:
+                most = min(most, count - 1)
         if count > most:
             if queue.flow is None:
                 queue.flow = FlowControl(FlowLimits())
@@ -156,6 +165,30 @@ class Paging:
         excess = self._pressure.octets - self._limit
         if self._limit and excess > 0 and may_page(queue):
             self._shrink(queue, excess, WORK.units + SHARE)
+
+    def lays(self, queue: Queue) -> bool:
+        """Whether the page that comes next of a queue that is recovered stays on disk.
+
+        Not its first one, nor where more is to be known of copies than what stays of their pages.
+        """
+        return (
+            0 < self._limit < self._pressure.octets
+            and queue.places.pages > 0
+            and may_page(queue)
+            and marks_of(queue) == AWAY_OCTETS
+            and queue.bands is None
+            and queue.numbering is None
+            and queue.contents is None
+            and not queue.deleted
+        )
+
+    def laid(self, queue: Queue, number: int, away: AwayPage) -> None:
+        """A page of a queue that is recovered has stayed on disk."""
+        away.turn = self._turn
+        queue.lay(number, away)
+        self._pressure.laid(away.messages, away.octets, away.sources[0].stock)
+        self.went += 1
+        self.began(queue)
 
     def make_room(self, queue: Queue, size: int) -> None:
         """A large copy is about to come: in a new page, if the last one has enough of them."""
@@ -290,6 +323,10 @@ class Paging:
         away = page.away
         assert isinstance(away, AwayPage)
         seen_before = queue.rows.seen_before if coming.logged else 0
+        if queue.places.page(page.number) is not page:  # all that was in it has been taken out
+            if away.spot is not None:
+                self._let_go(away.spot)
+            return
         back = away.back(page.number, coming.found, seen_before)
         queue.places.bring_back(page, away, back.entries)
         if queue.bands is not None:
@@ -300,11 +337,30 @@ class Paging:
         page.kept = away
         self._since[page] = None
         for source in away.sources:
-            self._pressure.moved_away(-source.messages, -source.octets, source.stock)
+            self._move_away(queue, source, -1)
         queue.expiring.back(page)
         self.came += 1
         if back.lost:
             self._lose(queue, page, away, back)
+
+    def _move_away(self, queue: Queue, source: Source, sign: int64) -> None:
+        """Copies are on disk from now on, or here again."""
+        self._pressure.moved_away(
+            sign * source.messages, sign * source.octets, source.stock, marks_of(queue)
+        )
+
+    def take_out(self, queue: Queue, position: int) -> AwayCopy:
+        """A copy leaves whose page is away, and need not come back for that."""
+        page = queue.places.page(position >> PAGE_BITS)
+        assert page is not None
+        away = page.away
+        assert isinstance(away, AwayPage)
+        copy = away.take(position)
+        queue.leave_away(page, copy)
+        self._pressure.left_away(copy.size, copy.stock, marks_of(queue))
+        if page.live == 0 and away.spot is not None and page not in self._coming:
+            self._let_go(away.spot)
+        return copy
 
     def _lose(self, queue: Queue, page: Page, away: AwayPage, back: Back) -> None:
         self.failed += 1
@@ -418,7 +474,7 @@ class Paging:
         disk = self.disk
         away = AwayPage()
         WORK.units += LOOK * len(page.entries)
-        filled = away.fill(page)
+        filled = away.fill(page, sized=queue.last_values is not None)
         writable = disk is not None and away.octets <= PAGE_OCTETS
         if not filled or not (writable or away.logged):
             page.passed_over = self._turn + self.patience
@@ -455,20 +511,27 @@ class Paging:
             self._pause = self._turn + self.patience
             return
         away = AwayPage()
-        near = page.number in going.queue.places.wanted or page.pins or not may_page(going.queue)
-        if near or page.live == 0 or not away.fill(page) or away.changed != going.away.changed:
+        queue = going.queue
+        stays = page.number in queue.places.wanted or page.pins or not may_page(queue)
+        sized = queue.last_values is not None
+        if (
+            stays
+            or page.live == 0
+            or not away.fill(page, sized=sized)
+            or away.changed != going.away.changed
+        ):
             self._let_go(spot)
             page.passed_over = self._turn + self.patience
             return
         away.spot = spot
-        self._gone(going.queue, page, away)
+        self._gone(queue, page, away)
 
     def _gone(self, queue: Queue, page: Page, away: AwayPage) -> None:
         queue.places.send_away(page, away)
         if queue.bands is not None:
             queue.bands.send_away(page.number, away)
         for source in away.sources:
-            self._pressure.moved_away(source.messages, source.octets, source.stock)
+            self._move_away(queue, source, 1)
         self.went += 1
 
     def on_dropped(self, page: Page) -> None:

@@ -10,6 +10,7 @@ from typing import Final, final
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.ledger import Ledger
 from gateway.bridge.paging.away import AwayPage, Back
+from gateway.bridge.paging.laying import Laying
 from gateway.bridge.paging.paging import LARGE, Paging
 from gateway.bridge.pressure import Pressure
 from gateway.bridge.queues.alarms import Alarm, Alarms
@@ -145,20 +146,43 @@ class Copies:
         if tail is not None and tail.live == 1:
             self.paging.recovered(queue)
 
+    def lay(self, queue: Queue, laying: Laying) -> None:
+        """A page that the store brought back, and that stays on disk."""
+        self.paging.laid(queue, laying.number, laying.summary())
+        if laying.earliest_ms != NEVER:
+            queue.expiring.came(laying.first, laying.earliest_ms)
+            self.deadlines.arm(queue, laying.earliest_ms)
+        if queue.alarm is not None:
+            self._alert(queue, queue.alarm)
+
     def _alert(self, queue: Queue, alarm: Alarm) -> None:
         self.alarms.look(alarm, queue.places.count, queue.octets, self.ledger.now_ms)
 
     def be_last(self, queue: Queue, entry: Entry) -> None:
         """A copy that came in is the last value of its key: the one before leaves, if it can."""
         if queue.last_values is not None:
-            older = queue.places.get(queue.last_values.put(entry))
+            position = queue.last_values.put(entry)
+            older = queue.places.get(position)
             if older is not None and older.holder == AVAILABLE:
                 self.replace(queue, older)
+            elif older is None and queue.places.is_away(position):
+                self._replace_away(queue, position)
 
     def replace(self, queue: Queue, entry: Entry) -> None:
         """There is a newer one of its key."""
-        self.ledger.replaced(queue, entry)
+        self.ledger.replaced(queue, entry.message.id, entry.position)
         self.leave(queue, entry)
+
+    def _replace_away(self, queue: Queue, position: int) -> None:
+        """The same of one that is on disk, and need not come back for that."""
+        if not queue.places.holds(position):
+            return
+        copy = self.paging.take_out(queue, position)
+        self.ledger.replaced(queue, copy.message, position)
+        if copy.durable:
+            self.turns.writes.dequeue(queue.number, position)
+        self._let_go(queue, position)
+        self._look(queue)
 
     def leave(self, queue: Queue, entry: Entry, outcome: Outcome = ACCEPTED) -> None:
         """A copy is gone; `outcome` is for whoever awaits its end, if anybody does."""

@@ -5,22 +5,25 @@ cancelled, and subscribes again by the same name, has it still. A group
 that is free stands in a heap by its first copy that nobody holds, one that is not in a heap of its
 owner's; what has changed since is passed over when it comes up, so that every step costs the
 logarithm of the groups at most.
+
+Of a copy whose page is away the group and the place are known: nobody holds it. Who comes to one
+finds `None`, and its page in `Places.missed`.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from heapq import heapify, heappop, heappush
 from typing import Final, final
 
 from gateway.audit.digests import digest
 from gateway.bridge.queues.keys import key_of
-from gateway.bridge.queues.places import AVAILABLE, Entry, Places
+from gateway.bridge.queues.places import AVAILABLE, NO_PAGE, PAGE_BITS, Entry, Places
 from gateway.message import Message
 
 NOBODY: Final = 0
 LANES: Final = 0x7FFFFFFF
 SLACK: Final = 64
+NO_POSITION: Final = -1
 
 
 @final
@@ -35,7 +38,7 @@ class Group:
             a heap of what was given back, the same.
     """
 
-    __slots__ = ("_places", "count", "held", "key", "lane", "owner", "returned", "waiting")
+    __slots__ = ("_from", "_places", "count", "held", "key", "lane", "owner", "returned", "waiting")
 
     def __init__(self, key: str, places: Places) -> None:
         self.key = key
@@ -44,14 +47,16 @@ class Group:
         self.held = 0
         self.count = 0
         self._places = places
-        self.waiting: deque[int] = deque()
+        self.waiting: list[int] = []  # no deque: most groups have few copies
+        self._from = 0  # what is in front of it has gone
         self.returned: list[int] = []
 
     def append(self, position: int) -> None:
         """A copy behind all others."""
         self.waiting.append(position)
         if len(self.waiting) > 2 * self.count + SLACK:
-            self.waiting = deque([each for each in self.waiting if self._at(each) is not None])
+            self.waiting = [each for each in self.waiting[self._from :] if self._is_free(each)]
+            self._from = 0
 
     def give_back(self, position: int) -> None:
         """Nobody holds it any more."""
@@ -59,25 +64,26 @@ class Group:
         if len(self.returned) > 2 * self.count + SLACK:
             self.returned = sorted(set(self.returned))
 
-    def first(self) -> Entry | None:
-        """The first copy that nobody holds."""
-        found = None
+    def first(self) -> int:
+        """Where the first copy is that nobody holds, or `NO_POSITION`."""
         returned = self.returned
-        while returned and found is None:
-            found = self._at(returned[0])
-            if found is None:
-                heappop(returned)
+        while returned and not self._is_free(returned[0]):
+            heappop(returned)
+        found = returned[0] if returned else NO_POSITION
         waiting = self.waiting
-        while waiting:
-            entry = self._at(waiting[0])
-            if entry is not None:
-                return entry if found is None or entry.position < found.position else found
-            waiting.popleft()
+        while self._from < len(waiting):
+            position = waiting[self._from]
+            if self._is_free(position):
+                return position if found == NO_POSITION else min(position, found)
+            self._from += 1
+        waiting.clear()
+        self._from = 0
         return found
 
-    def _at(self, position: int) -> Entry | None:
+    def _is_free(self, position: int) -> bool:
+        """Whether a copy is there, and nobody holds it."""
         entry = self._places.get(position)
-        return entry if entry is not None and entry.holder == AVAILABLE else None
+        return self._places.holds(position) if entry is None else entry.holder == AVAILABLE
 
 
 Heap = list[tuple[int, str]]  # of the first copy's position, and the key
@@ -92,6 +98,7 @@ class Groups:
         ready: subscriptions that have a group of which there is something that nobody holds; and
             perhaps some of which that was so.
         freed: the least position of a copy whose group has become free since `take_freed`.
+        away: subscriptions whose next copies, of groups that they have, are on disk.
     """
 
     __slots__ = (
@@ -104,6 +111,7 @@ class Groups:
         "_of",
         "_owned",
         "_places",
+        "away",
         "freed",
         "groups",
         "ready",
@@ -121,6 +129,7 @@ class Groups:
         self._left: dict[tuple[int, str], int] = {}  # those that were cancelled and have some still
         self._names: dict[int, tuple[int, str]] = {}  # theirs
         self.ready: dict[int, None] = {}
+        self.away: dict[int, None] = {}
         self.freed: int | None = None
 
     def key_of(self, message: Message) -> str:
@@ -168,29 +177,55 @@ class Groups:
 
     def remove(self, entry: Entry) -> None:
         """A copy leaves, which may be held."""
-        group = self._of.pop(entry.position)
+        self._remove(entry.position, held=entry.holder != AVAILABLE)
+
+    def lose(self, position: int) -> None:
+        """A copy that was on disk is lost."""
+        self._remove(position, held=False)
+
+    def _remove(self, position: int, *, held: bool) -> None:
+        group = self._of.pop(position)
         group.count -= 1
         if group.count == 0:
             del self.groups[group.key]
             self._give(group, NOBODY)
-        elif entry.holder != AVAILABLE:
+        elif held:
             self._let_go(group)
         else:
             self._offer(group)
 
     def peek_free(self) -> Entry | None:
-        """The first copy of the groups that nobody has."""
-        return self._peek(self._free, NOBODY)
+        """The first copy of the groups that nobody has; `None`, too, if it is on disk."""
+        return self._here(self._peek(self._free, NOBODY))
 
     def peek_owned(self, subscription: int) -> Entry | None:
-        """The first copy, that nobody holds, of the groups that a subscription has."""
+        """The first copy, that nobody holds, of the groups that a subscription has; as above."""
+        return self._here(self._peek_owned(subscription))
+
+    def _peek_owned(self, subscription: int) -> int:
         heap = self._owned.get(subscription)
         if heap is None:
-            return None
-        entry = self._peek(heap, subscription)
-        if entry is None:
+            return NO_POSITION
+        position = self._peek(heap, subscription)
+        if position == NO_POSITION:
             del self._owned[subscription]
+        return position
+
+    def _here(self, position: int) -> Entry | None:
+        """What is there, unless it is on disk."""
+        places = self._places
+        places.missed = NO_PAGE
+        if position == NO_POSITION:
+            return None
+        entry = places.get(position)
+        if entry is None:
+            places.missed = position >> PAGE_BITS
         return entry
+
+    def come(self) -> None:
+        """A page has come: whoever waits for one has a turn."""
+        self.ready.update(self.away)
+        self.away.clear()
 
     def leave(self, subscription: int, owner: int, name: str) -> None:
         """It is cancelled: `owner` may subscribe again by that name while it has groups still."""
@@ -232,43 +267,40 @@ class Groups:
         if group.held == 0:
             owner = group.owner
             self._give(group, NOBODY)
-            self.peek_owned(owner)  # which forgets one that has nothing any more
-            entry = group.first()
-            if entry is not None and (self.freed is None or entry.position < self.freed):
-                self.freed = entry.position
+            self._peek_owned(owner)  # which forgets one that has nothing any more
+            first = group.first()
+            if first != NO_POSITION and (self.freed is None or first < self.freed):
+                self.freed = first
         self._offer(group)
 
     def _offer(self, group: Group) -> None:
         """It has changed: where it stands, by its first copy that nobody holds."""
-        entry = group.first()
-        if entry is None:
+        first = group.first()
+        if first == NO_POSITION:
             return
         if group.owner == NOBODY:
             heap = self._free
         else:
             self.ready[group.owner] = None
             heap = self._owned.setdefault(group.owner, [])
-        heappush(heap, (entry.position, group.key))
+        heappush(heap, (first, group.key))
         if len(heap) > 2 * len(self.groups) + SLACK:
             self._clean(heap, group.owner)
 
-    def _peek(self, heap: Heap, owner: int) -> Entry | None:
+    def _peek(self, heap: Heap, owner: int) -> int:
+        """Where the first copy of the groups is that stand there, or `NO_POSITION`."""
         while heap:
-            entry = self._valid(heap[0], owner)
-            if entry is not None:
-                return entry
+            if self._is_so(heap[0], owner):
+                return heap[0][0]
             heappop(heap)
-        return None
+        return NO_POSITION
 
-    def _valid(self, item: tuple[int, str], owner: int) -> Entry | None:
-        """The copy by which a group stands there, if it still does."""
+    def _is_so(self, item: tuple[int, str], owner: int) -> bool:
+        """Whether a group still stands there by that copy."""
         group = self.groups.get(item[1])
-        if group is None or group.owner != owner:
-            return None
-        entry = group.first()
-        return entry if entry is not None and entry.position == item[0] else None
+        return group is not None and group.owner == owner and group.first() == item[0]
 
     def _clean(self, heap: Heap, owner: int) -> None:
-        kept = {item for item in heap if self._valid(item, owner) is not None}
+        kept = {item for item in heap if self._is_so(item, owner)}
         heap[:] = list(kept)
         heapify(heap)

@@ -34,8 +34,8 @@ class LastValues:
         key = self._keys.get(entry.position)
         return key is None or self._newest.get(key, entry.position) == entry.position
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, position: int) -> None:
         """A copy leaves, for whatever reason; it is none of them if it came while all went on."""
-        key = self._keys.pop(entry.position, None)
-        if key is not None and self._newest.get(key) == entry.position:
+        key = self._keys.pop(position, None)
+        if key is not None and self._newest.get(key) == position:
             del self._newest[key]

@@ -269,6 +269,8 @@ class Line:
 
     def on_page(self) -> None:
         """See `paging.Waiter`."""
+        if self.queue.groups is not None:
+            self.queue.groups.come()
         self._dispatcher.schedule(self)
 
     def _await_page(self) -> None:
@@ -327,6 +329,9 @@ class Line:
                 continue
             entry = groups.peek_owned(number)
             if entry is None:
+                if self.queue.places.missed != NO_PAGE:
+                    groups.away[number] = None
+                    self._await_page()
                 continue
             free = groups.peek_free()
             if free is not None and free.position < entry.position:

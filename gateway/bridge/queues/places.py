@@ -85,8 +85,10 @@ class Away(Protocol):
         messages: how many they are; `payload`: octets of their messages.
         memory: what they take when they are here, beyond what they take when they are not.
         arrived_ms: when the oldest of them came.
+        mix: their share of the queue's checksum.
     """
 
+    mix: int
     messages: int
     payload: int
     memory: int
@@ -94,6 +96,29 @@ class Away(Protocol):
 
     def has(self, index: int) -> bool:
         """Whether one is at that place of the page."""
+
+
+@final
+class AwayCopy:
+    """A copy that is taken out of a page that is away.
+
+    Attributes:
+        position, message, durable, stock: as of an entry; the message by its number.
+        size: octets of its message.
+        memory: its share of `Away.memory`.
+    """
+
+    __slots__ = ("durable", "memory", "message", "position", "size", "stock")
+
+    def __init__(
+        self, position: int, message: int, durable: bool, stock: Stock, size: int, memory: int
+    ) -> None:
+        self.position = position
+        self.message = message
+        self.durable = durable
+        self.stock = stock
+        self.size = size
+        self.memory = memory
 
 
 @final
@@ -185,6 +210,14 @@ class Places:
         entries.append(entry)
         page.live += 1
         self.count += 1
+
+    def lay(self, number: int, away: Away) -> None:
+        """Add a page behind all others whose copies are on disk."""
+        page = self._new_page(number)
+        page.live = away.messages
+        page.away = away
+        self.count += away.messages
+        self._count_away(away, 1)
 
     def get(self, position: int) -> Entry | None:
         """The copy at `position`, if it is still there."""
@@ -309,6 +342,19 @@ class Places:
         self.away_payload += pages * away.payload
         self.away_octets += pages * away.memory
 
+    def remove_away(self, page: Page, size: int, memory: int) -> None:
+        """A copy of a page that is away has left: its message's octets, and as in `Away.memory`."""
+        away = page.away
+        assert away is not None
+        page.live -= 1
+        self.count -= 1
+        self.away_count -= 1
+        self.away_payload -= size
+        self.away_octets -= memory
+        if page.live == 0:
+            self.away -= 1
+            self._drop(page)
+
     def lose(self, page: Page, count: int) -> None:
         """So many copies of a page that was away have not come back."""
         self.count -= count
@@ -325,7 +371,8 @@ class Places:
             self._first = number
         else:
             old.after = number
-            self.here[old.number] = old
+            if old.away is None:
+                self.here[old.number] = old
             if old.live == 0:
                 self._drop(old)
         return page

@@ -22,7 +22,16 @@ from gateway.bridge.queues.flow import FlowControl
 from gateway.bridge.queues.groups import Groups
 from gateway.bridge.queues.last_values import LastValues
 from gateway.bridge.queues.numbering import Numbering
-from gateway.bridge.queues.places import AVAILABLE, NO_PAGE, Entry, Page, Places
+from gateway.bridge.queues.places import (
+    AVAILABLE,
+    NO_PAGE,
+    PAGE_BITS,
+    Away,
+    AwayCopy,
+    Entry,
+    Page,
+    Places,
+)
 from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
@@ -218,8 +227,7 @@ class Queue:
         self.numbering: Numbering | None = Numbering(number_header) if number_header else None
         self.memory_count = 0
         self.memory_size = discipline.paged
-        by_place = self.groups is None and self.last_values is None
-        if discipline.policy == Policy.FLOW_TO_DISK and by_place:
+        if discipline.policy == Policy.FLOW_TO_DISK:
             self.memory_count, self.max_count = self.max_count, 0
             sizes = [each for each in (self.max_size, discipline.paged) if each]
             self.memory_size, self.max_size = min(sizes, default=0), 0
@@ -395,6 +403,15 @@ class Queue:
         if message.expires_ms != NEVER:
             self.expiring.came(position, message.expires_ms)
 
+    def lay(self, number: int, away: Away) -> None:
+        """A page that is recovered, and on disk; what comes next is in another one."""
+        self.places.lay(number, away)
+        self.next_position = (number + 1) << PAGE_BITS
+        self.octets += away.payload
+        self.checksum ^= away.mix
+        if self.flow is not None:
+            self.flow.came(self.places.count, self.octets)
+
     def _contents(self) -> Contents:
         """What there is of content of classes, from now on."""
         contents = self.contents
@@ -437,7 +454,7 @@ class Queue:
         if self.bands is not None:
             self.bands.remove(entry)
         if self.last_values is not None:
-            self.last_values.remove(entry)
+            self.last_values.remove(entry.position)
         if self.groups is not None:
             self.groups.remove(entry)
         if self.numbering is not None:
@@ -458,10 +475,25 @@ class Queue:
         self.octets -= octets
         for position, message in copies:
             self.checksum ^= entry_mix(message, position)
+            if self.groups is not None:
+                self.groups.lose(position)
+            if self.last_values is not None:
+                self.last_values.remove(position)
         if self.flow is not None:
             self.flow.left(self.places.count, self.octets)
         if self.places.count == 0:
             self._forget()
+
+    def leave_away(self, page: Page, copy: AwayCopy) -> None:
+        """A copy leaves whose page is on disk."""
+        position, size = copy.position, copy.size
+        self.places.remove_away(page, size, copy.memory)
+        if self.last_values is not None:
+            self.last_values.remove(position)
+        self.octets -= size
+        if self.flow is not None:
+            self.flow.left(self.places.count, self.octets)
+        self.checksum ^= entry_mix(copy.message, position)
 
     def _forget(self) -> None:
         """It is empty."""
@@ -522,7 +554,8 @@ class Queue:
         entry.holder = AVAILABLE
         self.unsettled -= 1
         band = self.band if self.bands is None else self.bands.band_of(entry)
-        band.give_back(entry)
+        if self.groups is None or self.rings:  # else nobody looks there, nor forgets what has gone
+            band.give_back(entry)
         if self.contents is not None:
             self.contents.free(entry, 0 if self.bands is None else self.lane_of(entry))
         if self.groups is not None:

@@ -26,8 +26,7 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
         "at those limits: `reject`, `ring`, `ring_strict`, `self-destruct`; others are as "
         "`reject`, and counted. What a ring lets go is sent on to the alternate exchange, through "
         "32 rings at most, and to none a second time. With `flow_to_disk` the limits are of what "
-        "is in memory, and more is on disk; with last values or groups it is as `reject`, and "
-        "counted",
+        "is in memory, and more is on disk",
     ),
     "qpid.auto_delete_timeout": (Fate.DONE, "seconds; implies auto-delete"),
     "qpid.lifetime-policy": (

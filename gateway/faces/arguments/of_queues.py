@@ -325,8 +325,6 @@ class Asked:
 
     def _page(self, discipline: Discipline) -> Refusal | None:
         by_key = discipline.levels or discipline.last_value_key or discipline.group_key
-        if discipline.policy == Policy.FLOW_TO_DISK and by_key and not discipline.levels:
-            self.ignored.append("qpid.policy_type=flow_to_disk")
         if not self._is_set(Argument.PAGING):
             paged = Argument.PAGES in self._said or Argument.PAGE_FACTOR in self._said
             return invalid("pages go with qpid.paging") if paged else None

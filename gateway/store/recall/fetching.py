@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple, final
 
-from gateway.store.interface import Entry, Fetched, OnFetched
+from gateway.store.entries import Entry
+from gateway.store.interface import Fetched, OnFetched
 from gateway.store.occupancy import MOST, Occupancy
 from gateway.store.recall.kept_rows import KeptRows
 from gateway.store.recall.rereading import RowIndex

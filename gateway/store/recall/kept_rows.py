@@ -59,24 +59,32 @@ class KeptRows:
         for _position, number in living:
             if number not in self._kept and number not in wanted and number not in self.bad:
                 wanted[number] = None
-                octets += self._occupancy.rows[number].size
+                octets += self._occupancy.rows.size(number)
                 if octets >= SHARE_OCTETS or len(wanted) == SHARE_ROWS:
                     break
         if not wanted:
             return
         try:
             rows = self._database.some_rows(sorted(wanted))
-        except StoreError as error:
+        except StoreError:  # of one of them; what the others hold is not lost for that
             for number in wanted:
-                self._is_bad(number, error)
-            return
-        for number in wanted:
-            self._keep(number, rows.get(number, b""))
+                self._keep_alone(number)
+        else:
+            for number in wanted:
+                self._keep(number, rows.get(number, b""))
         while self._octets > KEPT_OCTETS:
             oldest = next(iter(self._kept))
             if oldest in wanted:
                 return
             self._octets -= self._kept.pop(oldest).octets
+
+    def _keep_alone(self, number: int) -> None:
+        try:
+            row = self._database.row(number)
+        except StoreError as error:
+            self._is_bad(number, error)
+        else:
+            self._keep(number, row)
 
     def _keep(self, number: int, octets: bytes) -> None:
         try:

@@ -13,13 +13,15 @@ from typing import Final, final
 from gateway.errors import DecodeError, StoreError
 from gateway.message import Message
 from gateway.store.database import Database
-from gateway.store.interface import Entry, Fetched, OnFetched
+from gateway.store.entries import Entry
+from gateway.store.interface import Fetched, OnFetched
 from gateway.store.log_rows import unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.places import NOWHERE
 from gateway.store.recall.fetching import entry_of
 from gateway.store.recall.kept_rows import KeptRows
 from gateway.store.recall.rereading import RowIndex, RowOrder, end_of_piece
+from gateway.store.tallies import LIVE
 
 PIECE_ENTRIES: Final = 1024
 PIECE_OCTETS: Final = 1024 * 1024
@@ -44,8 +46,10 @@ class Recalling:
     def piece(self, take: OnFetched, queues: list[int] | None) -> None:
         """Hand over the next piece."""
         if not self.under_way:
-            found = self._by_row() if queues is None else self._by_queue(queues)
-            self._pieces = _in_pieces(found)
+            if queues is None:
+                self._pieces = self._by_row()
+            else:
+                self._pieces = _in_pieces(self._by_queue(queues))
             self.under_way = True
         error: StoreError | None = None
         try:
@@ -56,18 +60,20 @@ class Recalling:
         take(Fetched(0, entries or [], last=not self.under_way, error=error))
 
     def _by_row(self) -> Iterator[list[Entry]]:
-        order = RowOrder(self._occupancy, self._elsewhere)
+        order = RowOrder(self._occupancy, self._elsewhere, PIECE_ENTRIES, PIECE_OCTETS)
         number = 0
         more = True
         while more:
             rows, more = self._database.rows_behind(number, READ_OCTETS)
             for number, body in rows:
-                row = self._occupancy.rows.get(number)
-                if row is not None and row.live:
-                    order.take(number, unpack_row(body)[0])
-                if len(order.entries) >= PIECE_ENTRIES or order.octets >= PIECE_OCTETS:
+                if self._occupancy.rows.get(number, LIVE):
+                    order.begin(number, unpack_row(body)[0])
+                    while order.go_on():
+                        yield order.taken()
+                if order.full:
                     yield order.taken()
-        yield order.taken()
+        if order.entries:
+            yield order.taken()
 
     def _by_queue(self, queues: list[int]) -> Iterator[list[Entry]]:
         for queue_id in queues:

@@ -8,13 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, final
 
+from librt.strings import read_i32_be, read_i64_be
+from librt.vecs import vec
+from mypy_extensions import i64
+
 from gateway.message import Message
-from gateway.store.interface import Entry
-from gateway.store.log_rows import check, read_message, unpack_row, walk
+from gateway.store.entries import Entry
+from gateway.store.log_rows import STEP, U32, read_message, scan, unpack_row
 from gateway.store.occupancy import Occupancy
 from gateway.store.places import Cursor
+from gateway.store.writes import ENQUEUE
 
-ENTRY_OCTETS: Final = 200  # that it takes to know where an entry is
+ENTRY_OCTETS: Final = 120  # that it takes to know where an entry is
 
 
 @final
@@ -27,44 +32,30 @@ class RowIndex:
 
     def __init__(self, row: bytes) -> None:
         self._writes = unpack_row(row)[0]
-        self._found: dict[int, dict[int, tuple[int, int]]] = {}
-        self._messages: dict[int, tuple[int, int]] = {}
+        self._found: dict[int, dict[int, int]] = {}
         self.octets = len(row)
-        check(self._writes)
-        walk(self._writes, self)
-        self._messages = {}
+        numbers = scan(self._writes).numbers
+        at: i64 = 0
+        while at < len(numbers):
+            if numbers[at] == ENQUEUE:
+                self._add(numbers[at + 1], numbers[at + 2], numbers[at + 3])
+            at += STEP
 
-    def message(self, queue_id: int, position: int) -> Message:
-        """The message of an entry that was enqueued in this row."""
-        start, end = self._found[queue_id][position]
-        return read_message(self._writes, start, end)
-
-    def on_message(self, message_id: int, octets: bytes, start: int, end: int) -> None:
-        """Note where it is."""
-        self._messages[message_id] = (start, end)
-
-    def on_enqueue(self, queue_id: int, position: int, message_id: int) -> None:
-        """Its message was told of before."""
+    def _add(self, queue_id: int, position: int, start: int) -> None:
         queue = self._found.get(queue_id)
         if queue is None:
             queue = self._found[queue_id] = {}
-        queue[position] = self._messages[message_id]
+        queue[position] = start
         self.octets += ENTRY_OCTETS
 
-    def on_dequeue(self, queue_id: int, position: int) -> None:
-        """Whoever asks knows what lives."""
+    def message(self, queue_id: int, position: int) -> Message:
+        """The message of an entry that was enqueued in this row."""
+        return message_at(self._writes, self._found[queue_id][position])
 
-    def on_redelivered(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
-        """Whoever asks knows the last count."""
 
-    def on_topology(self, kind: int, key: str, value: bytes) -> None:
-        """Topology is kept in a table of its own."""
-
-    def on_topology_removed(self, kind: int, key: str) -> None:
-        """Topology is kept in a table of its own."""
-
-    def on_topology_cleared(self, kind: int, first: str, behind: str) -> None:
-        """Topology is kept in a table of its own."""
+def message_at(writes: bytes, start: i64) -> Message:
+    """The message whose record begins there."""
+    return read_message(writes, start, start + 4 + (i64(read_i32_be(writes, start)) & U32))
 
 
 @final
@@ -78,17 +69,27 @@ class RowOrder:
         entries, octets: found since somebody took them, and what is in their messages.
 
     Args:
+        most, octets_max: of what is found before somebody takes it.
         elsewhere: the message of an entry, by its row, queue and position.
     """
 
-    def __init__(self, occupancy: Occupancy, elsewhere: Callable[[int, int, int], Message]) -> None:
+    def __init__(
+        self,
+        occupancy: Occupancy,
+        elsewhere: Callable[[int, int, int], Message],
+        most: int,
+        octets_max: int,
+    ) -> None:
         self._occupancy = occupancy
         self._elsewhere = elsewhere
+        self._most = most
+        self._octets_max = octets_max
+        self._number: i64 = 0
+        self._numbers = vec[i64]()
+        self._at: i64 = 0
         self._cursors: dict[int, Cursor] = {}
-        self._number = 0
-        self._octets = b""
+        self._writes = b""
         self._message: Message | None = None
-        self._parts: dict[int, tuple[int, int]] = {}
         self.entries: list[Entry] = []
         self.octets = 0
 
@@ -97,19 +98,31 @@ class RowOrder:
         entries, self.entries, self.octets = self.entries, [], 0
         return entries
 
-    def take(self, number: int, writes: bytes) -> None:
-        """The next row, its records checked before."""
+    @property
+    def full(self) -> bool:
+        """Whether it is time to take what was found."""
+        return len(self.entries) >= self._most or self.octets >= self._octets_max
+
+    def begin(self, number: int, writes: bytes) -> None:
+        """The next row; `DecodeError`."""
         self._number = number
-        self._parts.clear()
+        self._writes = writes
         self._message = None
-        walk(writes, self)
+        self._numbers = scan(writes).numbers
+        self._at = 0
 
-    def on_message(self, message_id: int, octets: bytes, start: int, end: int) -> None:
-        """Note where it is."""
-        self._octets = octets
-        self._parts[message_id] = (start, end)
+    def go_on(self) -> bool:
+        """Find what is in it, until it is full; whether there may be more."""
+        numbers = self._numbers
+        at = self._at
+        while at < len(numbers) and not self.full:
+            if numbers[at] == ENQUEUE:
+                self._enqueued(numbers[at + 1], numbers[at + 2], numbers[at + 3])
+            at += STEP
+        self._at = at
+        return at < len(numbers)
 
-    def on_enqueue(self, queue_id: int, position: int, message_id: int) -> None:
+    def _enqueued(self, queue_id: i64, position: i64, start: i64) -> None:
         """If it lives, and was not found before, those in front of it in its queue come first."""
         cursor = self._cursors.get(queue_id)
         if cursor is None:
@@ -117,14 +130,18 @@ class RowOrder:
             if places is None:
                 return
             cursor = self._cursors[queue_id] = Cursor(places)
-        if position < cursor.position or self._occupancy.place(queue_id, position) != self._number:
+        if position < cursor.position:
+            return
+        row = cursor.row
+        if position > cursor.position:
+            row = self._occupancy.place(queue_id, position)
+        if row != self._number:
             return
         while cursor.position < position:
             self._add(queue_id, cursor, self._elsewhere(cursor.row, queue_id, cursor.position))
         message = self._message
-        if message is None or message.id != message_id:
-            start, end = self._parts[message_id]
-            message = self._message = read_message(self._octets, start, end)
+        if message is None or message.id != read_i64_be(self._writes, start + 4):
+            message = self._message = message_at(self._writes, start)
         self._add(queue_id, cursor, message)
 
     def _add(self, queue_id: int, cursor: Cursor, message: Message) -> None:
@@ -138,21 +155,6 @@ class RowOrder:
         self.entries.append(entry)
         self.octets += len(message.payload)
         cursor.advance()
-
-    def on_dequeue(self, queue_id: int, position: int) -> None:
-        """What lives is known."""
-
-    def on_redelivered(self, queue_id: int, position: int, count: int, annotations: bytes) -> None:
-        """The last counts are known."""
-
-    def on_topology(self, kind: int, key: str, value: bytes) -> None:
-        """Topology is kept in a table of its own."""
-
-    def on_topology_removed(self, kind: int, key: str) -> None:
-        """Topology is kept in a table of its own."""
-
-    def on_topology_cleared(self, kind: int, first: str, behind: str) -> None:
-        """Topology is kept in a table of its own."""
 
 
 def end_of_piece(entries: list[Entry], first: int, count_max: int, octets_max: int) -> int:

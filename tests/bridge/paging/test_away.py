@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.bridge_world import World
 
 from gateway.bridge.paging.away import AwayPage, found_in, octets_of
-from gateway.bridge.queues.places import Entry, Page, Places
+from gateway.bridge.queues.places import PAGE_MASK, Entry, Page, Places
 from gateway.bridge.quotas import NOBODY, Quota, Stock
 from gateway.bridge.tickets import Ticket
 from gateway.errors import DecodeError
@@ -59,7 +61,7 @@ def test_copies_come_back_as_they_were(
 ) -> None:
     page = page_of(copies)
     away = AwayPage()
-    assert away.fill(page)
+    assert away.fill(page, sized=False)
     octets = octets_of(page, QUEUE)
     back = away.back(page.number, found_in(octets, QUEUE), 0)
     assert [as_told(entry) for entry in back.entries] == [as_told(entry) for entry in page.entries]
@@ -76,7 +78,7 @@ def test_copies_come_back_as_they_were(
 def test_what_is_not_found_or_another_message_is_lost() -> None:
     page = page_of([(False, True, 0, b"", 1)] * 5)
     away = AwayPage()
-    assert away.fill(page)
+    assert away.fill(page, sized=False)
     found = found_in(octets_of(page, QUEUE), QUEUE)
     first, second, *_ = sorted(found)
     del found[first]
@@ -107,4 +109,36 @@ def test_a_page_stays_if_one_of_its_copies_has_to(what: str) -> None:
         entry.excluded = {3}
     else:
         entry.ticket = Ticket(None, 0, 1)  # type: ignore[arg-type]  # nobody is told
-    assert not AwayPage().fill(page)
+    assert not AwayPage().fill(page, sized=False)
+
+
+@given(COPIES, st.randoms())
+def test_what_is_taken_out_is_not_missed_and_the_rest_comes_back(
+    copies: list[tuple[bool, bool, int, bytes, int]], chance: Random
+) -> None:
+    page = page_of([(*each[:3], b"", each[4]) for each in copies])
+    away = AwayPage()
+    assert away.fill(page, sized=True)
+    octets = octets_of(page, QUEUE)
+    whole = away.octets
+    entries = [entry for entry in page.entries if entry is not None]
+    taken = [entry for entry in entries if chance.random() < 0.5]
+    for entry in taken:
+        copy = away.take(entry.position)
+        told = (copy.message, copy.durable, copy.size)
+        assert told == (entry.message.id, entry.durable, len(entry.message.payload))
+        assert copy.stock is entry.stock
+        page.entries[entry.position & PAGE_MASK] = None
+    back = away.back(page.number, found_in(octets, QUEUE), 0)
+    assert back.lost == []
+    assert [as_told(entry) for entry in back.entries if entry] == [
+        as_told(entry) for entry in page.entries if entry
+    ]
+    assert (away.messages, away.payload) == (len(entries) - len(taken), back.payload)
+    assert whole - away.octets == sum(len(entry.message.payload) for entry in taken)
+    assert sum(source.messages for source in away.sources) == away.messages
+
+
+def test_a_page_of_which_copies_may_be_taken_out_has_none_with_annotations() -> None:
+    page = page_of([(False, True, 0, b"x", 1)])
+    assert not AwayPage().fill(page, sized=True)

@@ -5,6 +5,7 @@ import random
 import pytest
 from support.bridge_world import Consumer, Producer, World
 
+from gateway.audit.schema import Kind as Step
 from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.paging.paging import LARGE_OCTETS, PAGE_OCTETS
@@ -19,9 +20,11 @@ from gateway.message import (
     REJECTED,
     RELEASED,
     Flag,
+    Kind,
     Message,
     OutcomeKind,
 )
+from gateway.wire.tagged import Tagged
 
 DURABLE = pytest.mark.parametrize("durable", [False, True], ids=["transient", "durable"])
 PAGE = 256
@@ -326,6 +329,41 @@ def test_what_the_store_brings_back_goes_away_as_it_comes(durable: bool) -> None
     world.check()
 
 
+def test_what_a_start_leaves_on_disk_is_told_of_and_comes_out_in_its_order() -> None:
+    world = paged_world()
+    world.queue(durable=True)
+    filled(world, durable=True)
+    world.crash()
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None
+    pressure, paging = world.bridge.pressure, world.bridge.paging
+    assert paging.went == queue.places.away > 15
+    assert pressure.octets <= 13 * PAGE * (COPY_OCTETS + 4) + AWAY_OCTETS * MANY
+    assert (pressure.payload, pressure.held) == (queue.octets, MANY)
+    world.check()
+    world.send(b"new", b"newer")
+    world.turn()
+    consumer, subscription = world.subscribe(credit=300)
+    seen: list[bytes] = []
+    while len(seen) < MANY + 2:
+        world.turn()
+        seen += settle_all(world, consumer)
+        subscription.grant(300, -1)
+    assert seen == [*(b"%d" % number for number in range(MANY)), b"new", b"newer"]
+    assert (queue.depth, queue.octets, pressure.octets) == (0, 0, 0)
+    world.check()
+
+
+def test_what_a_start_leaves_on_disk_expires_there() -> None:
+    world = paged_world()
+    world.queue(durable=True)
+    filled(world, durable=True, ttl_ms=60_000)
+    world.crash()
+    world.pass_time(60_001)
+    assert (world.depth(), world.bridge.counts.expired) == (0, MANY)
+    world.check()
+
+
 def test_what_is_held_stays_in_memory() -> None:
     world = paged_world(1)
     world.bridge.paging.near = 1
@@ -512,14 +550,6 @@ def test_a_queue_may_have_less_in_memory_than_others(how: str) -> None:
     world.check()
 
 
-def test_limits_of_memory_stay_limits_where_nothing_can_flow_to_the_disk() -> None:
-    world = paged_world()
-    flows = Discipline(policy=Policy.FLOW_TO_DISK, group_key="k")
-    world.queue(max_count=5, discipline=flows)
-    world.send(*[b"x"] * 9)
-    assert (world.depth(), world.bridge.counts.refused) == (5, 4)
-
-
 def ranked(world: World, *, durable: bool = False) -> list[bytes]:
     """A queue with priorities; what is to come out of it, in that order."""
     world.queue(durable=True, discipline=Discipline(levels=3))
@@ -594,6 +624,146 @@ def test_of_a_page_with_priorities_what_cannot_be_read_is_lost_on_each_level() -
     queue = world.host.topology.find_queue("q")
     assert queue is not None
     assert depths(queue) == [0, 0, 0]
+    world.check()
+
+
+def keyed(world: World, *, keys: int, count: int = MANY, durable: bool = False) -> Queue:
+    """Messages of so many keys in turn, by the header k."""
+    for number in range(count):
+        headers = {"k": Tagged(Kind.INTEGER, number % keys)}
+        message = world.message(b"%d" % number, key="q", headers=headers, durable=durable)
+        world.host.publishing.publish(message, None, 0)
+        if number % PAGE == 0:
+            world.turn()
+    world.turn()
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None
+    return queue
+
+
+@DURABLE
+def test_groups_are_kept_on_disk_and_each_is_one_consumers_at_a_time(durable: bool) -> None:
+    world = paged_world()
+    world.queue(durable=True, discipline=Discipline(group_key="k"))
+    queue = keyed(world, keys=7, durable=durable)
+    assert queue.places.away > 15
+    consumers = [world.subscribe(credit=40) for _ in range(3)]
+    of_group: dict[int, list[int]] = {}
+    seen = 0
+    while seen < MANY:
+        world.turn()
+        held: dict[int, int] = {}
+        before = seen
+        for number, (consumer, subscription) in enumerate(consumers):
+            for body in consumer.bodies():
+                assert held.setdefault(int(body) % 7, number) == number
+                of_group.setdefault(int(body) % 7, []).append(int(body))
+            deliveries = consumer.take()
+            seen += len(deliveries)
+            for delivery in deliveries:
+                world.host.settlement.settle(delivery, ACCEPTED)
+            subscription.grant(40, -1)
+        assert seen > before
+    assert all(numbers == sorted(numbers) for numbers in of_group.values())
+    world.turn()
+    assert (queue.places.count, world.disk.pages) == (0, {})
+    world.check()
+
+
+def test_who_has_a_group_is_sent_what_of_it_is_on_disk() -> None:
+    world = paged_world()
+    world.queue(discipline=Discipline(group_key="k"))
+    keyed(world, keys=2)
+    one, granted = world.subscribe(credit=1)
+    world.turn()
+    [held] = one.take()
+    two, _ = world.subscribe()
+    world.turn()
+    assert two.bodies() == [b"%d" % number for number in range(1, MANY, 2)]
+    settle_all(world, two)
+    granted.grant(MANY, -1)
+    world.turn()
+    assert one.bodies() == [b"%d" % number for number in range(2, MANY, 2)]
+    world.host.settlement.settle(held, ACCEPTED)
+    settle_all(world, one)
+    assert world.depth() == 0
+    world.check()
+
+
+def test_of_a_group_whose_copies_cannot_be_read_the_others_come() -> None:
+    world = paged_world()
+    world.queue(discipline=Discipline(group_key="k"))
+    queue = keyed(world, keys=3)
+    world.disk.unreadable.add(next(iter(world.disk.pages)))
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert len(consumer.deliveries) == MANY - PAGE == queue.depth
+    settle_all(world, consumer)
+    assert queue.groups is not None
+    assert (queue.depth, queue.groups.groups) == (0, {})
+    world.check()
+
+
+@DURABLE
+def test_a_last_value_replaces_one_that_is_on_disk_and_leaves_it_there(durable: bool) -> None:
+    world = paged_world()
+    world.queue(durable=True, discipline=Discipline(last_value_key="k"))
+    queue = keyed(world, keys=MANY, durable=durable)
+    assert queue.places.away > 15
+    pressure, paging = world.bridge.pressure, world.bridge.paging
+    came = paging.came
+    keyed(world, keys=MANY // 2, count=MANY // 2, durable=durable)
+    assert (queue.depth, paging.came) == (MANY, came)
+    assert pressure.payload == queue.octets
+    assert world.check().kinds[Step.REPLACED] == MANY // 2
+    if durable:
+        world.crash()
+    consumer, _ = world.subscribe()
+    world.turn()
+    newest = [b"%d" % number for number in [*range(MANY // 2, MANY), *range(MANY // 2)]]
+    assert consumer.bodies() == newest
+    settle_all(world, consumer)
+    world.turn()
+    assert (world.depth(), world.disk.pages) == (0, {})
+    assert (world.bridge.pressure.octets, world.bridge.pressure.key_octets) == (0, 0)
+    world.check()
+
+
+def test_all_of_a_page_may_be_replaced_while_it_is_on_its_way_back() -> None:
+    world = paged_world()
+    world.queue(discipline=Discipline(last_value_key="k"))
+    queue = keyed(world, keys=MANY)
+    first = next(page for page in queue.places.ahead(0, MANY) if page.away is not None)
+    world.bridge.paging.want(queue, first.number, None)
+    base = queue.places.first()
+    assert base is not None
+    for position in range(first.number * PAGE, (first.number + 1) * PAGE):
+        headers = {"k": Tagged(Kind.INTEGER, position - base)}
+        message = world.message(b"new", key="q", headers=headers)
+        world.host.publishing.publish(message, None, 0)
+    consumer, _ = world.subscribe()
+    world.turn()
+    assert consumer.bodies().count(b"new") == PAGE
+    assert len(consumer.deliveries) == MANY
+    settle_all(world, consumer)
+    world.turn()
+    assert (world.depth(), world.disk.pages) == (0, {})
+    world.check()
+
+
+def test_what_cannot_go_to_the_disk_stops_its_own_publishers_alone() -> None:
+    world = paged_world()
+    world.queue(max_count=MANY, discipline=Discipline(policy=Policy.RING))
+    world.queue("other")
+    content = world.message(b"content", key="q", flags=Flag.FILE, priority=9)
+    world.host.publishing.publish(content, None, 0)
+    filled(world, 14 * PAGE)
+    publish = world.host.publishing.publish
+    stopped = [
+        publish(world.message(b"x", key=name), Producer(), 1).status == PublishStatus.PENDING
+        for name in ("q", "other")
+    ]
+    assert stopped == [True, False]
     world.check()
 
 

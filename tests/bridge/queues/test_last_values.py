@@ -124,7 +124,7 @@ def test_a_copy_that_came_past_it_is_the_last_of_its_own_and_leaves_without_a_wo
     known, other = (Entry(at, world.message(headers=headers), 0, False) for at in (1, 2))
     assert last_values.put(known) == NO_POSITION
     assert last_values.is_last(other)
-    last_values.remove(other)
+    last_values.remove(other.position)
     assert last_values.is_last(known)
-    last_values.remove(known)
+    last_values.remove(known.position)
     assert last_values.put(other) == NO_POSITION

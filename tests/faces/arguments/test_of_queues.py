@@ -180,7 +180,7 @@ def test_pages_and_limits_of_what_flows_to_the_disk_are_those_of_memory():
     assert (found, ignored) == (Discipline(policy=Policy.FLOW_TO_DISK), [])  # and nobody waits
     assert settings.max_count == 5
     key = {"qpid.last_value_queue_key": "k", "qpid.policy_type": "flow_to_disk"}
-    assert read(**key)[2] == ["qpid.policy_type=flow_to_disk"]
+    assert read(**key)[2] == []
 
 
 def test_what_does_not_go_together_is_refused():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.stores import Running, message, one_message, scratch
 
+from gateway.errors import StoreError
 from gateway.message import Message
 from gateway.store.interface import Fetched
 from gateway.store.recall import fetching, kept_rows
@@ -149,6 +150,31 @@ def test_a_row_that_cannot_be_read_is_told_of_and_never_given_out(tmp_path: Path
     running.reactor.run_until(lambda: bool(running.reactor.failures))
     assert running.reactor.failures == ["row 2: checksum does not match"]
     assert (tmp_path / FILE_NAME).exists()
+    running.close()
+
+
+def test_a_row_that_the_disk_does_not_give_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = Running(tmp_path)
+    for first in (1, 4, 7):
+        running.commit(batch(first, 3))
+    database = running.store._database
+    row = database.row
+
+    def some_rows(numbers: list[int]) -> dict[int, bytes]:
+        return {number: one_row(number) for number in numbers}
+
+    def one_row(number: int) -> bytes:
+        if number == 2:
+            raise StoreError("cannot read the store: disk I/O error")
+        return row(number)
+
+    monkeypatch.setattr(database, "some_rows", some_rows)
+    monkeypatch.setattr(database, "row", one_row)
+    pieces = running.fetched(1, 1, 10)
+    assert list(found(pieces)) == [1, 2, 3, 7, 8, 9]
+    assert "row 2: cannot read the store" in str(pieces[-1].error)
     running.close()
 
 
