@@ -28,6 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.segments.source import FORMAT
+from gateway.accounting.segments.view import registered
 from gateway.accounting.signals import heard_by
 from gateway.accounting.state.folder import Folder
 
@@ -122,7 +123,7 @@ class _Stream:
     def _stream(self, checkpoint: Path) -> None:
         what = self._what
         last = what.folder.read().last
-        reader = what.spark.readStream.format(FORMAT).option("view", "names")
+        reader = registered(what.spark).readStream.format(FORMAT).option("view", "names")
         names = reader.option("after", last).load(str(what.log))
         writer = names.writeStream.foreachBatch(self._batch)
         writer = writer.option("checkpointLocation", str(checkpoint))

@@ -91,7 +91,7 @@ class _Steps:
         self.steps = copies.with_previous(copies.copy_steps(records), seen.complete)
         self.open_copies = copies.still_there(seen.states)
         states = messages.message_states(records)
-        self.doubtful = kept(messages.with_steps(states, copies.came_oddly(self.steps)))
+        self.doubtful = kept(messages.with_steps(states, copies.came_oddly(self.steps)), rare=True)
 
     @property
     def unsaid(self) -> DataFrame:
@@ -118,7 +118,7 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     failing, branches = _asked(seen, gone, seen.told, odd, did.unsaid)
     found: list[DataFrame] = []
     if failing:
-        never = kept(_never_received(seen, did))
+        never = kept(_never_received(seen, did), rare=True)
         why = _Reasons(seen, did, gone, never)
         mistakes = kept(why.mistakes(), by_next=True)
         if mistakes.count():
@@ -195,21 +195,23 @@ class _Reasons:
         `mistakes`: what they put off, by `mistaken.effects`.
         """
         self._records = seen.records
-        self._gone, self._owed = gone, kept(outlets.owed(gone, seen.records))
+        self._gone, self._owed = gone, kept(outlets.owed(gone, seen.records), rare=True)
         self._did, doubtful, open_copies = did, did.doubtful, did.open_copies
         known = causes.effects(did.steps, doubtful, seen.runs)
-        self._known = kept(known if mistakes is None else known.unionByName(mistakes))
+        self._known = kept(known if mistakes is None else known.unionByName(mistakes), rare=True)
         failed = {name: each.failed for name, each in seen.balance.items()}
-        ends = kept(causes.of_outlets(failed[OUTLET.name], self._known))
-        self.never_ended = kept(causes.never_ended(failed[OUTLET.name], self._known, self._owed))
-        self._routes = kept(causes.of_routes(failed[ROUTE.name], doubtful, seen.records))
+        ends = kept(causes.of_outlets(failed[OUTLET.name], self._known), rare=True)
+        self.never_ended = kept(
+            causes.never_ended(failed[OUTLET.name], self._known, self._owed), rare=True
+        )
+        self._routes = kept(causes.of_routes(failed[ROUTE.name], doubtful, seen.records), rare=True)
         routes = self._routes.where(FAILS)
         short = messages.on_their_routes(did.short, seen.records)
         self._short = short = confirmed.with_told(short, seen.records)
         self._lost = [messages.route_breaks(routes, short), confirmed.lost(short, routes)]
         beyond = supposed.entered_beyond(open_copies, doubtful.where(messages.TWICE), did.steps)
-        beyond = kept(beyond)
-        self.beyond = kept(supposed.lost_too(beyond, open_copies))
+        beyond = kept(beyond, rare=True)
+        self.beyond = kept(supposed.lost_too(beyond, open_copies), rare=True)
         there = supposed.not_recovered(open_copies, seen.runs).unionByName(beyond)
         named = together(*self._lost).select("message")
         named = short.join(named, "message", "left_semi").selectExpr(
@@ -222,22 +224,24 @@ class _Reasons:
         named = named.unionByName(never)
         arrived = supposed.came_unsaid(did.arrived, did.steps)
         self._came = never.withColumn("seen", F.lit(False)).unionByName(arrived)
-        queues = kept(causes.of_queues(failed[QUEUE.name], self._known))
+        queues = kept(causes.of_queues(failed[QUEUE.name], self._known), rare=True)
         explained = supposed.accepted(queues.where(FAILS), there, open_copies)
-        queues = kept(supposed.without(queues, explained))
-        unrecorded = kept(supposed.unrecorded(queues.where(FAILS), named))
-        self._queues = kept(supposed.without(queues, unrecorded))
-        self.missed = kept(copies.candidates(self._queues.where(FAILS), open_copies))
+        queues = kept(supposed.without(queues, explained), rare=True)
+        unrecorded = kept(supposed.unrecorded(queues.where(FAILS), named), rare=True)
+        self._queues = kept(supposed.without(queues, unrecorded), rare=True)
+        self.missed = kept(copies.candidates(self._queues.where(FAILS), open_copies), rare=True)
         lost = copies.lost(copies.without(open_copies, self.beyond), self.missed)
         self._held = kept(causes.of_lost(lost))
         nobody = kept(causes.with_nobody(lost, unrecorded))
-        self._outlets = kept(causes.without_lost(causes.of_outlets(ends, self._held), nobody))
+        self._outlets = kept(
+            causes.without_lost(causes.of_outlets(ends, self._held), nobody), rare=True
+        )
         self._counted = causes.without_held(self._queues, nobody)
 
     def mistakes(self) -> DataFrame:
         """Records that name another copy than the one that took the step."""
         did, queues = self._did, self._queues.where(FAILS)
-        taken = kept(mistaken.taken(did.steps, did.doubtful))
+        taken = kept(mistaken.taken(did.steps, did.doubtful), rare=True)
         beyond = did.doubtful.where("beyond > 0")
         return mistaken.first_of(
             otherwise.displaced(did.steps),

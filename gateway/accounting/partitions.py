@@ -7,6 +7,8 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 PARTITIONS: Final = "spark.sql.shuffle.partitions"
+# Below, one task after the other is soonest done: nothing is exchanged between partitions.
+ONE_PARTITION_OCTETS: Final = 32 * 1024 * 1024
 
 
 def makes_one_partition(spark: SparkSession) -> bool:

@@ -22,7 +22,8 @@ from gateway.accounting.segments import sealed
 from gateway.accounting.segments.columns import RECORDS_SCHEMA
 from gateway.accounting.segments.folding import OF_NO_MESSAGE
 from gateway.accounting.segments.parts import PARTS_SCHEMA
-from gateway.accounting.segments.source import FORMAT, Wanted
+from gateway.accounting.segments.source import Wanted
+from gateway.accounting.segments.view import read
 from gateway.accounting.state.carried import VERIFIED, WRITTEN, carried, part_of
 from gateway.accounting.state.condensed import summed_up, without_repeated
 from gateway.accounting.state.folder import (
@@ -51,11 +52,6 @@ STRAYS_MAX: Final = 100_000  # above, nothing is folded
 SAID_MAX: Final = 32  # folders of a state; more are brought together
 IDS_KEPT_MS: Final = DAY_MS  # for so long a state has the ids of what was published
 HEAD_OCTETS: Final = 64 * 1024  # the header of a segment is in these
-
-
-def read(spark: SparkSession, log: Location, **options: str) -> DataFrame:
-    """A view of the log."""
-    return spark.read.format(FORMAT).options(**options).load(str(log))
 
 
 class Reading:

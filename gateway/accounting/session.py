@@ -23,8 +23,8 @@ from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.remote import Remote
 from gateway.accounting.locations.settings import NONE, SUBMITTED, Settings, SettingsError
 from gateway.accounting.memory import OPTION, usual
-from gateway.accounting.partitions import PARTITIONS
-from gateway.accounting.segments.source import reaching
+from gateway.accounting.partitions import ONE_PARTITION_OCTETS, PARTITIONS
+from gateway.accounting.segments.view import reach
 
 ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 
@@ -89,8 +89,6 @@ _ASKED_FOR: Final = (
 _WHERE: Final = "callSite.long"
 # Below, most of the time would go into the compiler: as a rule little of a log is not folded.
 SMALL_LOG_OCTETS: Final = 512 * 1024 * 1024
-# Below, one task after the other is soonest done: nothing is exchanged between partitions.
-ONE_PARTITION_OCTETS: Final = 32 * 1024 * 1024
 ENDING_S: Final = 2
 _MEMORY: Final = "spark.driver.memory"
 PARTITION_OCTETS: Final = 128 * 1024 * 1024  # of the log; what is in doubt of it is far less
@@ -190,7 +188,7 @@ def spark_session(
     with told_to_java(settings):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    spark.dataSource.register(reaching(settings))
+    reach(spark, settings)
     _know_classes(spark)
     try:
         with _at_one_place(spark, name) if master.startswith("local") else nullcontext():

@@ -15,8 +15,9 @@ from support.audit_logs import balanced_log
 from gateway.accounting import bundle
 from gateway.accounting.command_line import parser
 from gateway.accounting.java import MISSING, java_home
+from gateway.accounting.partitions import ONE_PARTITION_OCTETS
 from gateway.accounting.runs import finished
-from gateway.accounting.session import ONE_PARTITION_OCTETS, local_settings
+from gateway.accounting.session import local_settings
 
 EXECUTORS = 2
 ROOT = Path(__file__).parents[2]

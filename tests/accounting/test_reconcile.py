@@ -14,9 +14,9 @@ from support.opened import opened
 from support.spark_work import Work, several_partitions
 
 from gateway.accounting.judging import log_breaks
-from gateway.accounting.reading import read
 from gateway.accounting.reconcile import Result, reconcile
 from gateway.accounting.segments.chain import clock_breaks, with_previous
+from gateway.accounting.segments.view import read
 from gateway.accounting.telling.report import html_page, summary
 from gateway.audit.reader import Block, Segment, segment_paths
 from gateway.audit.schema import RECORD_OCTETS, SCHEMA_VERSION, BlockKind, Outcome

@@ -108,16 +108,19 @@ def test_a_report_that_cannot_be_written_is_told_before_spark_is_started(
 def test_a_log_in_a_bucket_is_read_as_one_here_and_reconciled_and_no_plan_has_a_secret(
     s3: S3, log: Path, tmp_path: Path, spark
 ) -> None:
-    from gateway.accounting.reading import read
+    from support.spark_work import several_partitions
+
     from gateway.accounting.reconcile import reconcile
-    from gateway.accounting.segments.source import reaching
+    from gateway.accounting.segments.view import reach, read
     from gateway.accounting.telling import report
 
-    spark.dataSource.register(reaching(s3.settings()))
+    reach(spark, s3.settings())
     there = location.at(LOG, s3.settings())
-    here, elsewhere = (read(spark, each, view="parts") for each in (log, there))
-    # All that the job takes of a log.
-    assert sorted(map(str, here.collect())) == sorted(map(str, elsewhere.collect()))
+    here = read(spark, log, view="parts")
+    with several_partitions(spark):  # then workers read it, of whom Spark knows what they were told
+        elsewhere = read(spark, there, view="parts")
+        # All that the job takes of a log.
+        assert sorted(map(str, here.collect())) == sorted(map(str, elsewhere.collect()))
     result = reconcile(spark, there, tmp_path / "out")
     assert (report.verdict(result), result.classes, result.unproven) == ("balanced", {}, {})
     assert program.exit_code(result, require_final=True) == 0
@@ -148,9 +151,9 @@ def test_what_a_book_in_a_bucket_lacks_is_told_before_spark_is_started(
 def test_a_log_in_a_bucket_is_a_side_of_a_comparison_as_one_here(s3: S3, log: Path, spark) -> None:
     from gateway.accounting.comparing.arguments import Of
     from gateway.accounting.comparing.logs import logs
-    from gateway.accounting.segments.source import reaching
+    from gateway.accounting.segments.view import reach
 
-    spark.dataSource.register(reaching(s3.settings()))
+    reach(spark, s3.settings())
     there = location.at(LOG, s3.settings())
     sides = [logs(spark, [where], Of("received")) for where in (log, there)]
     items = [sorted(map(str, side.items.collect())) for side in sides]

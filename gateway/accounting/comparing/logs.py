@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from gateway.accounting.comparing.arguments import RECEIVED, Of
 from gateway.accounting.locations.location import Location
 from gateway.accounting.partitions import gathered
-from gateway.accounting.reading import read
+from gateway.accounting.segments.view import read
 from gateway.accounting.steps.kept import kept
 
 FIRST_ID: Final = 4  # schema version: what leaves has an id, and one form is that of all protocols

@@ -1,6 +1,7 @@
 """The log as a data source, and whether it is whole.
 
 source, columns    segments as a Spark data source, each as columns
+view               a log as a frame, read by workers or here
 stream             the same as a stream of closed segments
 parts              all that a reconciliation takes from a segment, in one pass
 comparable         the same of a comparison

@@ -81,17 +81,22 @@ class AuditDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Of the chosen view."""
-        return from_arrow_schema(_SCHEMAS[self.options.get("view", "records")])
+        return from_arrow_schema(self.columns())
+
+    def columns(self) -> pa.Schema:
+        """The same, as batches have it."""
+        return _SCHEMAS[self.options.get("view", "records")]
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A batch reader."""
-        return self._reader()
+        return self.audit_reader()
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # PySpark's
         """One that gives segments when they are closed."""
-        return AuditStreamReader(self._reader())
+        return AuditStreamReader(self.audit_reader())
 
-    def _reader(self) -> AuditReader:
+    def audit_reader(self) -> AuditReader:
+        """What reads it, one partition after the other."""
         kinds = self.options.get("kinds", "")
         return AuditReader(
             self.reach,
@@ -135,7 +140,7 @@ class AuditReader(DataSourceReader):
             queues=options.get("queues") == "true",
         )
 
-    def partitions(self) -> list[InputPartition]:
+    def partitions(self) -> list[SegmentPartition]:
         """One for each segment there is now, or of those that are asked for."""
         paths = [
             path
@@ -144,7 +149,7 @@ class AuditReader(DataSourceReader):
         ]
         only = self.only
         if only is None:
-            left = location.tables(self._at(self.carried)) if self.carried else []
+            left = location.tables(self.at(self.carried)) if self.carried else []
             carried = [SegmentPartition(str(path), ALL) for path in left]
             new = [SegmentPartition(str(path), at) for at, path in enumerate(paths, self.first)]
             return [*carried, *new]
@@ -159,15 +164,16 @@ class AuditReader(DataSourceReader):
 
     def segments(self) -> Sequence[Location]:
         """Those that there are now, in order. Raises OSError."""
-        return location.segments(self._at(self.directory))
+        return location.segments(self.at(self.directory))
 
-    def _at(self, address: str) -> Location:
+    def at(self, address: str) -> Location:
+        """What an address means."""
         return location.at(address, self.reach)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The batches of one segment."""
         assert isinstance(partition, SegmentPartition)
-        path, ordinal = self._at(partition.path), partition.ordinal
+        path, ordinal = self.at(partition.path), partition.ordinal
         if self.view == "names":
             yield pa.RecordBatch.from_pylist(
                 [{"segment": path.name, "ordinal": ordinal}], schema=NAMES_SCHEMA

@@ -26,7 +26,7 @@ _CAUSES: Final = re.compile("^(?:Caused by)?: (.+)$", re.MULTILINE)
 _DAMAGED: Final = re.compile(
     r"Checksum error: file:(/[^\n]*) at \d+ exp|"
     r"\[FAILED_READ_FILE[^\]]*\] Encountered error while reading file file:/*(/[^\n]*?\.parquet)|"
-    r"^\w+: \[Errno \d+\] is damaged: '(.*)'\s*$",
+    r"^(?:\w+: )?\[Errno \d+\] is damaged: '(.*)'\s*$",
     re.MULTILINE,
 )
 _REMOVED: Final = "FILE_NOT_EXIST"  # of these, what is not there
@@ -58,7 +58,7 @@ def reason(error: BaseException, places: Sequence[Place] = ()) -> str:
     if _READ_ONLY in said:
         return _not_writable(_place_of(error, said, places), _READ_ONLY)
     damaged = _DAMAGED.search(said)
-    if isinstance(error, OSError):
+    if isinstance(error, OSError) and not damaged:
         if error.filename and error.strerror:
             return f"{error.filename}: {error.strerror}"
     elif not damaged and (found := _OF_A_FILE.search(said)):

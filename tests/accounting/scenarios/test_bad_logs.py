@@ -10,18 +10,25 @@ from pathlib import Path
 
 import pytest
 from support.audit_logs import ScriptedGateway
-from support.bad_logs import BAD, Bad, whole_log
+from support.bad_logs import BAD, BEHIND, Bad, whole_log
 
 from gateway.accounting import __main__ as program
 from gateway.accounting import java, reading, session
 
+ASIDE = "0000000098-000001.audit"
+
+
+def both(log: Path) -> None:
+    """No segment at all, and one with a header that nobody reads to its end."""
+    BAD["foreign"].harm(log)
+    (log / BEHIND).rename(log / ASIDE)
+    BAD["deep"].harm(log)
+
+
 # Each is a reconciliation: all of them with GATEWAY_EXPLORE, and `audit verify` always.
-FEW = ("foreign", "deep")
-JUDGED = {
-    name: bad
-    for name, bad in BAD.items()
-    if bad.judged and (name in FEW or "GATEWAY_EXPLORE" in os.environ)
-}
+JUDGED = {"both": Bad(both)}
+if "GATEWAY_EXPLORE" in os.environ:
+    JUDGED |= {name: bad for name, bad in BAD.items() if bad.judged}
 
 
 @pytest.fixture
@@ -62,6 +69,9 @@ def test_what_cannot_be_read_is_a_break_of_the_log(
     assert (code, err) == (1, "")
     assert told.startswith("not balanced")
     assert "  LOG_GAP: " in told
+    if bad.harm is both:
+        gaps = [line for line in told.splitlines() if line.startswith("  LOG_GAP: ")]
+        assert all(any(name in line for line in gaps) for name in (ASIDE, BEHIND))
 
 
 @pytest.mark.parametrize("name", [name for name, bad in BAD.items() if not bad.judged])

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from support.audit_logs import ScriptedGateway
 
 from gateway.accounting.reconcile import reconcile
 from gateway.audit.schema import Reason
 
 
-@pytest.mark.parametrize("fold", [True, False])
-def test_what_could_not_be_read_from_the_disk_is_lost_and_named(spark, tmp_path: Path, fold: bool):
+def test_what_could_not_be_read_from_the_disk_is_lost_and_named(spark, tmp_path: Path):
     gateway = ScriptedGateway(tmp_path / "log")
     messages = [gateway.publish("orders") for _ in range(10)]
     gateway.turn()
@@ -28,7 +26,7 @@ def test_what_could_not_be_read_from_the_disk_is_lost_and_named(spark, tmp_path:
         gateway.lose("orders", message)
     gateway.consume("orders", messages[0])
     gateway.stop()
-    result = reconcile(spark, gateway.close(), tmp_path / "out", fold=fold)
+    result = reconcile(spark, gateway.close(), tmp_path / "out")
     found = sorted((row["class"], row["message"], row["node"]) for row in result.breaks)
     assert found == [("LOST", message, "orders") for message in lost]
     assert result.classes == {"LOST": 2}

@@ -7,10 +7,10 @@ from support.audit_logs import ScriptedGateway
 from support.closed_books import book_of_log, close_log
 from support.keys import Key
 
-from gateway.accounting.reading import read
 from gateway.accounting.reconcile import STATED_KINDS, log_facts, reconcile
 from gateway.accounting.segments import let_go, sealed
 from gateway.accounting.segments.chain import gaps_between, with_previous
+from gateway.accounting.segments.view import read
 from gateway.accounting.steps.ledger import kind_is
 from gateway.audit.elsewhere import take_books
 from gateway.audit.ends import last_sequence_of

@@ -8,10 +8,10 @@ from support.keys import Key
 from support.planted import KEY, PLANTED, sealed_log
 
 from gateway.accounting.judging import log_breaks
-from gateway.accounting.reading import read
 from gateway.accounting.reconcile import log_facts, reconcile
 from gateway.accounting.segments import sealed
 from gateway.accounting.segments.chain import clock_breaks, with_previous
+from gateway.accounting.segments.view import read
 from gateway.accounting.telling.report import html_page, summary
 from gateway.audit.provenance import Anchor, Provenance
 from gateway.audit.verify import verify

@@ -3,7 +3,7 @@
 from support.audit_frames import ledger_of
 from support.audit_logs import balanced_log
 
-from gateway.accounting.reading import read
+from gateway.accounting.segments.view import read
 from gateway.accounting.steps.ledger import ledger
 
 

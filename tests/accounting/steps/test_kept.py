@@ -45,3 +45,11 @@ def test_what_the_next_job_works_out_is_kept_by_that(spark, frames):
     assert rows.count() == 1
     assert rows._jdf.queryExecution().analyzed().rdd().isCheckpointed()
     assert "Filter" not in rows._jdf.queryExecution().toString()
+
+
+def test_what_is_made_of_nothing_is_neither_planned_nor_done(spark, frames):
+    nothing = kept(frames.table("message bigint", (1,)).where("message > 1"), rare=True)
+    others = frames.table("message bigint", (1,))
+    work = Work(spark)
+    assert others.join(nothing, "message").groupBy("message").count().collect() == []
+    assert work.counted() == (0, 0)
