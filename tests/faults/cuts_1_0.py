@@ -11,20 +11,17 @@ The program makes 50 cuts with each gateway, and appends what came of it to FILE
 
 from __future__ import annotations
 
-import argparse
 import random
-import tempfile
 from pathlib import Path
 from typing import Final
 
-from faults.cut_line import CutError, CutLine
+from faults.cut_line import CutError
+from faults.cutting import Cutting, Published, play_cuts
 from faults.links_raw import LinkRaw
-from faults.runs import Runs, Told
+from faults.runs import Told
 from support.bridge_ledger import ledger_of
 from support.gateway_process import GatewayProcess
 
-CUTS_A_RUN: Final = 50
-WHOLE: Final = 1 << 40
 # Octets that a connection lets through: few, for handshakes; some, for frames; many, for bodies.
 OCTETS: Final = (900, 3_000, 20_000, 100_000)
 SIZES: Final = (0, 1, 100, 3_990, 9_000, 30_000)
@@ -38,29 +35,27 @@ class Campaign:
     """One gateway, a link that publishes and one that consumes."""
 
     def __init__(self, port: int, chance: random.Random) -> None:
-        self._port, self._chance = port, chance
-        self.cuts = 0
-        self.published: list[bytes] = []
+        self._chance = chance
+        self.cutting = Cutting(port, chance, OCTETS)
+        self.published = Published(chance, SIZES)
         self.publisher = LinkRaw("publisher", QUEUE, sends=True)
         self.consumer = LinkRaw("consumer", QUEUE, sends=False)
 
     def run(self, cuts: int) -> None:
         """Cut so often, and then let all come to its end."""
         often = (self.publisher, self.publisher, self.consumer)  # so that messages wait for it
-        while self.cuts < cuts:
+        while self.cutting.cuts < cuts:
             self._live(self._chance.choice(often), whole=False)
         self._live(self.publisher, whole=True)
         self._live(self.consumer, whole=True)
-        numbers = [int(body.split(b" ", 1)[0]) for body in self.consumer.bodies]
-        assert self.consumer.bodies == self.published, f"{len(self.published)} sent; {numbers}"
+        self.published.assert_came(self.consumer.bodies)
 
     def _live(self, link: LinkRaw, *, whole: bool) -> None:
         """One connection of one link, until it breaks or all is done."""
         chance = self._chance
-        up, down = ((WHOLE if whole else chance.randrange(chance.choice(OCTETS))) for _ in range(2))
         if link.sends and not whole:
-            self._publish()
-        line = CutLine(self._port, up, down, reset=chance.random() < 0.5)
+            self.published.some_more(self.publisher.publish)
+        line = self.cutting.line(whole=whole)
         try:
             link.connect(line, understands=chance.random() < 0.5)
             while not self._done(link):
@@ -69,14 +64,7 @@ class Campaign:
                     link.settle()
             line.cut()
         except CutError:
-            self.cuts += not whole
-
-    def _publish(self) -> None:
-        for _ in range(self._chance.randrange(8)):
-            number = len(self.published)
-            body = b"%d " % number + self._chance.randbytes(self._chance.choice(SIZES))
-            self.published.append(body)
-            self.publisher.publish(body)
+            self.cutting.cuts += not whole
 
     def _done(self, link: LinkRaw) -> bool:
         if link.sends:
@@ -85,38 +73,22 @@ class Campaign:
 
     def _has_all(self, link: LinkRaw) -> bool:
         """What is known to have been published has come."""
-        return len(link.bodies) >= len(self.published) - self.publisher.in_doubt()
+        return len(link.bodies) >= len(self.published.bodies) - self.publisher.in_doubt()
 
 
-def campaign(directory: Path, *, cuts: int, seed: int, number: int = 0) -> Told:
+def campaign(directory: Path, cuts: int, seed: int) -> Told:
     """Cut the links of one gateway so often; how often, and how much was resumed."""
-    chance = random.Random(f"{seed}.{number}")
     with GatewayProcess(directory, CONFIGURATION) as gateway:
-        made = Campaign(gateway.amqp_port, chance)
+        made = Campaign(gateway.amqp_port, random.Random(seed))
         made.run(cuts)
     ledger_of(gateway.audit).assert_balanced()
     return {
-        "cuts": made.cuts,
-        "messages": len(made.published),
+        "cuts": made.cutting.cuts,
+        "messages": len(made.published.bodies),
         "sent_resumed": made.publisher.resumed,
         "received_resumed": made.consumer.resumed,
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cuts", type=int, default=500)
-    parser.add_argument("--results", type=Path)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    runs = Runs(given.seed, given.results)
-    directory = Path(tempfile.mkdtemp(prefix="cuts-"))
-
-    def run(number: int, place: Path) -> Told:
-        return campaign(place, cuts=CUTS_A_RUN, seed=given.seed, number=number)
-
-    return 1 if runs.play(-(-given.cuts // CUTS_A_RUN), directory, run) else 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(play_cuts(__doc__, "cuts", campaign))

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from faults.runs import play_kills
+from faults.runs import play
 from support.gateway_process import GatewayProcess
 from support.lines import Lines
 
@@ -222,4 +222,4 @@ def campaign(
 
 
 if __name__ == "__main__":
-    sys.exit(play_kills(__doc__, "kills", KILLS_A_RUN, campaign))
+    sys.exit(play(__doc__, "kills", KILLS_A_RUN, campaign))

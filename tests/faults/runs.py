@@ -15,7 +15,7 @@ from typing import Any
 
 Told = dict[str, Any]  # Any: JSON
 Run = Callable[[int, Path], Told]
-Campaign = Callable[[Path, int, int], str]  # its directory, how many kills, its seed
+Campaign = Callable[[Path, int, int], object]  # its directory, how many kills, its seed
 
 
 class Runs:
@@ -73,10 +73,22 @@ class Runs:
         return {line["run"] for line in lines if line["seed"] == self.seed}
 
 
-def play_kills(about: str, name: str, at_once: int, campaign: Campaign) -> int:
-    """A program that plays a campaign of `at_once` kills again and again; its exit code."""
+def play(
+    about: str,
+    name: str,
+    at_once: int,
+    campaign: Campaign,
+    *,
+    unit: str = "kills",
+    count: int = 20,
+) -> int:
+    """A program that plays a campaign of `at_once` kills again and again; its exit code.
+
+    What it came to is whatever the campaign tells. `unit`: of which it may also be one of others,
+    `count` of them where nobody says how many.
+    """
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument(f"--{unit}", dest="count", type=int, default=count)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--results", type=Path, default=None)
     options = parser.parse_args()
@@ -87,4 +99,4 @@ def play_kills(about: str, name: str, at_once: int, campaign: Campaign) -> int:
 
     directory = Path(tempfile.mkdtemp(prefix=f"{name}-"))
     runs = Runs(options.seed, options.results)
-    return 1 if runs.play(-(-options.kills // at_once), directory, run) else 0
+    return 1 if runs.play(-(-options.count // at_once), directory, run) else 0

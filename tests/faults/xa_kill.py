@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from faults.kill import text_of
-from faults.runs import play_kills
+from faults.runs import play
 from faults.xa_behind import Behind, browsed
 from faults.xa_branches import DONE, HELD, RING, SOURCE, SPOOLED, TARGETS, UNDONE, Branch, Knowledge
 from support.gateway_process import GatewayProcess
@@ -297,4 +297,4 @@ def lives(directory: Path, kills: int, seed: int, behind: Behind) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(play_kills(__doc__, "xa-kills", KILLS_A_RUN, campaign))
+    sys.exit(play(__doc__, "xa-kills", KILLS_A_RUN, campaign))

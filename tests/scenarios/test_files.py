@@ -144,7 +144,9 @@ def test_a_session_goes_on_with_the_files_that_it_was_sent() -> None:
 def test_what_a_user_may_not_publish_is_refused_and_in_the_books() -> None:
     gateway = Gateway()
     gateway.world.queue()
-    gateway.settings.access.in_force.rules = own_rules("allow: consume, queue: q")
+    gateway.settings.access.in_force.rules = own_rules(
+        "allow: consume, queue: q", "allow: publish, queue: other"
+    )
     client = gateway.session("alice")
     header = header_of(spec.StreamProperties())
     client.says(spec.StreamPublish(routing_key="q"), header=header, body=b"packet")

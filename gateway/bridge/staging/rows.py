@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from gateway.bridge.durable.row_fields import read_text, write_text
 from gateway.bridge.durable.topology_rows import VERSION, row_key, row_span
 from gateway.errors import DecodeError
 from gateway.wire.buffers import Reader, Writer
@@ -109,8 +110,8 @@ def staged_row(value: bytes) -> StagedRow:
     version = data.u8()
     if version not in (VERSION, WITH_BRANCH):
         raise DecodeError(f"version {version}")
-    host, user, identifier = _text(data), _text(data), _text(data)
-    branch = _text(data) if version == WITH_BRANCH else ""
+    host, user, identifier = read_text(data), read_text(data), read_text(data)
+    branch = read_text(data) if version == WITH_BRANCH else ""
     size, at_ms = data.u64(), data.i64()
     return StagedRow(host, user, identifier, size, at_ms, data.take(data.remaining()), branch)
 
@@ -121,7 +122,7 @@ def part_row(value: bytes) -> PartRow:
     version = data.u8()
     if version != VERSION:
         raise DecodeError(f"version {version}")
-    host, user, identifier = _text(data), _text(data), _text(data)
+    host, user, identifier = read_text(data), read_text(data), read_text(data)
     number, begin, at_ms = data.u32(), data.u64(), data.i64()
     octets = data.take(data.remaining())
     return PartRow(host, user, identifier, number, begin, at_ms, octets)
@@ -136,14 +137,5 @@ def _begin(version: int, *texts: str) -> Writer:
     out = Writer()
     out.u8(version)
     for text in texts:
-        octets = text.encode("utf-8")
-        out.u32(len(octets))
-        out.raw(octets)
+        write_text(out, text)
     return out
-
-
-def _text(data: Reader) -> str:
-    try:
-        return data.take(data.u32()).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DecodeError("no UTF-8") from error
