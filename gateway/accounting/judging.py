@@ -27,6 +27,7 @@ from gateway.accounting.steps import (
     messages,
     mistaken,
     order,
+    otherwise,
     outlets,
     strays,
     supposed,
@@ -113,7 +114,8 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     """What is wrong with the clock, copies, messages, outlets, routes and queues."""
     gone = kept(outlets.gone(seen.balance[OUTLET.name].totals, seen.summed), by_next=True)
     did, why = _Steps(seen), None
-    failing, branches = _asked(seen, gone, seen.told, did.doubtful.where("odd > 0"), did.unsaid)
+    odd = did.doubtful.where(messages.ODDLY)
+    failing, branches = _asked(seen, gone, seen.told, odd, did.unsaid)
     found: list[DataFrame] = []
     if failing:
         never = kept(_never_received(seen, did), rare=True)
@@ -135,7 +137,8 @@ def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
 
 
 def _never_received(seen: Evidence, did: _Steps) -> DataFrame:
-    named = did.unsaid.select("message").union(did.arrived.select("message")).distinct()
+    named = did.unsaid.select("message").union(did.arrived.select("message"))
+    named = named.union(did.doubtful.where(messages.EARLY).select("message")).distinct()
     words = strays.words(seen.parts)
     return confirmed.never_received(seen.told, named, seen.records, words, seen.runs)
 
@@ -191,6 +194,7 @@ class _Reasons:
 
         `mistakes`: what they put off, by `mistaken.effects`.
         """
+        self._records = seen.records
         self._gone, self._owed = gone, kept(outlets.owed(gone, seen.records), rare=True)
         self._did, doubtful, open_copies = did, did.doubtful, did.open_copies
         known = causes.effects(did.steps, doubtful, seen.runs)
@@ -221,23 +225,31 @@ class _Reasons:
         arrived = supposed.came_unsaid(did.arrived, did.steps)
         self._came = never.withColumn("seen", F.lit(False)).unionByName(arrived)
         queues = kept(causes.of_queues(failed[QUEUE.name], self._known), rare=True)
-        self._queues = kept(_without_supposed(queues, there, open_copies, named), rare=True)
+        explained = supposed.accepted(queues.where(FAILS), there, open_copies)
+        queues = kept(supposed.without(queues, explained), rare=True)
+        unrecorded = kept(supposed.unrecorded(queues.where(FAILS), named), rare=True)
+        self._queues = kept(supposed.without(queues, unrecorded), rare=True)
         self.missed = kept(copies.candidates(self._queues.where(FAILS), open_copies), rare=True)
         lost = copies.lost(copies.without(open_copies, self.beyond), self.missed)
-        self._held = kept(causes.of_lost(lost), rare=True)
+        self._held = kept(causes.of_lost(lost))
+        nobody = kept(causes.with_nobody(lost, unrecorded))
         self._outlets = kept(
-            causes.without_lost(causes.of_outlets(ends, self._held), lost), rare=True
+            causes.without_lost(causes.of_outlets(ends, self._held), nobody), rare=True
         )
+        self._counted = causes.without_held(self._queues, nobody)
 
     def mistakes(self) -> DataFrame:
         """Records that name another copy than the one that took the step."""
         did, queues = self._did, self._queues.where(FAILS)
         taken = kept(mistaken.taken(did.steps, did.doubtful), rare=True)
+        beyond = did.doubtful.where("beyond > 0")
         return mistaken.first_of(
-            mistaken.displaced(did.steps),
+            otherwise.displaced(did.steps),
             mistaken.misplaced(taken),
+            otherwise.ended_otherwise(self._short, beyond, self._records),
             mistaken.entered_otherwise(queues, self._short, taken),
             mistaken.misnamed(queues, did.open_copies, taken),
+            otherwise.held_otherwise(did.doubtful),
         )
 
     def breaks(self) -> list[DataFrame]:
@@ -249,20 +261,8 @@ class _Reasons:
             copies.queue_breaks(self._queues.where(FAILS), self.missed),
             outlets.outlet_breaks(self._outlets.where(FAILS), self._gone),
             outlets.detached_breaks(self._gone, self._owed, known),
-            counters.counter_breaks(self._queues, self._outlets, self._routes, self._came),
+            counters.counter_breaks(self._counted, self._outlets, self._routes, self._came),
         ]
-
-
-def _without_supposed(
-    queues: DataFrame, there: DataFrame, open_copies: DataFrame, short: DataFrame
-) -> DataFrame:
-    """Where queues fail, without what copies may explain that are told of by name.
-
-    `there`: copies, as `supposed.accepted` takes them; `short`: messages.
-    """
-    explained = supposed.accepted(queues.where(FAILS), there, open_copies)
-    left = kept(supposed.without(queues, explained), rare=True)
-    return supposed.without(left, supposed.unrecorded(left.where(FAILS), short))
 
 
 def _asked(seen: Evidence, *others: DataFrame) -> tuple[bool, bool]:
@@ -292,6 +292,7 @@ def _message_breaks(seen: Evidence, doubtful: DataFrame) -> list[DataFrame]:
         transactions.transaction_breaks(seen.records, seen.runs),
         messages.mutated(doubtful),
         messages.routed_twice(doubtful),
+        messages.came_otherwise(doubtful),
         messages.led_nowhere(doubtful, seen.runs),
         confirmed.not_durable(seen.records),
         confirmed.unreadable(seen.records),

@@ -260,6 +260,12 @@ REMOVALS: Final = frozenset(
     }
 )
 
+# Those of a `SETTLED`.
+DELIVERY_OUTCOMES: Final = (
+    *(Outcome.ACCEPTED, Outcome.REJECTED, Outcome.RELEASED, Outcome.MODIFIED),
+    *(Outcome.SETTLED_TOO_LATE, Outcome.ROLLED_BACK, Outcome.IN_DOUBT),
+)
+
 NO_LIFE: Final = -1  # as `previous`: no life of the gateway is in the log yet
 # Other meanings that fields have in some kinds; readers show them by these names.
 ALIASES: Final[dict[Kind, dict[str, str]]] = {

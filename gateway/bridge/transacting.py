@@ -159,15 +159,7 @@ class Transacting:
             if message.durable and not durable:
                 message.flags |= Flag.TRANSIENT_COPY
         ledger.transaction = 0
-        transaction.end_claims(committed=True)
-        ledger.transaction_ended(
-            transaction.number,
-            transaction.connection,
-            AuditOutcome.COMMITTED,
-            0 if kept is None else kept.node(),
-        )
-        if kept is not None:
-            kept.close()
+        transaction.end(ledger, AuditOutcome.COMMITTED)
 
     def rollback(self, transaction: Transaction) -> None:
         """Forget what it holds; deliveries that were to be accepted are as they were."""

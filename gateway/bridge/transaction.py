@@ -279,6 +279,15 @@ class Transaction:
         for claim in claims:
             claim.end(committed=committed)
 
+    def end(self, ledger: Ledger, outcome: AuditOutcome) -> None:
+        """All of it is where it belongs: the audit log has how it ended, the store nothing more."""
+        self.end_claims(committed=outcome == AuditOutcome.COMMITTED)
+        kept = self.kept
+        node = 0 if kept is None else kept.node()
+        ledger.transaction_ended(self.number, self.connection, outcome, node)
+        if kept is not None:
+            kept.close()
+
     def obstacle(self) -> Refusal | None:
         """Why what it holds cannot enter: nothing is left to enter, or a queue has no room."""
         wanted: dict[Queue, tuple[int, int]] = {}

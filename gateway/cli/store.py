@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import Final
 
@@ -128,17 +128,19 @@ def list_store(
         refuse_others(database)
         topology = Topology(database)
         with closing(Living(database)) as living:
+            lines: Generator[Told]
             if queues:
                 numbers = numbers_of(topology, living, list(queues), host)
                 lines = messages(living, numbers)
             else:
                 lines = (each for each in nodes(topology, living) if _is_of(each, host))
-            if as_json:
-                for line in lines:
-                    click.echo(printable_json(json.dumps(line, ensure_ascii=False)))
-            else:
-                for text in _message_lines(lines) if queues else _node_lines(list(lines)):
-                    click.echo(text)
+            with closing(lines):  # it reads the store, also when the output has ended
+                if as_json:
+                    for line in lines:
+                        click.echo(printable_json(json.dumps(line, ensure_ascii=False)))
+                else:
+                    for text in _message_lines(lines) if queues else _node_lines(list(lines)):
+                        click.echo(text)
             unread = [*living.unread, *topology.damaged, *topology.unreadable]
     for text in unread:
         click.echo(f"not read: {printable(text)}", err=True)

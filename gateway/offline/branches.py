@@ -49,6 +49,10 @@ class ComingBranches:
         self._branches[name] = branch
         self.made += 1
 
+    def has(self, host: str, text: str) -> bool:
+        """Whether that one comes."""
+        return (host, text) in self._branches
+
     def page(self, row: TopologyRow) -> None:
         """What one holds; `DecodeError`."""
         page = page_row(row.value)

@@ -1,7 +1,8 @@
 """Files of an export that were staged and not published, on their way into another store.
 
 One comes as a whole, its row with all its parts; of one that is there already nothing is brought.
-It is kept as long from now on as if something had just been heard of it.
+It is kept as long from now on as if something had just been heard of it. One that a prepared branch
+has published is that branch's again, if it comes along, and else may be published by anybody.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Final, final
 
 from gateway.bridge.durable.topology_rows import RowKind
 from gateway.bridge.staging.rows import StagedRow, part_row, staged_row
+from gateway.offline.branches import ComingBranches
 from gateway.store.interface import TopologyRow
 
 KINDS: Final = (int(RowKind.STAGED), int(RowKind.STAGED_PART))
@@ -49,11 +51,13 @@ class ComingFiles:
         """How many have come."""
         return len(self._files)
 
-    def rows(self, now_ms: int) -> Rows:
+    def rows(self, now_ms: int, branches: ComingBranches) -> Rows:
         """What the store has of them."""
         rows: Rows = {}
         for key, file in self._files.items():
             file.at_ms = now_ms
+            if not branches.has(file.host, file.branch):
+                file.branch = ""
             rows[int(RowKind.STAGED), key] = file.encoded()
         for key, part in self._parts:
             if key in self._files:

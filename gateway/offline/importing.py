@@ -187,7 +187,7 @@ class _Bringing:
         made = len(self._declared) + self._branches.made
         self._kept += self._branches.kept + self._files.kept
         self._changed.update(self._branches.rows(self._queues))
-        self._changed.update(self._files.rows(now_ms))
+        self._changed.update(self._files.rows(now_ms, self._branches))
         self._database.write_topology(self._changed)
         self.result = Imported(
             self._messages,

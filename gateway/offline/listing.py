@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from gateway.errors import GatewayError
 from gateway.offline.forms import Told, binding_facts, moment, queue_facts, summary
@@ -33,7 +33,7 @@ def nodes(topology: Topology, living: Living) -> Iterator[Told]:
         yield {"type": "binding", **binding_facts(binding)}
 
 
-def messages(living: Living, numbers: list[int]) -> Iterator[Told]:
+def messages(living: Living, numbers: list[int]) -> Generator[Told]:
     """A line for each message of these queues, in their order."""
     for number in numbers:
         for copy in living.copies(number):

@@ -24,10 +24,10 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Final, NamedTuple
 
 import yaml
+from bare_store import bare_store
 from support.gateway_process import command
 from support.lines import Lines
 
@@ -36,9 +36,7 @@ from gateway.bridge.numbers import MESSAGE_BITS, QUEUE_BITS
 from gateway.bridge.seams import QueueSettings
 from gateway.clients.client import ClientError, Delivered, Subscription
 from gateway.clients.client_1_0 import Client10
-from gateway.errors import StoreError
 from gateway.message import Encoding, Message
-from gateway.store.sqlite import SqliteStore
 from gateway.store.writes import TurnWriter
 
 TURN_OCTETS: Final = 1024 * 1024
@@ -48,36 +46,13 @@ HOST: Final = "default"
 FIRST: Final = 1 << MESSAGE_BITS
 
 
-class NoSegments:
-    """Takes audit blocks nowhere."""
-
-    unsynced_octets = 0
-
-    def append(self, blocks: bytes) -> None:
-        return
-
-    def sync(self) -> None:
-        return
-
-    def look(self) -> None:
-        return
-
-    def close(self) -> None:
-        return
-
-
-def complain(error: StoreError) -> None:
-    raise error
-
-
 def queue_name(number: int) -> str:
     return f"q{number}"
 
 
 def build(directory: Path, messages: int, queues: int, octets: int) -> None:
     """A store that was closed in order."""
-    done: SimpleQueue[int] = SimpleQueue()
-    store = SqliteStore(directory, NoSegments(), lambda call: call(), done.put, complain, int)
+    store, done = bare_store(directory)
     store.open()
     writer = TurnWriter()
     first_queue = (1 << QUEUE_BITS) + 1

@@ -11,34 +11,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from queue import SimpleQueue
 
-from gateway.errors import StoreError
+from bare_store import bare_store
+
 from gateway.message import Message
-from gateway.store.sqlite import SqliteStore
 from gateway.store.writes import TurnWriter
-
-
-class NoSegments:
-    """Takes audit blocks nowhere."""
-
-    unsynced_octets = 0
-
-    def append(self, blocks: bytes) -> None:
-        return
-
-    def sync(self) -> None:
-        return
-
-    def look(self) -> None:
-        return
-
-    def close(self) -> None:
-        return
-
-
-def complain(error: StoreError) -> None:
-    raise error
 
 
 def messages(first: int, count: int) -> list[Message]:
@@ -51,8 +28,7 @@ def messages(first: int, count: int) -> list[Message]:
 
 def run(directory: Path, batch: int, records: int) -> tuple[float, float]:
     """Seconds for so many enqueues, then for the dequeues; each batch waits for its commit."""
-    done: SimpleQueue[int] = SimpleQueue()
-    store = SqliteStore(directory, NoSegments(), lambda call: call(), done.put, complain, int)
+    store, done = bare_store(directory)
     store.open()
     writer = TurnWriter()
     turn = 0
@@ -77,8 +53,7 @@ def run(directory: Path, batch: int, records: int) -> tuple[float, float]:
 
 def recover(directory: Path, records: int) -> float:
     """Seconds to open a store with so many entries."""
-    done: SimpleQueue[int] = SimpleQueue()
-    store = SqliteStore(directory, NoSegments(), lambda call: call(), done.put, complain, int)
+    store, done = bare_store(directory)
     store.open()
     writer = TurnWriter()
     for turn, first in enumerate(range(1, records + 1, 1000), 1):
@@ -89,7 +64,7 @@ def recover(directory: Path, records: int) -> float:
         done.get()
     store.close(b"")
     started = time.perf_counter()
-    again = SqliteStore(directory, NoSegments(), lambda call: call(), done.put, complain, int)
+    again, _ = bare_store(directory)
     found = again.open().count
     taken = time.perf_counter() - started
     again.close(b"")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import shutil
@@ -52,6 +53,27 @@ def test_a_store_that_is_used_is_refused_in_one_line(tmp_path: Path, command: li
     assert told.exit_code == (3 if command[0] == "check" else 1)
     assert told.stderr.count("\n") == 1
     assert f"a gateway is using {tmp_path}/data" in told.stderr
+
+
+def test_an_output_that_ends_early_ends_the_list_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = filled(tmp_path / "data", 3)
+    written: list[str] = []
+    complaints: list[object] = []
+
+    def echo(text: str, err: bool = False) -> None:
+        written.append(text)
+        if len(written) == 2:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr("gateway.cli.store.click.echo", echo)
+    monkeypatch.setattr("sys.unraisablehook", complaints.append)
+    told = amqp_gateway("store", "list", str(data), "--queue", "orders")
+    del told
+    gc.collect()
+    assert len(written) == 2
+    assert complaints == []
 
 
 @pytest.mark.parametrize("command", [("check",), ("list",), ("export", "--out", "-"), ("compact",)])

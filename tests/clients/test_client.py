@@ -37,7 +37,7 @@ def test_why_a_session_ends_that_the_client_itself_has_ended_is_told() -> None:
     client.lost().addErrback(lambda failure: failed.append(str(failure.value)))
     client.ready().addErrback(lambda _: None)  # nor has it ever been
     error = ResourceLimitExceededError("a body of more than 5 octets")
-    session = client._connection._new_session(b"s", 0)
+    session = client._connection.channels._new_session(b"s", 0)
     client._on_end(SessionEnded(session, 0, error))
     assert failed == ["the session ended: a body of more than 5 octets"]
 

@@ -6,10 +6,16 @@ from pathlib import Path
 from support.stopped import filled
 from support.whole_gateway import WholeGateway
 
+from gateway.bridge.branches.rows import BranchRow
+from gateway.bridge.durable.topology_rows import RowKind
 from gateway.bridge.staging.area import Staged
+from gateway.bridge.staging.rows import StagedRow, staged_row
+from gateway.offline.branches import ComingBranches
 from gateway.offline.directory import to_read
 from gateway.offline.exporting import Exported, Wanted, export
+from gateway.offline.files import ComingFiles
 from gateway.offline.importing import Imported, import_into
+from gateway.store.interface import TopologyRow
 
 NOW_MS = 1_700_000_100_000
 HEADER = b"\0\0\0\x04\x09\x01\0\0"
@@ -81,3 +87,19 @@ def test_an_export_of_some_queues_says_how_many_it_leaves_out(tmp_path: Path) ->
     assert told.files_left_out == 1
     assert bring(tmp_path / "new", octets).files == 0
     assert found(tmp_path / "new") == {}
+
+
+def test_a_file_of_a_branch_is_that_branchs_only_if_it_comes_along() -> None:
+    branches = ComingBranches({}, lambda number: number)
+    row = BranchRow("/", "1.61.62", number=7, state=2, prepared_ms=1, timeout_s=60, user="alice")
+    branches.branch(TopologyRow(RowKind.BRANCH, row.key(), row.encoded()))
+    files = ComingFiles({})
+    for name, branch in (("a", "1.61.62"), ("b", "1.63.64"), ("c", "")):
+        file = StagedRow("/", "alice", name, 5, 1, HEADER, branch)
+        files.row(TopologyRow(RowKind.STAGED, file.key(), file.encoded()))
+    brought = [staged_row(value) for value in files.rows(NOW_MS, branches).values()]
+    assert [(file.identifier, file.branch) for file in brought] == [
+        ("a", "1.61.62"),
+        ("b", ""),
+        ("c", ""),
+    ]

@@ -107,6 +107,7 @@ class ScriptedGateway:
             id_digest=digest(b"%d" % self.message),
             body_digest=BODY,
             size=100,
+            flags=Flag.DURABLE if durable else 0,
         )
         if not queues:
             self.log.unroutable(

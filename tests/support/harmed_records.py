@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from support.whole_log import Said, WholeLog
 
 LOST, DUPLICATE, ORPHAN, STUCK = "LOST", "DUPLICATE", "ORPHAN_SETTLEMENT", "STUCK"
+MUTATED = "MUTATED"
 Wanted = tuple[tuple[str, int | None], ...]  # class and message of each break
 
 

@@ -22,12 +22,14 @@ class Life(HandLog):
     def enter(
         self, queue: str, message: int, flags: str = "", copies: int = 1, **said: int
     ) -> None:
-        self.receive(queue, message, copies, **said)
+        self.receive(queue, message, copies, flags, **said)
         self.copy(queue, message, flags, **said)
 
-    def receive(self, route: str, message: int, copies: int = 1, **said: int) -> None:
-        said |= {"body_digest": BODY}
-        self.add("RECEIVED", message=message, exchange=route, copies=copies, link=1, **said)
+    def receive(
+        self, route: str, message: int, copies: int = 1, flags: str = "", **said: int
+    ) -> None:
+        of_it = {"copies": copies, "link": 1, "flags": flags, "body_digest": BODY}
+        self.add("RECEIVED", message=message, exchange=route, **of_it, **said)
 
     def copy(self, queue: str, message: int, flags: str = "", **said: int) -> None:
         where = {"node": queue, "exchange": queue, "flags": flags, "body_digest": BODY}

@@ -18,8 +18,12 @@ from support.hand_log import HandLog
 Said = dict[str, object]
 BRANCH: Final = "branch "  # so begins the name of a shelf
 RENUMBERED: Final = 500  # a branch that comes back is another transaction
-# What becomes of a record: another one, or none (`None`).
+# What becomes of a record: another one, or none (`None`). It may stand there twice (`TWICE`),
+# behind a later one (`BEHIND`: its kind, and what it says), or one that is made up (`FRONT`).
 Harm = Callable[[str, Said], Said | None]
+TWICE: Final = "twice"
+BEHIND: Final = "behind"
+FRONT: Final = "front"
 
 
 def as_it_is(_kind: str, said: Said) -> Said:
@@ -49,6 +53,7 @@ class WholeLog(HandLog):
         self.harm = harm
         self.length = length
         self.held: dict[str, dict[int, str]] = defaultdict(dict)  # message -> "DURABLE" or ""
+        self.late: list[tuple[str, Said, str, Said]] = []  # records, each behind which it is to be
         self.branches: dict[str, Branch] = {}  # those that are prepared
         self._forget()
 
@@ -66,9 +71,26 @@ class WholeLog(HandLog):
         harmed = self.harm(kind, said)
         if harmed is None:
             return self.sequence
+        harmed, twice = dict(harmed), TWICE in harmed
+        harmed.pop(TWICE, None)
+        behind, front = harmed.pop(BEHIND, None), harmed.pop(FRONT, None)
+        if behind is not None:
+            self.late.append((*behind, kind, harmed))
+            return self.sequence
+        if front is not None:
+            self._write(*front)
+        for _ in range(1 + twice):
+            self._write(kind, harmed)
+        for each in [each for each in self.late if each[0] == kind]:
+            if each[1].items() <= said.items():
+                self.late.remove(each)
+                self._write(*each[2:])
+        return self.sequence
+
+    def _write(self, kind: str, said: Said) -> None:
         if self.length and len(self.rows) >= self.length:
             self.cut()
-        return super().add(kind, **harmed)
+        super().add(kind, **said)
 
     def begin(self) -> None:
         """A run, which recovers what is durable."""
@@ -127,6 +149,14 @@ class WholeLog(HandLog):
         self.held[queue][message] = "DURABLE" if "DURABLE" in flags else ""
         self.entered[queue] += 1
 
+    def publish_in_vain(self, message: int, queue: str, link: int, transaction: int) -> None:
+        """A message comes in a transaction, which is rolled back."""
+        said = {"exchange": queue, "transaction": transaction}
+        self.add("RECEIVED", message=message, copies=1, link=link, **said)
+        self.routed[queue] += 1
+        self.add("ROLLED_BACK", message=message, node=queue, **said)
+        self.add("TRANSACTION", outcome="ROLLED_BACK", transaction=transaction)
+
     def tell(self, link: int) -> None:
         """A publisher hears of all that it has not heard of."""
         told = self.untold.pop(link)
@@ -151,6 +181,11 @@ class WholeLog(HandLog):
         self.step("SETTLED", queue, message, **said)
         if leaves:
             del self.held[queue][message]
+
+    def give_back(self, queue: str, message: int) -> None:
+        """Its outlet is gone, or the session of that: it is there again."""
+        said = {"link": self.out.pop((queue, message)), "outcome": "RELEASED"}
+        self.step("REQUEUED", queue, message, reason="SESSION_ENDED", **said)
 
     def take(self, queue: str, message: int, link: int) -> None:
         """An outlet has it, and accepts it."""

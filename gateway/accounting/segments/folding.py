@@ -17,7 +17,15 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gateway.accounting.segments.columns import Columns, Unit, text_of
-from gateway.audit.schema import FIELD_NAMES, REMOVALS, Flag, Kind, Outcome, Reason
+from gateway.audit.schema import (
+    DELIVERY_OUTCOMES,
+    FIELD_NAMES,
+    REMOVALS,
+    Flag,
+    Kind,
+    Outcome,
+    Reason,
+)
 
 WORD_SHIFT: Final = 6  # a word has 64 messages
 
@@ -183,7 +191,8 @@ def folded(unit: Unit, late_ms: int = 0) -> Folding:
     copies = _Copies(messages)
     good = ~messages.any(_doubts(messages) | copies.illegal)
     good &= messages.sum(messages.kind == Kind.RECEIVED) == 1
-    good &= _routes_agree(messages) & _bodies_agree(messages) & ~_stored_in_part(messages)
+    good &= _routes_agree(messages) & _bodies_agree(messages) & ~_stored_otherwise(messages)
+    good &= ~_arrives_early(messages)
     good &= _browsing_ends(messages) & ~_given_back(messages)
     if late_ms:
         good &= _waited_ms(messages) <= late_ms
@@ -198,6 +207,7 @@ def _doubts(messages: _Messages) -> Columns:
     unit = messages.unit
     doubts = _UNKNOWN[messages.kind] | (messages.column("transaction") != 0)
     doubts |= unit.marks[messages.places]
+    doubts |= (messages.kind == Kind.SETTLED) & ~np.isin(messages.outcome, DELIVERY_OUTCOMES)
     doubts |= (messages.kind == Kind.PURGED) & (messages.column("reason") == Reason.UNDECODABLE)
     for name in unit.rows.dtype.names:
         if name in FIELD_NAMES and name not in FIELDS_KNOWN:
@@ -237,11 +247,22 @@ def _browsing_ends(messages: _Messages) -> Columns:
     return messages.sum(given) == messages.sum(ended)
 
 
-def _stored_in_part(messages: _Messages) -> Columns:
-    """Of each message, whether it is durable, and is in a queue without being stored there."""
+def _stored_otherwise(messages: _Messages) -> Columns:
+    """Of each message, whether it is durable, and not stored in a queue, or not, and is stored."""
     durable, transit = messages.has(Flag.DURABLE), messages.has(Flag.TRANSIT)
-    stays = (messages.kind == Kind.ENTERED) & ~durable & ~transit
-    return messages.any((messages.kind == Kind.RECEIVED) & durable) & messages.any(stays)
+    received = messages.any((messages.kind == Kind.RECEIVED) & durable)
+    entered = (messages.kind == Kind.ENTERED) & ~transit
+    stored = messages.any(entered & durable & ~messages.has(Flag.REROUTED))
+    return np.where(received, messages.any(entered & ~durable), stored)
+
+
+def _arrives_early(messages: _Messages) -> Columns:
+    """Of each message, whether a copy arrived in front of the record that it was received."""
+    places = np.arange(len(messages.kind))
+    came = np.where(messages.kind == Kind.RECEIVED, places, -1)
+    arrived = np.where(_ARRIVES[messages.kind], places, len(places))
+    first = np.minimum.reduceat(arrived, messages.starts)
+    return first < np.maximum.reduceat(came, messages.starts)
 
 
 def _given_back(messages: _Messages) -> Columns:

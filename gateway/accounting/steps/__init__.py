@@ -4,7 +4,7 @@ ledger, identities      all records summed up; what must be equal
 balance                 each identity over a log, and the sums that people see
 silence, counters       what checkpoints do not name, and what they count
 causes, supposed        what of that single copies explain, or may, which are told of
-mistaken                steps that a record has of another copy than the one that took them
+mistaken, otherwise     steps that a record has of another copy than the one that took them
 copies, messages        single copies and messages: which was lost, left twice or changed
 checked                 translations by which more is lost than was said
 confirmed               what publishers were told, and is not so

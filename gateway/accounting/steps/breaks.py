@@ -8,6 +8,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (as everybody who writes Spark knows it)
 
+from gateway.accounting.steps.kept import kept
+
 
 class BreakClass(StrEnum):
     """What can be wrong."""
@@ -110,9 +112,38 @@ def with_proof(breaks: DataFrame, doubt: DataFrame) -> DataFrame:
 
 
 def with_known(breaks: DataFrame, known: DataFrame) -> DataFrame:
-    """Breaks, and those of `known` that are not among them; what is stuck may be seen again."""
+    """Breaks, and those of `known` that are not among them; what is stuck may be seen again.
+
+    What is lost is so once: what a later record shows of it stands for what was known. So does the
+    step of a copy that came, for that it never arrived; and what was known by name, for that so
+    many are missing in its queue.
+    """
+    breaks = kept(breaks)
     moves = F.expr(f"class = '{BreakClass.STUCK}' and message is not null")
     shown = F.when(~moves, F.col("sequence")).alias("shown")
     same = F.to_json(F.struct(*IDENTITY, shown)).alias("same")
-    rest = known.withColumn("same", same).join(breaks.select(same), "same", "left_anti")
-    return breaks.unionByName(rest.drop("same"))
+    told, known = breaks.withColumn("same", same), kept(known.withColumn("same", same))
+    rest = known.join(breaks.select(same), "same", "left_anti").drop("same")
+    new = told.join(known.select("same"), "same", "left_anti").drop("same")
+    lost = F.expr(f"class = '{BreakClass.LOST}'")
+    again = new.where("message is not null").selectExpr(
+        "message", "class as new_class", "node as new_node", "position as new_position"
+    )
+    same_copy = F.expr(f"""class = '{BreakClass.LOST}' and (
+        new_class = class and node <=> new_node and position <=> new_position
+        or new_class = '{BreakClass.ORPHAN_SETTLEMENT}' and position is null)""")
+    superseded = rest.join(again, "message").where(same_copy).select("message", "node", "position")
+    left = _without(rest, superseded.distinct(), "message", "node", "position")
+    by_name = rest.where(lost & F.expr("message is not null")).groupBy("incarnation", "node")
+    named = by_name.agg(F.sum("count").alias("named"))
+    sums = new.where(lost & F.expr("message is null and node is not null"))
+    sums = sums.join(named, ["incarnation", "node"]).where("named >= `count`")
+    sums = sums.select("class", "incarnation", "node", "message", "sequence")
+    found = _without(breaks, sums, "class", "incarnation", "node", "message", "sequence")
+    return found.unionByName(left)
+
+
+def _without(breaks: DataFrame, others: DataFrame, *names: str) -> DataFrame:
+    """Those that are not among the others by these names."""
+    same = [F.col(f"one.{name}").eqNullSafe(F.col(f"other.{name}")) for name in names]
+    return breaks.alias("one").join(others.alias("other"), same, "left_anti")

@@ -26,7 +26,7 @@ from gateway.accounting.steps.identities import (
     ROUTE,
     Identity,
 )
-from gateway.accounting.steps.ledger import flag, kind_is, outcome_is, reason_is
+from gateway.accounting.steps.ledger import ends_so, flag, kind_is, outcome_is, reason_is
 from gateway.accounting.steps.messages import by_route
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
@@ -70,7 +70,8 @@ def _of_steps(queued: DataFrame) -> DataFrame:
         }
     )
     known = placed.withColumns({"depth": _depth(), "held": _held(), "links": _links()})
-    return known.where("depth <> 0 or held <> 0 or size(links) > 0").select(
+    known = known.where("not early and (depth <> 0 or held <> 0 or size(links) > 0)")
+    return known.select(
         *("incarnation", *COPY_KEYS, _begun().alias("begun"), "sequence"),
         *("depth", "held", "links"),
         F.expr("if(depth = 0, 0L, mix)").alias("mix"),
@@ -119,7 +120,13 @@ def _of_arrivals(arrived: DataFrame, doubtful: DataFrame, runs: DataFrame) -> Da
 def _depth() -> Column:
     step, there, unsaid = F.col("step"), F.col("there"), F.expr(UNSAID)
     left = (step == "exit") & ~there & ~unsaid
-    return F.when(left, -1).when((step == "in") & there, 1).otherwise(0)
+    kept_on = kind_is(Kind.SETTLED) & flag(Flag.REMOVED) & ~ends_so() & there
+    return (
+        F.when(left | F.col("stayed"), -1)
+        .when(kept_on, 1)
+        .when((step == "in") & there, 1)
+        .otherwise(0)
+    )
 
 
 def _begun() -> Column:
@@ -145,11 +152,12 @@ def _held() -> Column:
 def _links() -> Column:
     """Of the outlet that ended a delivery, and of the one that it was sent to before."""
     ended = kind_is(Kind.SETTLED, Kind.REQUEUED)
-    same = F.expr("out and link = before_link")
+    same, unended = F.expr("out and link = before_link"), kind_is(Kind.SETTLED) & ~ends_so()
     other = F.expr("array(struct(before_link as link, 1 as off, 0 as unsent))")
     own = F.expr("array(struct(link, -1 as off, if(there and not out, 1, 0) as unsent))")
     return (
-        F.when(ended & same, _no_link())
+        F.when(unended, F.when(F.col("out"), other).otherwise(_no_link()))
+        .when(ended & same, _no_link())
         .when(ended & F.col("out"), F.concat(own, other))
         .when(ended, own)
         .when(kind_is(Kind.SENT, Kind.ENTERED) & F.col("out"), other)
@@ -225,21 +233,44 @@ def of_lost(lost: DataFrame) -> DataFrame:
     )
 
 
-def without_lost(failed: DataFrame, lost: DataFrame) -> DataFrame:
-    """Where outlets fail, without copies that are lost by name: one may have sent them.
+def with_nobody(lost: DataFrame, unrecorded: DataFrame) -> DataFrame:
+    """How many copies of each queue are told of by name of which no record says who had them.
 
-    So many more may have been sent from their queue than records say.
+    `lost`: by `copies.lost`; `unrecorded`: by `supposed.unrecorded`.
     """
-    left = lost.where("holder is null").groupBy("incarnation", F.col("node").alias("of_node"))
-    joined = failed.join(
-        F.broadcast(left.agg(F.count("*").alias("left"))), ["incarnation", "of_node"], "left"
-    ).na.fill(0, ["left"])
-    others = Window.partitionBy("incarnation", "of_node").orderBy("sequence", "link")
+    left = lost.where("holder is null").select("incarnation", "node", F.lit(1).alias("came"))
+    both = left.unionByName(unrecorded.select("incarnation", "node", "came"))
+    by_queue = both.groupBy("incarnation", F.col("node").alias("of_node"))
+    return by_queue.agg(F.sum("came").alias("left"))
+
+
+def without_lost(failed: DataFrame, left: DataFrame) -> DataFrame:
+    """Where outlets fail, without copies that are told of by name: one may have had them.
+
+    So many more may have been sent from their queue than records say. `left`: by `with_nobody`.
+    """
+    owed = failed.withColumn("owed", F.expr("cast(greatest(-excess, 0) as bigint)"))
+    found = _less_by(_less_by(owed, left, "of_node", "unseen"), left, "of_node", "owed")
+    found = found.withColumn("told", F.expr("greatest(-excess, 0) - owed"))
+    return found.withColumns(
+        {"computed": F.expr("computed + told"), "excess": F.expr("excess + told")}
+    ).select(*failed.columns)
+
+
+def without_held(failed: DataFrame, left: DataFrame) -> DataFrame:
+    """The same of queues, by what is with somebody."""
+    return _less_by(failed, left, "node", "stuck").select(*failed.columns)
+
+
+def _less_by(failed: DataFrame, left: DataFrame, node: str, name: str) -> DataFrame:
+    """What fails, with less of `name` by what is `left` of each queue."""
+    known = F.broadcast(left.withColumnRenamed("of_node", node))
+    joined = failed.join(known, ["incarnation", node], "left").na.fill(0, ["left"])
+    others = Window.partitionBy("incarnation", node).orderBy("sequence")
     others = others.rowsBetween(Window.unboundedPreceding, -1)
-    before = F.coalesce(F.sum("unseen").over(others), F.lit(0))
+    before = F.coalesce(F.sum(name).over(others), F.lit(0))
     theirs = F.greatest(F.col("left") - before, F.lit(0))
-    unseen = F.greatest(F.col("unseen") - theirs, F.lit(0))
-    return joined.withColumn("unseen", unseen).select(*failed.columns)
+    return joined.withColumn(name, F.greatest(F.col(name) - theirs, F.lit(0))).drop("left")
 
 
 def of_routes(failed: DataFrame, doubtful: DataFrame, records: DataFrame) -> DataFrame:
@@ -248,12 +279,13 @@ def of_routes(failed: DataFrame, doubtful: DataFrame, records: DataFrame) -> Dat
     Of each route of a message: what came without a record has ended it, if something has not, and
     what ended beyond what it made is told of by name.
     """
-    names = ("message", "shown", "again", "onward", "followed", "last_onward")
-    odd = F.broadcast(doubtful.where("shown > 0 or again > 0 or beyond > 0").select(*names))
+    names = ("message", "shown", "again", "onward", "followed", "last_onward", "repeated")
+    told = doubtful.where("shown > 0 or again > 0 or beyond > 0 or repeated > 0")
+    odd = F.broadcast(told.select(*names))
     known = by_route(records.join(odd, "message", "left_semi")).join(odd, "message")
     known = known.withColumns(
         {
-            "off": F.expr("if(missing > 0, least(missing, shown), missing)"),
+            "off": F.expr("if(missing > 0, least(missing, shown + repeated), missing)"),
             "came": F.expr("greatest(-missing - again, 0)"),
             "begun": F.expr(_BEGUN),
             "sequence": F.lit(END_OF_LOG),

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
 from gateway.accounting.steps.ledger import (
+    ends_so,
     flag,
     kind_is,
     outcome_is,
@@ -34,12 +35,24 @@ NEVER_ENTERED: Final = f"before = 'none' and kind <> {int(Kind.ENTERED)}"
 UNSAID: Final = (  # that it is there, no record of its run says
     "step <> 'in' and (before = 'none' or before_incarnation < incarnation and before <> 'exit')"
 )
-STILL_THERE: Final = "not unqueued and last_in > coalesce(last_exit, 0)"
+STILL_THERE: Final = "not unqueued and last_in > coalesce(last_exit, 0) and not sent_first"
 STILL_HELD: Final = "until is null and (durable or not stopped)"  # of those, when the log ends
 _GIVEN_BACK: Final = (
     f"stays and kind = {int(Kind.SETTLED)} and flags & {int(Flag.REMOVED)} <> 0"
     f" and outcome in ({int(Outcome.RELEASED)}, {int(Outcome.MODIFIED)})"
 )
+# It is there by what follows: that it was removed is wrong.
+_STAYED: Final = f"{_GIVEN_BACK} and next.step is not null and next.kind <> {int(Kind.ENTERED)}"
+# A step that stands in front of the one that it follows: it is sent before it came, or comes back;
+# or it has left before it is sent, or is given back and then sent twice.
+_EARLY: Final = f"""coalesce(kind = {int(Kind.SENT)} and flags & {int(Flag.UNQUEUED)} = 0
+        and next.step = 'in' and next.incarnation = incarnation and (prior is null
+            or next.kind = {int(Kind.RECOVERED)} and prior.incarnation < incarnation
+                and prior.step <> 'exit')
+    or kind in ({int(Kind.SETTLED)}, {int(Kind.REQUEUED)}) and prior.step in ('in', 'back')
+        and prior.incarnation = incarnation and next.step = 'out' and next.link = link
+        and next.incarnation = incarnation and if(step = 'exit',
+            behind is null or behind.step = 'in', behind.step = 'out'), false)"""
 ODD: Final = ("shown", "again", "odd")  # steps, by `came_oddly`
 NAMED: Final = 20  # how many candidates a break that cannot be pinned down lists
 
@@ -60,7 +73,8 @@ def copy_steps(records: DataFrame) -> DataFrame:
 def with_previous(steps: DataFrame, complete: DataFrame | None = None) -> DataFrame:
     """Each step beside the copy's step before it (`none` for the first).
 
-    `stays`: it entered a queue to which it is given back.
+    `stays`: it entered a queue to which it is given back. `early`: it stands in front of the step
+    that it follows, which is the one before it here. `stayed`: it did not leave, as it says.
 
     `complete`: messages that had left altogether, by records that were let go.
     """
@@ -72,15 +86,34 @@ def with_previous(steps: DataFrame, complete: DataFrame | None = None) -> DataFr
         first = F.when(F.col("complete"), "exit").otherwise(first)
     # What is on its way from or to an upstream is given back there, and is gone.
     stays = F.when(kind_is(Kind.ENTERED), ~flag(Flag.TRANSIT) & ~flag(Flag.UNQUEUED))
-    return steps.withColumns(
+    one = F.struct("step", "incarnation", "link", "sequence", "kind")
+    looked = steps.withColumns(
         {
-            "before": F.coalesce(F.lag("step").over(order), first),
-            "before_incarnation": F.lag("incarnation").over(order),
-            "before_link": F.lag("link").over(order),
-            "since": F.coalesce(F.lag("sequence").over(order), F.lit(0)),
             "stays": F.last(stays, ignorenulls=True).over(order),
+            "prior": F.lag(one).over(order),
+            "next": F.lead(one).over(order),
+            "behind": F.lead(one, 2).over(order),
         }
     )
+    stayed = F.coalesce(F.expr(_STAYED), F.lit(False))
+    judged = looked.withColumns({"early": F.expr(_EARLY), "stayed": stayed})
+    judged = judged.withColumn("step", F.when(F.col("stayed"), "back").otherwise(F.col("step")))
+    # Behind one that is early two have changed places.
+    changed = F.lag("early", 1).over(order) | F.coalesce(
+        F.lag("early", 2).over(order), F.lit(False)
+    )
+    before = F.when(changed, F.lag(one, 2).over(order)).otherwise(F.lag(one).over(order))
+    before = F.when(F.col("early"), F.col("next")).otherwise(before)
+    found = judged.withColumn("one", before)
+    own = F.when(F.col("early"), F.col("sequence")).otherwise(F.col("one.sequence"))
+    return found.withColumns(
+        {
+            "before": F.coalesce(F.col("one.step"), first),
+            "before_incarnation": F.col("one.incarnation"),
+            "before_link": F.col("one.link"),
+            "since": F.coalesce(own, F.lit(0)),
+        }
+    ).drop("one", "prior", "next", "behind")
 
 
 def came_oddly(paired: DataFrame) -> DataFrame:
@@ -133,8 +166,10 @@ def _verdict(stuck: Column) -> Column:
         "ORPHAN_SETTLEMENT:%s by outlet %d, sent to outlet %d",
         *(F.when(settled, "settled").otherwise("requeued"), "link", "before_link"),
     )
+    doubled = F.expr("link = before_link and sequence = since + 1")
     return (
-        F.when(
+        F.when(F.col("early"), "ORPHAN_SETTLEMENT:it stands in front of the step that it follows")
+        .when(
             (step == "in") & recovered & (before == "none"),
             "ORPHAN_SETTLEMENT:recovered, but never entered",
         )
@@ -150,7 +185,7 @@ def _verdict(stuck: Column) -> Column:
         .when(kind_is(Kind.SENT) & unqueued & before.isin("none", "back"), None)
         .when(
             kind_is(Kind.SENT) & (before == "out") & ~restarted,
-            F.when(stuck, unended).otherwise("DUPLICATE:sent while it was out"),
+            F.when(stuck & ~doubled, unended).otherwise("DUPLICATE:sent while it was out"),
         )
         .when(
             before == "exit",
@@ -158,6 +193,7 @@ def _verdict(stuck: Column) -> Column:
         )
         .when(before == "none", "ORPHAN_SETTLEMENT:a step of a copy that never entered")
         .when(restarted & ~unqueued, "ORPHAN_SETTLEMENT:a step of a copy that was not recovered")
+        .when(settled & ~ends_so(), "ORPHAN_SETTLEMENT:its outcome is none that there is")
         .when(ended & (before != "out"), "ORPHAN_SETTLEMENT:it was not out")
         .when(F.expr(_GIVEN_BACK), "LOST:given back, and yet removed from its queue")
         .when(ended & (F.col("link") != F.col("before_link")), by_another)
@@ -167,10 +203,16 @@ def _verdict(stuck: Column) -> Column:
 def copy_states(steps: DataFrame) -> DataFrame:
     """Where each copy stands at the end of the log; `holder`: with which outlet, since when."""
     inward = F.col("step") == "in"
-    settled = (F.col("step") == "exit") & kind_is(Kind.SENT, Kind.SETTLED)
+    left, sent = F.col("step") == "exit", kind_is(Kind.SENT)
+    settled = left & kind_is(Kind.SENT, Kind.SETTLED)
+    # By a record in front of the only one by which it came, if that is behind it.
+    returns = inward & (kind_is(Kind.RECOVERED) | flag(Flag.REROUTED))
+    once = (F.count_if(inward) == 1) & (F.count_if(left) == 1)
+    sent_first = once & F.bool_or(left & sent) & ~F.bool_or(returns)
     return steps.groupBy(*COPY_KEYS).agg(
         F.max(F.when(inward, F.col("sequence"))).alias("last_in"),
-        F.max(F.when(F.col("step") == "exit", F.col("sequence"))).alias("last_exit"),
+        F.max(F.when(left, F.col("sequence"))).alias("last_exit"),
+        sent_first.alias("sent_first"),
         F.max_by("incarnation", "sequence").alias("incarnation"),
         F.max("sequence").alias("sequence"),
         F.min(F.when(inward, F.col("sequence"))).alias("entered_sequence"),

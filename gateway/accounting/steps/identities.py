@@ -309,15 +309,16 @@ def failures(statements_compared: DataFrame, identity: Identity) -> DataFrame:
     """The checkpoints at which something fails, in each key by more than at the one before.
 
     What was wrong before is taken to be so still, and is not said again: `computed`, `excess`,
-    `unseen` and `stuck` are without it. Nor is it said of a queue that it is as before the last
-    time that it was said: these same copies are there again. Where `FAILS`, it is the identity that
-    does. What left more often than it entered, of a thing that is gone, is told with these steps.
+    `unseen` and `stuck` are without it. Nor is it said of a queue or an outlet that it is as before
+    the last time that it was said: these same copies are there again, or have ended. Where `FAILS`,
+    it is the identity that does. What left more often than it entered, of a thing that is gone, is
+    told with these steps.
     """
     order = Window.partitionBy("incarnation", identity.key).orderBy("sequence")
     said = _with_differences(statements_compared)
     before = {name: F.coalesce(F.lag(name).over(order), F.lit(0)) for name in DIFFERENCES}
     beside = said.withColumns({f"{name}_before": lag for name, lag in before.items()})
-    if identity is QUEUE:
+    if identity is not ROUTE:
         beside = _without_returns(beside, order)
     judged = beside.where(f"{_CHANGED} or unseen > unseen_before or stuck > stuck_before")
     return judged.select(

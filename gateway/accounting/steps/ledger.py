@@ -14,7 +14,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from gateway.audit.schema import Flag, Kind, Outcome, Reason
+from gateway.audit.schema import DELIVERY_OUTCOMES, Flag, Kind, Outcome, Reason
 
 TOLD_APART: Final = int(
     Flag.COPY | Flag.SETTLED | Flag.REMOVED | Flag.UNQUEUED | Flag.REDELIVERED | Flag.DURABLE
@@ -72,6 +72,11 @@ def sends_upstream_first() -> Column:
 def settles_for_good() -> Column:
     """The record is a settlement by which the copy leaves."""
     return kind_is(Kind.SETTLED) & (flag(Flag.REMOVED) | outcome_is(Outcome.ACCEPTED))
+
+
+def ends_so() -> Column:
+    """The record has an outcome that a delivery can have."""
+    return outcome_is(*DELIVERY_OUTCOMES)
 
 
 def sent_settled() -> Column:

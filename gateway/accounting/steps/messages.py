@@ -16,7 +16,12 @@ from gateway.audit.schema import Flag, Kind, Reason
 FROM_UPSTREAM: Final = "upstream "  # with which the exchange of what one gives back begins
 TWICE: Final = "received and beyond > 0 and onward <= followed"
 UNSAID: Final = "not received and beyond > 0 and onward <= followed"  # no record says that it came
-DOUBTFUL: Final = "least <> greatest or ended <> routed or onward > followed"
+EARLY: Final = "first_end.sequence < came_at"  # a copy arrived in front of the record that it came
+OTHERWISE: Final = "least_held.of <> held_by or greatest_held.of <> held_by"  # in a transaction
+ODDLY: Final = f"odd > 0 or beyond > 0 or {EARLY} or {OTHERWISE}"  # as records that name others do
+_STORED: Final = "received and not durable and stored is not null"
+DOUBTFUL: Final = f"""least <> greatest or ended <> routed or onward > followed or times > 1
+    or {EARLY} or {OTHERWISE} or {_STORED}"""
 
 
 def goes_onward() -> Column:
@@ -30,29 +35,52 @@ def message_states(records: DataFrame) -> DataFrame:
     body = F.when((F.col("body_digest") != 0) & ~flag(Flag.TRANSLATED), F.col("body_digest"))
     routed, ended = routes_copies(), ends_route()
     bodied, onward = body.isNotNull(), goes_onward()
+    received = kind_is(Kind.RECEIVED)
+    came_at = F.when(received, F.col("sequence"))
+    here = kind_is(Kind.ENTERED) & ~flag(Flag.TRANSIT) & ~flag(Flag.REROUTED)
+    place = F.struct(
+        F.col("transaction").alias("of"), "incarnation", "node", "position", "mix", "sequence"
+    )
+    place = F.when(here, place)
+    made = F.when(routed, F.col("copies").cast("long")).otherwise(0)
+    more = F.when(received, F.col("copies").cast("long"))
     end = F.struct("incarnation", _route().alias("route"), "sequence", "transaction")
     ended_at = F.when(ended, F.col("sequence"))
-    return records.groupBy("message").agg(
-        F.sum(F.when(routed, F.col("copies").cast("long")).otherwise(0)).alias("routed"),
-        F.sum(F.when(ended, 1).otherwise(0)).alias("ended"),
-        F.bool_or(kind_is(Kind.RECEIVED)).alias("received"),
-        F.max(F.when(routed, F.col("incarnation"))).alias("incarnation"),
-        F.max(F.when(routed, _route())).alias("route"),
-        F.max(F.when(routed, F.col("sequence"))).alias("sequence"),
-        F.max(F.when(kind_is(Kind.RECEIVED), F.col("link"))).alias("link"),
-        F.min(F.when(routed, F.col("sequence"))).alias("first_routed"),
-        F.max(ended_at).alias("last_ended"),
-        F.min_by(end, ended_at).alias("first_end"),
-        F.min_by("body_digest", F.when(bodied, F.col("sequence"))).alias("original"),
-        F.min(body).alias("least"),
-        F.max(body).alias("greatest"),
-        F.max_by(F.struct("sequence", "node"), body).alias("greatest_at"),
-        F.min_by(F.struct("sequence", "node"), body).alias("least_at"),
-        F.count_if(onward).alias("onward"),
-        F.count_if(kind_is(Kind.ROUTED)).alias("followed"),
-        F.max(F.when(onward, F.col("sequence"))).alias("last_onward"),
-        F.max_by("node", F.when(onward, F.col("sequence"))).alias("left_node"),
-        F.max(F.when(onward, F.col("incarnation"))).alias("left_incarnation"),
+    return (
+        records.groupBy("message")
+        .agg(
+            F.sum(made).alias("routed"),
+            # Of what is received again, whose record stands there twice.
+            F.coalesce(F.sum(more) - F.min_by(more, came_at), F.lit(0)).alias("repeated"),
+            F.count_if(received).alias("times"),
+            F.min(came_at).alias("came_at"),
+            F.max(came_at).alias("came_again"),
+            F.bool_or(received & flag(Flag.DURABLE)).alias("durable"),
+            F.min_by(place, F.when(here & flag(Flag.DURABLE), F.col("sequence"))).alias("stored"),
+            F.min(place).alias("least_held"),
+            F.max(place).alias("greatest_held"),
+            F.sum(F.when(ended, 1).otherwise(0)).alias("ended"),
+            F.bool_or(received).alias("received"),
+            F.max(F.when(routed, F.col("incarnation"))).alias("incarnation"),
+            F.max(F.when(routed, _route())).alias("route"),
+            F.max(F.when(routed, F.col("sequence"))).alias("sequence"),
+            F.max(F.when(received, F.col("link"))).alias("link"),
+            F.max(F.when(received, F.col("transaction"))).alias("held_by"),
+            F.min(F.when(routed, F.col("sequence"))).alias("first_routed"),
+            F.max(ended_at).alias("last_ended"),
+            F.min_by(end, ended_at).alias("first_end"),
+            F.min_by("body_digest", F.when(bodied, F.col("sequence"))).alias("original"),
+            F.min(body).alias("least"),
+            F.max(body).alias("greatest"),
+            F.max_by(F.struct("sequence", "node"), body).alias("greatest_at"),
+            F.min_by(F.struct("sequence", "node"), body).alias("least_at"),
+            F.count_if(onward).alias("onward"),
+            F.count_if(kind_is(Kind.ROUTED)).alias("followed"),
+            F.max(F.when(onward, F.col("sequence"))).alias("last_onward"),
+            F.max_by("node", F.when(onward, F.col("sequence"))).alias("left_node"),
+            F.max(F.when(onward, F.col("incarnation"))).alias("left_incarnation"),
+        )
+        .withColumn("routed", F.expr("routed - repeated"))
     )
 
 
@@ -132,6 +160,27 @@ def mutated(messages: DataFrame) -> DataFrame:
 
 def _digest(value: Column) -> Column:
     return F.lower(F.lpad(F.hex(value), 16, "0"))
+
+
+def came_otherwise(messages: DataFrame) -> DataFrame:
+    """Messages that came twice, later than they arrived, or not as durable ones as they are.
+
+    One break each: what is the first of these.
+    """
+    early, twice = F.expr(EARLY), F.expr("times > 1")
+    twice_named = F.when(twice, str(BreakClass.DUPLICATE))
+    named = twice_named.when(early, str(BreakClass.ORPHAN_SETTLEMENT))
+    detail = F.when(twice, F.format_string("received %d times", "times")).when(
+        early, F.lit("it arrived in front of the record that it was received")
+    )
+    shown = F.when(twice, F.col("came_again")).when(early, F.col("first_end.sequence"))
+    return as_breaks(
+        messages.where(f"times > 1 or {EARLY} or {_STORED}"),
+        named.otherwise(str(BreakClass.MUTATED)),
+        detail.otherwise("it is stored as a durable one, and was not received as such"),
+        node=F.coalesce(F.when(~twice & ~early, F.col("stored.node")), F.col("route")),
+        sequence=shown.otherwise(F.col("stored.sequence")),
+    )
 
 
 def routed_twice(messages: DataFrame) -> DataFrame:

@@ -20,15 +20,15 @@ from gateway.accounting.steps.ledger import flag, kind_is
 from gateway.accounting.steps.supposed import share_of
 from gateway.audit.schema import REMOVALS, Flag, Kind
 
-_RIGHT: Final = (*COPY_KEYS, "mix")  # what another copy has otherwise
+RIGHT: Final = (*COPY_KEYS, "mix")  # what another copy has otherwise
 _MISSING: Final = "computed_checksum ^ checksum"
 MANY: Final = 1000  # of one queue and outlet: then it is no single record that is wrong
 _IN, _OUT, _END = "in", "out", "end"  # what a record says that a copy took, and what one lacks
 # By how much a record changes the depth of its queue, and what of that is with somebody.
 _DEPTH: Final = "case step when 'in' then 1 when 'exit' then -1 else 0 end"
 _HELD: Final = "case took when 'out' then 1 when 'end' then -1 else 0 end"
-_SAME: Final = "cast(message = said_message as int) + cast(node = said_node as int)"
-_ALIKE: Final = f"{_SAME} + cast(position = said_position as int)"
+SAME: Final = "cast(message = said_message as int) + cast(node = said_node as int)"
+_ALIKE: Final = f"{SAME} + cast(position = said_position as int)"
 # What a copy lacks may stand in the record of another: of its queue, or of its message and place.
 # Of one that entered more must be alike, unless it is the other one that could not enter. What is
 # followed by more has not left.
@@ -36,14 +36,15 @@ _LIKELY: Final = f"""case
     when not odd then took = '{_IN}' and message = said_message and {_ALIKE} = 2 and not short
     when took = '{_IN}' then {_ALIKE} = 2 or node = said_node and strange
     when took = '{_END}' and hi < {END_OF_LOG} and step <> 'back' then false
-    when hi = {END_OF_LOG} then message = said_message
+    when hi = {END_OF_LOG} then message = said_message or step = 'back' and {_ALIKE} = 2
     else node = said_node or message = said_message and position = said_position end"""
 
 
 def taken(steps: DataFrame, doubtful: DataFrame) -> DataFrame:
     """Steps in queues, what each record says that its copy `took`, and what seems `odd` of that.
 
-    `strange`: its copy cannot take it. `again`: the copy takes another one behind it.
+    `strange`: its copy cannot take it. `again`: the copy takes another one behind it. `last`: it
+    does not in the same run.
 
     `steps`: by `copies.with_previous`; `doubtful`: by `messages.with_steps`.
     """
@@ -55,10 +56,14 @@ def taken(steps: DataFrame, doubtful: DataFrame) -> DataFrame:
         .when(ends, _END)
         .otherwise("")
     )
-    said = steps.where(~flag(Flag.UNQUEUED)).withColumn("took", took)
+    said = steps.where(~flag(Flag.UNQUEUED) & ~F.col("early")).withColumn("took", took)
     counts = F.broadcast(doubtful.select("message", "beyond", F.expr("shown > 0").alias("short")))
     behind = said.join(counts, "message", "left").withColumns(
-        {"next": F.lead("step").over(order), "next_took": F.lead("took").over(order)}
+        {
+            "next": F.lead("step").over(order),
+            "next_took": F.lead("took").over(order),
+            "next_run": F.lead("incarnation").over(order),
+        }
     )
     here = "before_incarnation = incarnation"
     strange = F.expr(
@@ -75,7 +80,8 @@ def taken(steps: DataFrame, doubtful: DataFrame) -> DataFrame:
     known = behind.withColumn("strange", F.coalesce(strange, F.lit(False)))
     known = known.withColumn("odd", F.coalesce(odd, F.lit(False)))
     known = known.withColumn("short", F.coalesce("short", F.lit(False)))
-    return known.withColumn("again", F.col("next").isNotNull())
+    last = F.expr("next is null or next_run > incarnation")
+    return known.withColumns({"again": F.col("next").isNotNull(), "last": last})
 
 
 def misplaced(taken: DataFrame) -> DataFrame:
@@ -91,20 +97,24 @@ def misplaced(taken: DataFrame) -> DataFrame:
         case when before = 'none' and {kinds} then {entered}
             when took = '{_END}' and before in ('in', 'back') and {here} then {sent}
             when took in ('{_IN}', '{_OUT}') and before = 'out' and {here} then {ended} end,
-        case when took = '{_OUT}' and not again and not strange then {never} end))"""
-    lacking = taken.select("incarnation", *_RIGHT, F.inline(F.expr(gap)))
+        case when took = '{_OUT}' and last and not strange then {never} end))"""
+    lacking = taken.select("incarnation", *RIGHT, F.inline(F.expr(gap)))
     lacking = lacking.withColumnRenamed("lacks", "took")
     of_step = ("incarnation", "took", "step", "odd", "short", "strange")
     said = taken.where("took <> '' and (odd or not again)").select(
         *(*of_step, F.col("sequence").alias("at")),
         F.expr(f"if(took = '{_IN}', 0L, link)").alias("by"),
-        *(F.col(name).alias(f"said_{name}") for name in _RIGHT),
+        *(F.col(name).alias(f"said_{name}") for name in RIGHT),
     )
     others = _met(said.where("odd"), lacking, "node").where("message <> said_message")
     found = _met(said, lacking, "message").unionByName(others)
     found = found.where(f"at > lo and at < hi and {_ALIKE} < 3 and {_LIKELY}")
     found = found.withColumns({"best": F.expr(f"-({_ALIKE})"), "since": F.col("lo")})
-    found = _only(found, ["at"], [*COPY_KEYS, "took", "hi"])
+    # A copy that is there by the record of another one's step alone has not entered at all.
+    said_at = F.broadcast(found.where(f"took <> '{_IN}'").selectExpr("at as hi").distinct())
+    came = found.where(f"took = '{_IN}'").join(said_at, "hi", "left_anti")
+    found = found.where(f"took <> '{_IN}'").unionByName(came)
+    found = only(found, ["at"], [*COPY_KEYS, "took", "hi"])
     # Of two copies that either has a step of the other one has.
     copies = [
         F.struct(*(F.col(prefix + name).alias(name) for name in COPY_KEYS))
@@ -112,7 +122,7 @@ def misplaced(taken: DataFrame) -> DataFrame:
     ]
     both = Window.partitionBy(F.sort_array(F.array(*copies))).orderBy(F.desc("strange"), "at")
     found = found.withColumn("rank", F.row_number().over(both)).where("rank = 1")
-    return _told(found, BreakClass.ORPHAN_SETTLEMENT, _as_said(), F.col("at"))
+    return told(found, BreakClass.ORPHAN_SETTLEMENT, as_said(), F.col("at"))
 
 
 def _met(said: DataFrame, lacking: DataFrame, name: str) -> DataFrame:
@@ -126,7 +136,8 @@ def _met(said: DataFrame, lacking: DataFrame, name: str) -> DataFrame:
     return few[0].join(few[1], keys)
 
 
-def _as_said() -> Column:
+def as_said() -> Column:
+    """That this is a step of another copy than the record has."""
     return F.format_string(
         "it is this copy's step that record %d has of message %d at place %d of %s",
         *("at", "said_message", "said_position", "said_node"),
@@ -142,7 +153,7 @@ def entered_otherwise(failed: DataFrame, short: DataFrame, taken: DataFrame) -> 
     said = taken.where(kind_is(Kind.ENTERED) & F.expr("not again")).select(
         *("incarnation", "took", "step", "odd", F.col("exchange").alias("route")),
         *("node", "position", "message", "mix", F.col("sequence").alias("at")),
-        *(F.col(name).alias(f"said_{name}") for name in _RIGHT),
+        *(F.col(name).alias(f"said_{name}") for name in RIGHT),
     )
     spans = failed.select(
         *("incarnation", "node", F.col("sequence").alias("shown"), "since", "excess"),
@@ -166,48 +177,8 @@ def entered_otherwise(failed: DataFrame, short: DataFrame, taken: DataFrame) -> 
     moved = there.join(F.broadcast(over), ["incarnation", "mix"]).where("own <> node")
     moved = moved.withColumn("node", F.col("own"))
     found = renamed.select(*here.columns).unionByName(moved.select(*here.columns))
-    found = _only(found, ["at"], COPY_KEYS)
-    return _told(found, BreakClass.ORPHAN_SETTLEMENT, _as_said(), F.col("at"))
-
-
-def displaced(steps: DataFrame) -> DataFrame:
-    """Copies that came back to a place or a queue that they never had, and not to their own.
-
-    `steps`: by `copies.with_previous`.
-    """
-    strange = steps.where(kind_is(Kind.RECOVERED) & (F.col("before") == "none")).select(
-        *("message", F.col("incarnation").alias("run"), F.col("sequence").alias("at")),
-        *(F.col(name).alias(f"said_{name}") for name in ("node", "position", "mix")),
-    )
-    earlier = F.expr("incarnation < run")
-    stored = F.bool_or(earlier & (F.col("step") == "in") & flag(Flag.DURABLE))
-    back = F.bool_or(kind_is(Kind.RECOVERED) & (F.col("incarnation") == F.col("run")))
-    last = F.max_by("step", F.when(earlier, F.col("sequence")))
-    own = (
-        steps.join(F.broadcast(strange), ["message"])
-        .where("(node = said_node) <> (position = said_position)")
-        .groupBy(*COPY_KEYS, "run", "at", "said_node", "said_position", "said_mix")
-        .agg(
-            *(stored.alias("stored"), back.alias("back"), last.alias("last")),
-            F.max("mix").alias("mix"),
-        )
-        .where("stored and not back and last <> 'exit'")
-        .withColumns({name: F.lit(0) for name in ("since", "best")})
-        .withColumn("incarnation", F.col("run"))
-        .withColumn("said_message", F.col("message"))
-        .withColumns({"step": F.lit("in"), "took": F.lit("")})
-    )
-    at_place = F.format_string(
-        "recovered at place %d of its queue, where it never was; it was at %d",
-        *("said_position", "position"),
-    )
-    in_queue = F.format_string("recovered in %s, where it never was", "said_node")
-    return _told(
-        _only(own, ["at"], [*COPY_KEYS, "run"]),
-        BreakClass.ORPHAN_SETTLEMENT,
-        F.when(F.expr("node = said_node"), at_place).otherwise(in_queue),
-        F.col("at"),
-    )
+    found = only(found, ["at"], COPY_KEYS)
+    return told(found, BreakClass.ORPHAN_SETTLEMENT, as_said(), F.col("at"))
 
 
 def misnamed(failed: DataFrame, open_copies: DataFrame, taken: DataFrame) -> DataFrame:
@@ -224,7 +195,7 @@ def misnamed(failed: DataFrame, open_copies: DataFrame, taken: DataFrame) -> Dat
         .select(
             *("incarnation", "node", "took", "step", F.col("sequence").alias("at")),
             F.expr("if(strange or before in ('exit', 'none'), 0, 1)").alias("best"),
-            *(F.col(name).alias(f"said_{name}") for name in _RIGHT),
+            *(F.col(name).alias(f"said_{name}") for name in RIGHT),
         )
     )
     spans = failed.where("excess in (0, 1)").select(
@@ -240,8 +211,8 @@ def misnamed(failed: DataFrame, open_copies: DataFrame, taken: DataFrame) -> Dat
         there, ["incarnation", "node", "mix"]
     )
     found = found.where("entered_sequence < at")
-    return _told(
-        _only(found, ["node", "shown"], COPY_KEYS),
+    return told(
+        only(found, ["node", "shown"], COPY_KEYS),
         BreakClass.LOST,
         F.format_string(
             "in the queue by the log, not by the checkpoint; record %d says of message %d in its "
@@ -252,7 +223,7 @@ def misnamed(failed: DataFrame, open_copies: DataFrame, taken: DataFrame) -> Dat
     )
 
 
-def _only(found: DataFrame, of: list[str], others: list[str] | tuple[str, ...]) -> DataFrame:
+def only(found: DataFrame, of: list[str], others: list[str] | tuple[str, ...]) -> DataFrame:
     """One for each `of`, and one for each of the others: the `best`."""
     ranks = {
         "rank": F.row_number().over(Window.partitionBy(*of).orderBy("best", *COPY_KEYS, "at")),
@@ -261,12 +232,21 @@ def _only(found: DataFrame, of: list[str], others: list[str] | tuple[str, ...]) 
     return found.withColumns(ranks).where("rank = 1 and other = 1")
 
 
-def _told(found: DataFrame, named: BreakClass, detail: Column, shown: Column) -> DataFrame:
+def told(
+    found: DataFrame,
+    named: BreakClass,
+    detail: Column,
+    shown: Column,
+    transaction: Column | None = None,
+) -> DataFrame:
+    """Mistakes, by what is found of them; `transaction`: the right one, where that is another."""
+    held_by = F.lit(None) if transaction is None else transaction
     return found.select(
-        *("incarnation", *_RIGHT, "at", "since", "took"),
-        *(f"said_{name}" for name in _RIGHT),
+        *("incarnation", *RIGHT, "at", "since", "took"),
+        *(f"said_{name}" for name in RIGHT),
         *(F.expr(_DEPTH).alias("depth"), F.expr(_HELD).alias("held")),
         *(shown.alias("shown"), F.lit(str(named)).alias("class"), detail.alias("detail")),
+        held_by.cast("int").alias("transaction"),
     )
 
 
@@ -284,10 +264,11 @@ def first_of(*mistakes: DataFrame) -> DataFrame:
 def put_right(records: DataFrame, mistakes: DataFrame) -> DataFrame:
     """Records, each of the copy whose step it is."""
     right = mistakes.select(
-        F.col("at").alias("sequence"), *(F.col(name).alias(f"right_{name}") for name in _RIGHT)
+        F.col("at").alias("sequence"),
+        *(F.col(name).alias(f"right_{name}") for name in (*RIGHT, "transaction")),
     )
     joined = records.join(F.broadcast(right), "sequence", "left")
-    changed = {name: F.coalesce(f"right_{name}", name) for name in _RIGHT}
+    changed = {name: F.coalesce(f"right_{name}", name) for name in (*RIGHT, "transaction")}
     return joined.withColumns(changed).select(*records.columns)
 
 

@@ -74,14 +74,17 @@ def out_of_order(records: DataFrame, complete: DataFrame | None = None) -> DataF
 def _had_before(records: DataFrame, overtaken: DataFrame) -> DataFrame:
     """Which sends (`sequence`) are of copies that were sent before, one of both.
 
-    What others browsed does not count.
+    What others browsed does not count. Nor does it say anything if one of them came behind the
+    record of its send, which is told of by itself.
     """
     asked = overtaken.select("link", F.col("sequence").alias("told"), F.inline("both"))
-    sent = records.where(kind_is(Kind.SENT)).select(
-        *COPY_KEYS, "flags", F.col("link").alias("to"), F.col("sequence").alias("sent")
+    sent = records.where(kind_is(Kind.SENT, Kind.ENTERED)).select(
+        *COPY_KEYS, "flags", "kind", F.col("link").alias("to"), F.col("sequence").alias("at")
     )
+    before = F.expr("at < sequence") & (~flag(Flag.COPY) | F.expr("to = link"))
+    came = kind_is(Kind.ENTERED) & ~flag(Flag.REROUTED) & F.expr("at > sequence")
     return (
         sent.join(asked.hint("shuffle_hash"), [*COPY_KEYS])
-        .where((F.col("sent") < F.col("sequence")) & (~flag(Flag.COPY) | F.expr("to = link")))
+        .where((kind_is(Kind.SENT) & before) | came)
         .select(F.col("told").alias("sequence"))
     )

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
 from gateway.accounting.steps.copies import COPY_KEYS
-from gateway.accounting.steps.ledger import flag, kind_is
+from gateway.accounting.steps.ledger import ends_so, flag, kind_is
 from gateway.audit.schema import Flag, Kind
 
 OUTLET_KEYS: Final = ("incarnation", "link")
@@ -90,7 +90,7 @@ def owed(outlets: DataFrame, records: DataFrame) -> DataFrame:
     Each copy is told apart from those of it that were browsed. `at`: the last one's record.
     """
     browsed = flag(Flag.COPY).alias("browsed")
-    ended = kind_is(Kind.SETTLED, Kind.REQUEUED)
+    ended = (kind_is(Kind.SETTLED) & ends_so()) | kind_is(Kind.REQUEUED)
     taken = kind_is(Kind.SENT) & ~flag(Flag.SETTLED)
     steps = records.where(ended | taken).join(
         F.broadcast(outlets.drop("since", "of_node")), [*OUTLET_KEYS]

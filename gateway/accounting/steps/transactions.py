@@ -30,7 +30,7 @@ def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
     What ended in doubt may be either. The records contradict each other, whatever else may be
     missing; the first that does is named. And those that were done, or undone, and have no end: it
     may have been under way when a run (`runs`, by `ledger.incarnations`) was killed. And those that
-    ended again.
+    ended again, or in front of what they did: what is undone at an upstream may be told later.
     """
     step = F.struct("message", "node", "position", "sequence")
     ended, done, undone = _ends_it(), _done(), _undone()
@@ -58,10 +58,13 @@ def transaction_breaks(records: DataFrame, runs: DataFrame) -> DataFrame:
                 for name, (_where, those) in wrong.items()
             ),
             F.max(F.when(done | undone, F.col("sequence"))).alias("last_step"),
+            F.max_by(step, F.when(done, F.col("sequence"))).alias("first_behind"),
+            F.max(F.when(ended, F.col("sequence"))).alias("ended"),
             F.count_if(ended).alias("again"),
             F.max_by(end, F.when(ended, F.col("sequence"))).alias("first_again"),
         )
-        .where("undone > 0 or done > 0 or unended > 0 or again > 1")
+        .withColumn("behind", F.expr("if(first_behind.sequence > ended, 1, 0)"))
+        .where("undone > 0 or done > 0 or unended > 0 or again > 1 or behind > 0")
     )
     ends = runs.select("incarnation", F.col("last_sequence").alias("end"), "stopped")
     over = judged.join(F.broadcast(ends), "incarnation").where(
@@ -217,6 +220,7 @@ class Branches:
 def _told(judged: DataFrame) -> DataFrame:
     """One break for each of these."""
     told = (
+        ("behind", BreakClass.ORPHAN_SETTLEMENT, "ended in front of what is done of it"),
         ("again", BreakClass.DUPLICATE, "ended %d times"),
         ("undone", BreakClass.LOST, "is committed, and %d of its steps are rolled back"),
         ("done", BreakClass.DUPLICATE, "is rolled back, and %d of its steps are done"),
@@ -227,7 +231,8 @@ def _told(judged: DataFrame) -> DataFrame:
         here, words = F.col(name) > (1 if name == "again" else 0), f"transaction %d {text}"
         first = F.when(here, F.col(f"first_{name}")).otherwise(first)
         named = F.when(here, str(break_class)).otherwise(named)
-        detail = F.when(here, F.format_string(words, "transaction", name)).otherwise(detail)
+        said = ("transaction", name)[: words.count("%d")]
+        detail = F.when(here, F.format_string(words, *said)).otherwise(detail)
     found = judged.withColumns(
         {"first": first, "count": F.expr("greatest(undone, done, unended, 1)"), "named": named}
     )

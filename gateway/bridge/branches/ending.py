@@ -260,17 +260,7 @@ class RollingBack:
         done = self._give_back(end) and self._drop(end)
         copies.ledger.transaction = 0
         if done:
-            transaction = self._transaction
-            transaction.end_claims(committed=False)
-            kept = transaction.kept
-            copies.ledger.transaction_ended(
-                transaction.number,
-                transaction.connection,
-                AuditOutcome.ROLLED_BACK,
-                0 if kept is None else kept.node(),
-            )
-            if kept is not None:
-                kept.close()
+            self._transaction.end(copies.ledger, AuditOutcome.ROLLED_BACK)
         return done
 
     def _give_back(self, end: int) -> bool:

@@ -138,13 +138,17 @@ class Recovery:
     def take(self, entries: list[StoredEntry]) -> None:
         """Entries, of each queue by position: they are back, and in the audit's records."""
         for entry in entries:
-            self._entry(entry, self._dispatched)
+            laying = self._laying.get(entry.queue_id)
+            if laying is None or not laying.lays or laying.number != entry.position >> PAGE_BITS:
+                self._entry(entry, self._dispatched)
+            else:
+                self._leave(laying, entry)
         self._digests.clear()
 
     def end(self) -> None:
         """All entries are back."""
-        for number, laying in self._laying.items():
-            self._lay(self._queues[number], laying)
+        for laying in self._laying.values():
+            self._lay(laying)
         self._imports.end()
         self._branches.restore(self._queues, self._imports)
         for number, count in self._nameless.items():
@@ -383,10 +387,9 @@ class Recovery:
         count = stored.delivery_count
         if dispatched.includes(queue, stored.position) and count < DELIVERY_COUNT_MAX:
             count += 1
-        if self._page(queue, stored.position).lays:
-            self._laying[queue.number].add(stored.position, message, stored.annotations)
-            self._say(queue.node, stored, count)
-            ledger.counts.recovered += 1
+        laying = self._page(queue, stored.position)
+        if laying.lays:
+            self._leave(laying, stored)
             return
         entry = Entry(stored.position, message, count, True)
         entry.annotations = stored.annotations
@@ -406,17 +409,39 @@ class Recovery:
         if laying is not None:
             if laying.number == number:
                 return laying
-            self._lay(queue, laying)
+            self._lay(laying)
         copies = self._copies
         lays = self._lays and copies.paging.lays(queue)
         stock = copies.pressure.quotas.of_host(queue.host)
-        laying = Laying(number, stock, self._host_of[queue.number].reader, lays=lays)
+        laying = Laying(queue, number, stock, self._host_of[queue.number].reader, lays=lays)
         self._laying[queue.number] = laying
         return laying
 
-    def _lay(self, queue: Queue, laying: Laying) -> None:
+    def _lay(self, laying: Laying) -> None:
         if laying.lays:
-            self._copies.lay(queue, laying)
+            self._copies.lay(laying.queue, laying)
+
+    def _leave(self, laying: Laying, stored: StoredEntry) -> None:
+        """A copy that stays on disk: of these there are very many, and none by an import."""
+        message, queue = stored.message, laying.queue
+        message.reader = laying.reader
+        count = stored.delivery_count
+        if stored.position < queue.rows.seen_before and count < DELIVERY_COUNT_MAX:
+            count += 1
+        laying.add(stored.position, message, stored.annotations)
+        ledger = self._copies.ledger
+        ledger.audit.recovered(
+            ledger.now_ms,
+            message.id,
+            stored.position,
+            node=queue.node,
+            id_digest=message.id_digest,
+            body_digest=laying.reader.body_digest(message),
+            size=len(message.payload),
+            delivery_count=count,
+        )
+        ledger.counts.recovered += 1
+        self._end_turn(stored)
 
     def _give_reader(self, message: Message, host: VirtualHost | None) -> None:
         """That of its host; of a copy whose queue is absent any, which digests all the same."""

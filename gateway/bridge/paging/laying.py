@@ -9,6 +9,7 @@ from librt.strings import BytesWriter, write_i64_be
 from gateway.audit.digests import entry_mix
 from gateway.bridge.paging.away import AwayPage, Source
 from gateway.bridge.queues.places import PAGE_MASK
+from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
 from gateway.message import NEVER, Message, MessageReader
 
@@ -18,18 +19,24 @@ class Laying:
     """One page of one queue, of which the copies come by position.
 
     Attributes:
-        number: of the page.
+        queue: whose it is; `number`: of the page.
+        reader: of its messages.
         lays: it stays on disk; else its copies come into memory, one by one.
         first: where the first of them is.
         earliest_ms: none of them expires before; `NEVER`: none does.
     """
 
-    __slots__ = ("_away", "_ids", "_indexes", "_source", "earliest_ms", "first", "lays", "number")
+    __slots__ = (
+        *("_away", "_ids", "_indexes", "_source", "earliest_ms", "first", "lays", "number"),
+        *("queue", "reader"),
+    )
 
     def __init__(
-        self, number: int, stock: Stock, reader: MessageReader | None, *, lays: bool
+        self, queue: Queue, number: int, stock: Stock, reader: MessageReader, *, lays: bool
     ) -> None:
+        self.queue = queue
         self.number = number
+        self.reader = reader
         self.lays = lays
         self.first: int = -1
         self.earliest_ms = NEVER

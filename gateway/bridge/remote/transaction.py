@@ -309,8 +309,7 @@ class RemoteTransaction:
         ledger.transaction = 0
         if not done:
             return False
-        transaction.end_claims(committed=self._how == AuditOutcome.COMMITTED)
-        ledger.transaction_ended(transaction.number, transaction.connection, self._how)
+        transaction.end(ledger, self._how)
         if self._counted:
             self._copies.tickets.open -= 1
         if self._publisher is not None:

@@ -239,16 +239,7 @@ class LongCommit:
         for queue in self._wanted:
             queue.behind = EVERYTHING
             self._settlement.let_go(queue)
-        transaction.end_claims(committed=True)
-        kept = transaction.kept
-        copies.ledger.transaction_ended(
-            transaction.number,
-            transaction.connection,
-            AuditOutcome.COMMITTED,
-            0 if kept is None else kept.node(),
-        )
-        if kept is not None:
-            kept.close()
+        transaction.end(copies.ledger, AuditOutcome.COMMITTED)
         pressure = copies.pressure
         if pressure.holds_back(transaction.connection):
             copies.ledger.counts.pending += 1

@@ -25,6 +25,8 @@ from gateway.amqp_0_10._spec import (
 )
 from gateway.amqp_0_10.types import Command, FieldTable, Struct, kept_map
 from gateway.bridge.exchanges.bindings import EXCLUSIVE, may_be_alone
+from gateway.bridge.exchanges.exchange import HEADERS
+from gateway.bridge.exchanges.filters import SELECTOR_ARGUMENTS
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
@@ -32,6 +34,7 @@ from gateway.faces.arguments.of_exchanges import AskedOfExchange
 from gateway.faces.arguments.of_queues import Asked, encoded
 from gateway.faces.feature_uses import FeatureUses
 from gateway.faces.features import (
+    ARGUMENTS,
     EXCHANGES,
     FEDERATION_PREFIX,
     XML_TYPE,
@@ -50,6 +53,8 @@ Answer = Struct | Refusal | None
 # A binding with this argument, of this value, ends with the session.
 SCOPE: Final = "x-scope"
 SESSION: Final = "session"
+# What arguments of a binding mean beside what a headers exchange looks for, or are counted by now.
+OF_BINDINGS: Final = frozenset({SCOPE, *SELECTOR_ARGUMENTS, *ARGUMENTS})
 
 RESERVED_PREFIX: Final = "amq."
 NAME_REQUIRED: Final = "a name is required"
@@ -238,7 +243,7 @@ class Declarations:
         if self._selects_otherwise(command, neutral(arguments)):
             text = "it is bound there with another selector"
             return Refusal(Condition.PRECONDITION_FAILED, text)
-        return self.host.bindings.bind(
+        refusal = self.host.bindings.bind(
             command.queue,
             command.exchange,
             command.binding_key or "",
@@ -247,6 +252,14 @@ class Declarations:
             self.owner,
             scoped=any([key == SCOPE and tagged.value == SESSION for key, tagged in arguments]),
         )
+        if refusal is None and not self._matches(command.exchange):
+            self.uses.ignore([key for key in keys if key not in OF_BINDINGS])
+        return refusal
+
+    def _matches(self, exchange: str) -> bool:
+        """Whether any argument of a binding there is held against headers."""
+        found = self.host.topology.find_exchange(exchange)
+        return found is not None and found.type == HEADERS
 
     def _excludes(self, command: ExchangeBind) -> bool:
         """Whether it is to be the only binding by its key, as far as that is done here."""

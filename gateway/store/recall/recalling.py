@@ -23,7 +23,7 @@ from gateway.store.recall.kept_rows import KeptRows
 from gateway.store.recall.rereading import RowIndex, RowOrder, end_of_piece
 from gateway.store.tallies import LIVE
 
-PIECE_ENTRIES: Final = 1024
+PIECE_ENTRIES: Final = 4096
 PIECE_OCTETS: Final = 1024 * 1024
 READ_OCTETS: Final = 1024 * 1024
 

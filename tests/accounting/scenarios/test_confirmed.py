@@ -15,8 +15,8 @@ class Steps(HandLog):
         said = {"exchange": exchange, "copies": 1, "link": link, "flags": flags}
         self.add("RECEIVED", message=message, transaction=transaction, **said)
 
-    def enter(self, message, exchange="confirmed", node="q", flags=""):
-        said = {"node": node, "exchange": exchange, "flags": flags}
+    def enter(self, message, exchange="confirmed", node="q", flags="", transaction=0):
+        said = {"node": node, "exchange": exchange, "flags": flags, "transaction": transaction}
         self.add("ENTERED", message=message, position=message, **said)
 
     def confirm(self, first, last, messages, link, outcome="ACCEPTED"):
@@ -39,7 +39,7 @@ def told(log: Steps) -> None:
     log.add("REFUSED", message=105, exchange="confirmed", reason="QUEUE_FULL")
     log.confirm(105, 105, 1, 5, "REJECTED")
     log.receive(106, 5, transaction=1)
-    log.enter(106)
+    log.enter(106, transaction=1)
 
 
 def one_of_two(log: Steps) -> None:

@@ -20,12 +20,12 @@ class Steps(HandLog):
 
     def enter(self, queue, message, exchange="amq.topic", flags="", transaction=0, id_digest=0):
         """A message comes, and is in a queue; its position is its number."""
-        self.receive(message, exchange, transaction, id_digest)
+        self.receive(message, exchange, transaction, id_digest, flags)
         self.copy(queue, message, exchange, flags, transaction)
 
-    def receive(self, message, exchange="amq.topic", transaction=0, id_digest=0):
+    def receive(self, message, exchange="amq.topic", transaction=0, id_digest=0, flags=""):
         said = {"exchange": exchange, "copies": 1, "link": 1, "transaction": transaction}
-        said["id_digest"] = id_digest
+        said |= {"id_digest": id_digest, "flags": flags}
         self.add("RECEIVED", message=message, **said)
 
     def copy(self, queue, message, exchange="amq.topic", flags="", transaction=0):
@@ -133,7 +133,7 @@ def transactions(log: Steps) -> None:
         (4, "ROLLED_BACK"),
     ):
         for message in (40 + number, 50 + number):
-            log.receive(message, "halves", number)
+            log.receive(message, "halves", number, flags="DURABLE")
             if (ended == "COMMITTED" and message != 51) or message == 52:
                 log.copy("halves", message, "halves", "DURABLE", number)
                 continue

@@ -62,6 +62,9 @@ def test_a_message_that_came_and_left_in_order_does_not_go_on(tmp_path):
         [*GONE[:3], GONE[3] | {"link": 9}],
         [*GONE[:2], GONE[2] | {"flags": "COPY", "link": 9}, *GONE[2:]],
         [*GONE[:3], {"kind": "REQUEUED", "node": "q", "position": 3, "link": 9}, *GONE[2:]],
+        [GONE[1], GONE[0], *GONE[2:]],
+        [GONE[0], GONE[1] | {"flags": "DURABLE"}, *GONE[2:]],
+        [*GONE[:3], GONE[3] | {"outcome": 77}],
     ],
 )
 def test_what_is_open_or_odd_goes_on_whole(tmp_path, steps):
@@ -110,14 +113,16 @@ class Wild(HandLog):
         said = {"body_digest": 9, "size": 10, "id_digest": message // 2 if chance() < 0.1 else 0}
         transaction = {"transaction": message % 5 + 1} if chance() < 0.05 else {}
         steps = [{"kind": "RECEIVED", "exchange": exchange, "copies": len(nodes), **said}]
-        steps[0] |= transaction
+        steps[0] |= transaction | ({"flags": "DURABLE"} if chance() < 0.5 else {})
         for node in nodes:
-            steps += self.copy(message, node, exchange, transaction)
+            steps += self.copy(message, node, exchange, transaction, steps[0].get("flags", ""))
         if chance() < 0.1:
             self.spoil(steps)
         return [{"message": message} | step for step in steps]
 
-    def copy(self, message: int, node: str, exchange: str, transaction: dict) -> list[dict]:
+    def copy(
+        self, message: int, node: str, exchange: str, transaction: dict, flags: str
+    ) -> list[dict]:
         chance = self.random.random
         at = {"node": node, "position": message}
         sent = {"kind": "SENT", "link": ord(node), "body_digest": 9, **at}
@@ -127,7 +132,7 @@ class Wild(HandLog):
         if chance() < 0.1:
             remote = {"flags": "UNQUEUED", "exchange": exchange}
             return [sent | remote, settled | {"outcome": "ACCEPTED", "flags": "UNQUEUED"}]
-        durable = {"flags": "DURABLE"} if chance() < 0.5 else {}
+        durable = {"flags": flags} if chance() < 0.98 else {"flags": "DURABLE"}
         steps = [{"kind": "ENTERED", "exchange": exchange, **at, **durable, **transaction}]
         if chance() < 0.1:
             steps += [sent | {"flags": "COPY"}, settled | {"flags": "COPY", "outcome": "ACCEPTED"}]

@@ -68,3 +68,35 @@ def test_what_was_known_is_told_once_and_what_is_stuck_is_the_same_later(frames)
         ("STUCK", None, 80, "then"),
         ("STUCK", 6, 80, "now"),
     ]
+
+
+def test_what_was_known_is_not_told_again_by_what_a_later_record_shows_of_it(frames):
+    columns = "class string, node string, message bigint, position bigint, sequence bigint"
+    columns += ", incarnation bigint, `count` bigint"
+
+    def breaks(*rows: tuple):
+        return as_breaks(frames.table(columns, *rows), F.col("class"), F.lit(""))
+
+    lost, orphan = "LOST", "ORPHAN_SETTLEMENT"
+    known = breaks(
+        (lost, "q", 5, 1, 40, 1, 1),
+        (lost, "amq.topic", 6, None, 40, 1, 1),
+        *((lost, "gone", number, number, 40, 1, 1) for number in (7, 8)),
+        (lost, "r", 9, 1, 40, 1, 1),
+    )
+    found = breaks(
+        (lost, "q", 5, 1, 90, 1, 1),
+        (orphan, "p", 6, 2, 91, 2, 1),
+        (lost, "gone", None, None, 90, 1, 2),
+        (lost, "gone", 8, 8, 99, 2, 1),
+        (lost, "r", 9, 2, 90, 1, 1),
+    )
+    told = with_known(found, known).collect()
+    assert sorted((row["message"], row["class"], row["sequence"]) for row in told) == [
+        (5, lost, 90),
+        (6, orphan, 91),
+        (7, lost, 40),
+        (8, lost, 99),
+        (9, lost, 40),
+        (9, lost, 90),
+    ]

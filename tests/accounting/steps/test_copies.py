@@ -1,5 +1,6 @@
 """Single copies, on three-line frames: which sequences of steps are breaks, and of what class."""
 
+import pytest
 from support.audit_frames import found, spans
 
 from gateway.accounting.steps import copies
@@ -104,6 +105,33 @@ def test_a_remote_copy_is_sent_without_entering_and_again_after_it_came_back(fra
     released = RELEASED | {"flags": Flag.UNQUEUED, "position": 0}
     assert breaks(frames, UPSTREAM, released, UPSTREAM, accepted) == []
     assert breaks(frames, UPSTREAM, accepted, UPSTREAM) == ["DUPLICATE"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (SENT, ENTERED, ACCEPTED),
+        (SENT | {"flags": Flag.SETTLED}, ENTERED),
+        (ENTERED, ACCEPTED, SENT),
+        (ENTERED, REQUEUED, SENT, SENT, ACCEPTED),
+        (ENTERED, SENT | {"incarnation": 2}, RECOVERED, ACCEPTED | {"incarnation": 2}),
+    ],
+    ids=["sent", "sent settled", "settled", "requeued", "sent in front of recovered"],
+)
+def test_a_step_in_front_of_the_one_that_it_follows_is_one_orphan(frames, lines):
+    assert breaks(frames, *lines) == ["ORPHAN_SETTLEMENT"]
+    if "incarnation" not in lines[1]:
+        assert open_copies(frames, *lines).count() == 0
+
+
+def test_what_is_there_although_it_says_that_it_was_removed_is_told_of_by_that_alone(frames):
+    removed = RELEASED | {"flags": Flag.REMOVED}
+    assert breaks(frames, ENTERED, SENT, removed, SENT, ACCEPTED) == ["LOST"]
+    assert breaks(frames, ENTERED, SENT, removed, RECOVERED) == ["LOST"]
+
+
+def test_an_outcome_that_there_is_not_is_an_orphan(frames):
+    assert breaks(frames, ENTERED, SENT, ACCEPTED | {"outcome": 77}) == ["ORPHAN_SETTLEMENT"]
 
 
 def open_copies(frames, *lines: dict):

@@ -31,27 +31,6 @@ def taken(frames, *lines: dict):
     return mistaken.taken(steps_of, doubtful_of(frames.records(*lines), steps_of))
 
 
-def displaced(frames, *lines: dict) -> list[tuple]:
-    rows = mistaken.displaced(steps(frames, *lines)).collect()
-    return [(row["message"], row["position"], row["said_position"], row["at"]) for row in rows]
-
-
-def test_what_is_recovered_where_it_never_was_is_the_copy_that_was_not(frames):
-    lines = (ENTERED | copy(5), ENTERED | copy(6))
-    assert displaced(frames, *lines, RECOVERED | copy(5, 9), RECOVERED | copy(6)) == [(5, 1, 9, 3)]
-
-
-def test_what_had_left_or_is_recovered_too_or_was_not_stored_is_no_such_copy(frames):
-    expired = copy(5) | {"kind": Kind.EXPIRED, "node": "q"}
-    for lines in (
-        (ENTERED | copy(5), expired),
-        (ENTERED | copy(5), RECOVERED | copy(5)),
-        (ENTERED | copy(5) | {"flags": 0},),
-        (ENTERED | copy(5, 8) | {"node": "r"},),
-    ):
-        assert displaced(frames, *lines, RECOVERED | copy(5, 9)) == []
-
-
 EVICTED = {"kind": Kind.EVICTED, "node": "q"}
 SENT = {"kind": Kind.SENT, "node": "q", "link": 3}
 
@@ -86,15 +65,10 @@ def test_of_what_left_twice_the_second_time_is_that_of_another(frames):
     assert misnamed(frames, (1, 501), ENTERED | copy(6), sent, sent) == [(5, 6, 6, 20)]
 
 
-def test_what_is_recovered_in_another_queue_is_the_copy_that_was_not(frames):
-    lines = (ENTERED | copy(5), RECOVERED | copy(5) | {"node": "r"})
-    (row,) = mistaken.displaced(steps(frames, *lines)).collect()
-    assert (row["message"], row["node"], row["said_node"], row["at"]) == (5, "q", "r", 2)
-
-
 SETTLED = {"kind": Kind.SETTLED, "node": "q", "link": 3, "outcome": Outcome.ACCEPTED}
 SETTLED |= {"flags": Flag.REMOVED}
 RELEASED = {"kind": Kind.SETTLED, "node": "q", "link": 3, "outcome": Outcome.RELEASED}
+REQUEUED = {"kind": Kind.REQUEUED, "node": "q", "link": 3, "outcome": Outcome.RELEASED}
 RECEIVED = {"kind": Kind.RECEIVED, "exchange": "x", "copies": 1}
 FIVE, SIX, SEVEN = copy(5, 1), copy(6, 2), copy(7, 3)
 THERE = (ENTERED | FIVE, ENTERED | SIX)
@@ -110,10 +84,13 @@ THERE = (ENTERED | FIVE, ENTERED | SIX)
         ((*THERE, SENT | FIVE, RELEASED | SIX, SENT | FIVE, SETTLED | FIVE), (4, 5)),
         ((ENTERED | copy(7, 1) | {"exchange": "x"}, SENT | FIVE, SETTLED | FIVE), (1, 5)),
         ((ENTERED | copy(5, 9), SENT | FIVE, SETTLED | FIVE), (1, 5)),
+        ((*THERE, SENT | FIVE, REQUEUED | copy(8, 1)), (4, 5)),
+        ((*THERE, SENT | FIVE, REQUEUED | copy(8, 1), RECOVERED | FIVE), (4, 5)),
     ],
     ids=[
         *("sent of another", "sent of none", "sent elsewhere", "settled elsewhere"),
         *("released of another", "entered of another", "entered elsewhere"),
+        *("requeued of another", "requeued of another, and back"),
     ],
 )
 def test_a_step_that_one_copy_lacks_and_another_cannot_take_is_that_ones(frames, lines, right):
@@ -140,13 +117,14 @@ def test_what_nothing_else_lacks_is_not(frames, lines):
 
 MISTAKE = (
     "incarnation bigint, node string, message bigint, position bigint, mix bigint,"
-    " said_node string, said_mix bigint, took string, depth int, held int, at bigint"
+    " said_node string, said_mix bigint, took string, depth int, held int, at bigint,"
+    " transaction int"
 )
 
 
 def test_put_right_each_step_is_that_of_its_copy_and_the_sums_are_off_by_both(frames):
     records = frames.records(ENTERED | copy(5), ENTERED | copy(6), EVICTED | copy(6))
-    mistakes = frames.table(MISTAKE, (1, "q", 5, 1, 501, "q", 601, "", -1, 0, 3))
+    mistakes = frames.table(MISTAKE, (1, "q", 5, 1, 501, "q", 601, "", -1, 0, 3, None))
     rows = mistaken.put_right(records, mistakes).orderBy("sequence").collect()
     assert [(row["message"], row["mix"]) for row in rows] == [(5, 501), (6, 601), (5, 501)]
     (effect,) = mistaken.effects(mistakes).collect()
@@ -155,7 +133,7 @@ def test_put_right_each_step_is_that_of_its_copy_and_the_sums_are_off_by_both(fr
 
 
 def test_in_another_queue_both_are_off(frames):
-    mistakes = frames.table(MISTAKE, (1, "q", 5, 1, 501, "r", 501, "in", 1, 0, 3))
+    mistakes = frames.table(MISTAKE, (1, "q", 5, 1, 501, "r", 501, "in", 1, 0, 3, None))
     rows = mistaken.effects(mistakes).collect()
     off = {(row["node"], row["depth"], row["mix"], row["came"]) for row in rows}
     assert off == {("q", -1, 501, 1), ("r", 1, 501, 0)}

@@ -77,6 +77,11 @@ def test_what_either_of_both_had_been_before_is_no_order(frames):
         assert found(out_of_order(records)) == []
 
 
+def test_what_was_sent_before_it_entered_has_overtaken_nothing(frames):
+    entered = {"kind": Kind.ENTERED, "bends": False}
+    assert found(out_of_order(frames.records(sent(3), sent(3, **entered), sent(2)))) == []
+
+
 def test_what_others_have_browsed_keeps_its_order(frames):
     browsed = {"flags": Flag.COPY, "bends": False}
     records = frames.records(sent(2, link=8, **browsed), sent(3), sent(2))

@@ -57,6 +57,12 @@ def test_what_agrees_with_its_end_is_whole(frames, lines):
     assert found(breaks(frames, *lines)) == []
 
 
+def test_what_is_done_of_one_that_has_ended_is_an_orphan_and_what_an_upstream_undoes_is_not(frames):
+    (row,) = breaks(frames, ENTERED, COMMITTED, ACCEPTED | {"message": 6}).collect()
+    assert (row["class"], row["message"], row["sequence"]) == ("ORPHAN_SETTLEMENT", 6, 3)
+    assert found(breaks(frames, GIVEN_UP, ROLLED_BACK, GIVEN_UP)) == []
+
+
 @pytest.mark.parametrize(
     "lines",
     [

@@ -151,6 +151,20 @@ def test_a_binding_lets_in_what_its_selector_accepts(name: str) -> None:
     assert queue is not None and queue.depth == 2
 
 
+@pytest.mark.parametrize(("exchange", "ignored"), [("amq.direct", 2), ("amq.match", 0)])
+def test_an_argument_of_a_binding_that_nothing_looks_at_is_counted(
+    exchange: str, ignored: int
+) -> None:
+    talker = client()
+    given = [
+        ("x-match", Tagged(STR16, "any")),
+        ("qpid.jms-selector", Tagged(STR16, "a = 1")),
+        ("x-apache-selector", Tagged(STR16, "a = 1")),
+    ]
+    talker.does(declare(), bind(to=exchange, arguments=given))
+    assert talker.gateway.settings.counts.arguments_ignored == ignored
+
+
 def test_a_selector_that_is_none_refuses_the_binding() -> None:
     talker = client()
     talker.does(declare())
