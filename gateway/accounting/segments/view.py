@@ -17,6 +17,9 @@ from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.settings import Settings
 from gateway.accounting.partitions import ONE_PARTITION_OCTETS, makes_one_partition
 from gateway.accounting.segments.source import FORMAT, AuditDataSource, reaching
+from gateway.accounting.steps.strays import ALL
+
+PACKED: Final = 16  # so many octets of a log are one of what an earlier run has left of it
 
 _sources: Final[WeakKeyDictionary[SparkSession, type[AuditDataSource]]] = WeakKeyDictionary()
 
@@ -47,7 +50,11 @@ def _read_here(spark: SparkSession, log: Location, options: dict[str, str]) -> D
     source = _sources[spark]({"path": str(log), **options})
     reader = source.audit_reader()
     parts = reader.partitions()
-    if sum(location.size(reader.at(part.path)) for part in parts) > ONE_PARTITION_OCTETS:
+    octets = [
+        location.size(reader.at(part.path)) * (PACKED if part.ordinal == ALL else 1)
+        for part in parts
+    ]
+    if sum(octets) > ONE_PARTITION_OCTETS:
         return None
     # Behind a batch without rows Spark 4.3 reads no more of those that it is given.
     batches = [batch for part in parts for batch in reader.read(part) if batch.num_rows]
