@@ -1,9 +1,11 @@
 """Octets of pages that do not fit into memory, for the life of the process.
 
 Files of bounded size in a folder of the data directory, written one after the other: a page is
-appended to the last one, and a file goes when nothing in it is needed any more. Nothing of it
-outlives the process: what is durable is in the store, and so the folder is emptied at start, and
-nothing is ever synced. A page is read only as it was written: its checksum says so.
+appended to the last one, and a file goes when nothing in it is needed any more. When little of one
+is, that moves to the last one: else a page that stays for long would keep all that was written
+beside it. Nothing of it outlives the process: what is durable is in the store, and so the folder is
+emptied at start, and nothing is ever synced. A page is read only as it was written: its checksum
+says so.
 
 One thread writes and reads; `write`, `read` and `let_go` put into its queue, and answers go through
 `call_in_reactor`. A disk that is full, or has little room left, does not take a page, and it stays
@@ -29,12 +31,15 @@ from gateway.store.interface import CallInReactor
 
 FOLDER: Final = "paged"
 FILE_OCTETS: Final = 16 * 1024 * 1024  # a file that has so many takes no further page
+SPARSE: Final = 4  # what is needed of a file moves when it is less than the file divided by this
 HEAD: Final = Struct(">III")  # checksum of what follows, number of the page, octets
 ATTEMPTS: Final = 3
 PAUSE_S: Final = 0.05
 STOP_S: Final = 10.0  # no stop waits longer for a disk that does not answer
 
-Spot = tuple[int, int, int]  # number of the file, where the page is in it, octets
+FULL: Final = "what the queues hold beyond memory stays in memory from now on"
+
+Spot = tuple[int, int]  # number of the page, octets
 
 
 class Answered(Protocol):
@@ -53,25 +58,39 @@ class SpillFile:
 
     Attributes:
         size: octets that were written to it.
-        pages: how many in it are needed.
+        pages: where those are that are needed: place and octets, by their numbers.
+        needed: octets of these.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.size = 0
-        self.pages = 0
+        self.pages: dict[int, tuple[int, int]] = {}
+        self.needed = 0
         self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
 
-    def append(self, octets: bytes) -> int:
-        """Write at its end; where."""
+    def append(self, number: int, octets: bytes) -> None:
+        """Write a page at its end."""
         at = self.size
         view = memoryview(octets)
         done = 0
         while done < len(view):
             done += os.pwrite(self.descriptor, view[done:], at + done)
         self.size += len(octets)
-        self.pages += 1
-        return at
+        self.pages[number] = (at, len(octets))
+        self.needed += len(octets)
+
+    def forget(self, number: int) -> None:
+        """A page is not needed."""
+        self.needed -= self.pages.pop(number)[1]
+
+    def page(self, number: int) -> bytes:
+        """What was written of a page; DecodeError: it is not all there."""
+        at, count = self.pages[number]
+        found = self.read(at, count)
+        if len(found) != count:
+            raise DecodeError(f"{self.path.name}: it ends in a page")
+        return found
 
     def read(self, at: int, count: int) -> bytes:
         """What was written there, or less."""
@@ -129,7 +148,9 @@ class Spill:
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._files: dict[int, SpillFile] = {}
         self._last = 0  # number of the file that is written to
-        self._pages = 0
+        self._pages = 0  # number of the page that was written last
+        self._where: dict[int, int] = {}  # the file of each
+        self._spare = min(file_octets, most) // SPARSE  # for what moves
         self._thread = Thread(target=self._run, name="spill", daemon=True)
 
     def open(self, answered: Answered) -> None:
@@ -168,33 +189,36 @@ class Spill:
 
     def _write(self, token: int, octets: bytes) -> None:
         assert self._answered is not None
-        self._pages = (self._pages + 1) & 0xFFFFFFFF
-        head = HEAD.pack(crc32(octets, self._pages), self._pages, len(octets))
+        self._pages += 1
+        named = self._pages & 0xFFFFFFFF
+        page = HEAD.pack(crc32(octets, named), named, len(octets)) + octets
         spot: Spot | None = None
         try:
-            file = self._file(HEAD.size + len(octets))
-            if file is not None:
-                at = file.append(head + octets)
-                self.octets += HEAD.size + len(octets)
-                spot = (self._last, at, HEAD.size + len(octets))
+            if self.octets + len(page) > self._most - self._spare:
+                self._tell(f"{FULL}: queues.paged_size is {self._most} octets")
+            elif self._put(self._pages, page):
+                spot = (self._pages, len(page))
+            else:
+                self._tell(f"{FULL}: the disk is to keep {self._keep_free()} octets free")
         except OSError as error:
             self.write_failures += 1
             self._tell(f"the disk does not take what the queues hold beyond memory: {error}")
         self._call_in_reactor(partial(self._answered.on_written, token, spot))
 
-    def _file(self, size: int) -> SpillFile | None:
-        """The file to write to; `None`: there is no room for so much more."""
-        if self.octets + size > self._most:
-            return None
+    def _put(self, number: int, page: bytes) -> bool:
+        """Write a page to the last file; `False`: the disk has no room for another file."""
         file = self._files.get(self._last)
         if file is None or file.size >= self._file_octets:
             room = os.statvfs(self._folder)
             if room.f_bavail * room.f_frsize < self._keep_free() + self._file_octets:
-                return None
+                return False
             self._last += 1
             file = SpillFile(self._folder / str(self._last))
             self._files[self._last] = file
-        return file
+        file.append(number, page)
+        self.octets += len(page)
+        self._where[number] = self._last
+        return True
 
     def _read(self, token: int, spot: Spot) -> None:
         assert self._answered is not None
@@ -212,21 +236,33 @@ class Spill:
         self._call_in_reactor(partial(self._answered.on_read, token, octets))
 
     def _page(self, spot: Spot) -> bytes:
-        number, at, count = spot
-        found = self._files[number].read(at, count)
-        if len(found) != count:
-            raise DecodeError(f"file {number} ends in a page")
+        number = spot[0]
+        file = self._files[self._where[number]]
+        found = file.page(number)
         checksum, page, size = HEAD.unpack_from(found)
         octets = found[HEAD.size :]
-        if size != len(octets) or crc32(octets, page) != checksum:
-            raise DecodeError(f"a page in file {number} is not as it was written")
+        if size != len(octets) or page != number & 0xFFFFFFFF or crc32(octets, page) != checksum:
+            raise DecodeError(f"{file.path.name}: a page is not as it was written")
         return octets
 
     def _let_go(self, number: int) -> None:
-        file = self._files[number]
-        file.pages -= 1
-        if file.pages == 0:
-            self._remove(number)
+        where = self._where.pop(number)
+        file = self._files[where]
+        file.forget(number)
+        if not file.pages:
+            self._remove(where)
+        elif file.size >= self._file_octets and file.needed * SPARSE < file.size:
+            self._move(where)
+
+    def _move(self, where: int) -> None:
+        """What is needed of a file goes to the last one; what cannot be moved stays."""
+        file = self._files[where]
+        with suppress(OSError, DecodeError):
+            for number in list(file.pages):
+                if not self._put(number, file.page(number)):
+                    return
+                file.forget(number)
+            self._remove(where)
 
     def _remove(self, number: int) -> None:
         file = self._files.pop(number)

@@ -103,9 +103,10 @@ def test_a_file_goes_when_nothing_in_it_is_needed(tmp_path: pathlib.Path) -> Non
 
 
 def test_it_takes_no_more_than_it_may(tmp_path: pathlib.Path) -> None:
-    with asking(tmp_path, most=1000) as disk:
+    with asking(tmp_path, most=1200) as disk:
         first, second = disk.keep(bytes(400)), disk.keep(bytes(400))
         assert disk.write(bytes(400)) is None
+        assert "queues.paged_size is 1200 octets" in disk.told[0]
         disk.spill.let_go(first)
         assert disk.write(bytes(400)) is None  # its file has another page
         disk.spill.let_go(second)
@@ -116,7 +117,7 @@ def test_it_leaves_room_on_the_disk(tmp_path: pathlib.Path) -> None:
     with asking(tmp_path, keep_free=1 << 62) as disk:
         assert disk.write(b"page") is None
         assert disk.files() == []
-        assert disk.told == []
+        assert f"is to keep {1 << 62} octets free" in disk.told[0]
 
 
 @pytest.mark.parametrize("at", [0, 5, 11, 12, 95])
@@ -139,11 +140,56 @@ def test_what_is_cut_off_is_not_read(tmp_path: pathlib.Path) -> None:
         assert disk.read(spot) is None
 
 
-def test_a_page_is_read_only_where_one_was_written(tmp_path: pathlib.Path) -> None:
+def test_a_page_is_read_only_where_it_was_written(tmp_path: pathlib.Path) -> None:
     with asking(tmp_path) as disk:
-        disk.keep(b"first!")
-        number, at, count = disk.keep(b"second")
-        assert disk.read((number, at - 1, count)) is None
+        first = disk.keep(b"first!")
+        disk.keep(b"second")
+        written = (disk.folder / "1").read_bytes()
+        half = len(written) // 2
+        (disk.folder / "1").write_bytes(written[half:] + written[:half])
+        assert disk.read(first) is None
+
+
+def test_what_is_needed_of_a_file_moves_when_that_is_little(tmp_path: pathlib.Path) -> None:
+    with asking(tmp_path) as disk:
+        needed = []
+        for number in range(200):  # each file is full with three: one stays, two are let go
+            others = [disk.keep(bytes(450)) for _ in range(2)]
+            needed.append(disk.keep(bytes([number]) * 88))
+            for spot in others:
+                disk.spill.let_go(spot)
+        found = [disk.read(spot) for spot in needed]
+        assert found == [bytes([number]) * 88 for number in range(200)]
+        assert disk.spill.octets < 4 * 200 * 100 + 2000  # the last file counts as a whole
+        assert disk.spill.octets == sum(
+            (disk.folder / each).stat().st_size for each in disk.files()
+        )
+
+
+def test_what_is_needed_moves_where_there_is_room_for_nothing_else(tmp_path: pathlib.Path) -> None:
+    with asking(tmp_path, most=10_000) as disk:
+        spots = [disk.keep(bytes(188)) for _ in range(48)]
+        assert disk.write(bytes(600)) is None
+        for number, spot in enumerate(spots):
+            if number % 5:
+                disk.spill.let_go(spot)
+        kept = [disk.keep(bytes(600)) for _ in range(8)]
+        assert {disk.read(spot) for spot in kept} == {bytes(600)}
+        assert {disk.read(spot) for spot in spots[::5]} == {bytes(188)}
+        assert disk.spill.octets <= 10_000
+
+
+def test_what_cannot_be_read_any_more_does_not_move(tmp_path: pathlib.Path) -> None:
+    with asking(tmp_path) as disk:
+        spots = [disk.keep(bytes(188)) for _ in range(5)]
+        os.truncate(disk.folder / "1", 500)
+        for spot in spots[:4]:
+            disk.spill.let_go(spot)
+        assert disk.read(spots[4]) is None
+        assert disk.files() == ["1"]
+        disk.spill.let_go(spots[4])
+        assert disk.read(disk.keep(b"page")) == b"page"
+        assert disk.files() == ["2"]
 
 
 def test_a_disk_that_refuses_takes_pages_again_later(tmp_path: pathlib.Path) -> None:

@@ -30,7 +30,7 @@ class PageDisk:
         if not self.full:
             self._last += 1
             self.pages[self._last] = octets
-            spot = (self._last, 0, len(octets))
+            spot = (self._last, len(octets))
         self._later(partial(self._answered.on_written, token, spot))
 
     def read(self, token: int, spot: Spot) -> None:

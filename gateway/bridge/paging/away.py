@@ -73,7 +73,7 @@ class AwayPage:
 
     __slots__ = (
         *("_durable", "_ids", "_indexes", "_sizes", "_which", "arrived_ms", "changed"),
-        *("memory", "messages", "mix", "octets", "payload", "sources", "spot", "turn"),
+        *("memory", "messages", "mix", "octets", "overhead", "payload", "sources", "spot", "turn"),
     )
 
     def __init__(self) -> None:
@@ -85,6 +85,7 @@ class AwayPage:
         self.mix = 0
         self.changed = 0
         self.spot: Spot | None = None
+        self.overhead = 0
         self.turn = 0
         self.sources: list[Source] = []
         self._ids = b""

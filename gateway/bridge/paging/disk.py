@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-# Of one page; what its numbers mean, the disk knows.
-Spot = tuple[int, int, int]
+# Of one page: its number on the disk, and octets there.
+Spot = tuple[int, int]
 
 
 class Answered(Protocol):

@@ -40,6 +40,8 @@ PAGE_OCTETS: Final = 32 * 1024 * 1024  # one of more is not made octets: others 
 PATIENCE: Final = 100
 SLACK: Final = 64  # queues that are known beyond twice as many as have something
 COPY_PACKED: Final = 20  # work for each copy that is made octets, or made of them
+THIN: Final = 4  # a page is written anew when it is less than what was written divided by this,
+THIN_OCTETS: Final = 1024  # and so much more
 
 
 @final
@@ -331,7 +333,7 @@ class Paging:
         queue.places.bring_back(page, away, back.entries)
         if queue.bands is not None:
             queue.bands.bring_back(page.number, away, back.entries)
-        if away.spot is not None and (coming.logged or back.lost):
+        if away.spot is not None and (coming.logged or back.lost or is_thin(away, away.spot)):
             self._let_go(away.spot)
             away.spot = None
         page.kept = away
@@ -358,8 +360,11 @@ class Paging:
         copy = away.take(position)
         queue.leave_away(page, copy)
         self._pressure.left_away(copy.size, copy.stock, marks_of(queue))
-        if page.live == 0 and away.spot is not None and page not in self._coming:
-            self._let_go(away.spot)
+        if away.spot is not None and page not in self._coming:
+            if page.live == 0:
+                self._let_go(away.spot)
+            elif is_thin(away, away.spot):
+                self._ask(queue, page)
         return copy
 
     def _lose(self, queue: Queue, page: Page, away: AwayPage, back: Back) -> None:
@@ -483,7 +488,8 @@ class Paging:
         page.kept = None
         self._since.pop(page, None)
         if isinstance(kept, AwayPage) and kept.spot is not None:
-            if kept.changed == 0 and away.changed == 0:
+            away.overhead = kept.overhead
+            if kept.changed == 0 and away.changed == 0 and not is_thin(away, kept.spot):
                 away.spot = kept.spot
                 self._gone(queue, page, away)
                 return away.memory
@@ -509,6 +515,7 @@ class Paging:
         if spot is None:
             self.refused += 1
             self._pause = self._turn + self.patience
+            self._forget_those_here()
             return
         away = AwayPage()
         queue = going.queue
@@ -524,7 +531,16 @@ class Paging:
             page.passed_over = self._turn + self.patience
             return
         away.spot = spot
+        away.overhead = max(spot[1] - going.away.octets, 0) // going.away.messages
         self._gone(queue, page, away)
+
+    def _forget_those_here(self) -> None:
+        """Pages that are back are not on disk any more: there is no room for others."""
+        for page in self._since:
+            kept = page.kept
+            if isinstance(kept, AwayPage) and kept.spot is not None:
+                self._let_go(kept.spot)
+                kept.spot = None
 
     def _gone(self, queue: Queue, page: Page, away: AwayPage) -> None:
         queue.places.send_away(page, away)
@@ -545,3 +561,9 @@ class Paging:
     def _let_go(self, spot: Spot) -> None:
         if self.disk is not None:
             self.disk.let_go(spot)
+
+
+def is_thin(away: AwayPage, spot: Spot) -> bool:
+    """Whether most of what was written of a page is not needed any more."""
+    needed = away.octets + away.overhead * away.messages
+    return spot[1] > THIN * (needed + THIN_OCTETS)

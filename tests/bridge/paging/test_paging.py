@@ -627,11 +627,13 @@ def test_of_a_page_with_priorities_what_cannot_be_read_is_lost_on_each_level() -
     world.check()
 
 
-def keyed(world: World, *, keys: int, count: int = MANY, durable: bool = False) -> Queue:
+def keyed(
+    world: World, *, keys: int, count: int = MANY, durable: bool = False, body: bytes = b"%d"
+) -> Queue:
     """Messages of so many keys in turn, by the header k."""
     for number in range(count):
         headers = {"k": Tagged(Kind.INTEGER, number % keys)}
-        message = world.message(b"%d" % number, key="q", headers=headers, durable=durable)
+        message = world.message(body % number, key="q", headers=headers, durable=durable)
         world.host.publishing.publish(message, None, 0)
         if number % PAGE == 0:
             world.turn()
@@ -748,6 +750,56 @@ def test_all_of_a_page_may_be_replaced_while_it_is_on_its_way_back() -> None:
     settle_all(world, consumer)
     world.turn()
     assert (world.depth(), world.disk.pages) == (0, {})
+    world.check()
+
+
+@pytest.mark.parametrize("body", [b"%d", b"%0400d"], ids=["small", "large"])
+def test_what_is_left_of_a_page_on_disk_is_written_anew(body: bytes) -> None:
+    world = paged_world(12 * PAGE * (COPY_OCTETS + len(body % 0)))
+    world.queue(discipline=Discipline(last_value_key="k"))
+    queue = keyed(world, keys=MANY, body=body)
+    each = sum(map(len, world.disk.pages.values())) // (PAGE * len(world.disk.pages))
+    went = world.bridge.paging.went
+    for number in range(MANY):  # of each page 8 stay
+        if number % 32:
+            headers = {"k": Tagged(Kind.INTEGER, number)}
+            message = world.message(b"", key="q", headers=headers)
+            world.host.publishing.publish(message, None, 0)
+        if number % PAGE == 0:
+            world.turn()
+    for _ in range(10):
+        world.turn()
+    first = queue.places.first()
+    assert first is not None
+    away = [page.away for page in queue.places.ahead(first, MANY) if page.away is not None]
+    spare = [one for one in away if one.messages <= 8]
+    assert len(spare) > 15
+    for one in away:
+        assert len(world.disk.pages[one.spot[0]]) < 5 * (each * one.messages + 1024)
+    assert world.bridge.paging.went - went < 3 * MANY // PAGE
+    consumer, _ = world.subscribe()
+    world.turn()
+    stayed = {body % number for number in range(0, MANY, 32)}
+    assert set(consumer.bodies()) == {b"", *stayed}
+    assert len(consumer.deliveries) == MANY
+    settle_all(world, consumer)
+    world.turn()
+    assert (world.depth(), world.disk.pages) == (0, {})
+    world.check()
+
+
+def test_where_the_disk_is_full_pages_that_are_back_make_room() -> None:
+    world = paged_world()
+    world.queue()
+    queue = filled(world)
+    consumer, _ = world.subscribe(credit=12 * PAGE)
+    world.turn()
+    settle_all(world, consumer)
+    assert len(world.disk.pages) > queue.places.away
+    world.disk.full = True
+    filled(world, 12 * PAGE)
+    assert world.bridge.paging.refused > 0
+    assert len(world.disk.pages) == queue.places.away
     world.check()
 
 
