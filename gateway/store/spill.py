@@ -31,7 +31,9 @@ from gateway.store.interface import CallInReactor
 
 FOLDER: Final = "paged"
 FILE_OCTETS: Final = 16 * 1024 * 1024  # a file that has so many takes no further page
-SPARSE: Final = 4  # what is needed of a file moves when it is less than the file divided by this
+FILES: Final = 16  # of so many there may be, at least: what is in the last one does not move
+FILE_OCTETS_MIN: Final = 64 * 1024
+SPARSE: Final = 2  # what is needed of a file moves when it is less than the file divided by this
 HEAD: Final = Struct(">III")  # checksum of what follows, number of the page, octets
 ATTEMPTS: Final = 3
 PAUSE_S: Final = 0.05
@@ -143,14 +145,14 @@ class Spill:
         self._most = most
         self._keep_free = keep_free
         self._failed = failed
-        self._file_octets = file_octets
+        self._file_octets = min(file_octets, max(most // FILES, FILE_OCTETS_MIN))
         self._answered: Answered | None = None
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._files: dict[int, SpillFile] = {}
         self._last = 0  # number of the file that is written to
         self._pages = 0  # number of the page that was written last
         self._where: dict[int, int] = {}  # the file of each
-        self._spare = min(file_octets, most) // SPARSE  # for what moves
+        self._spare = min(self._file_octets, most) // SPARSE  # for what moves
         self._thread = Thread(target=self._run, name="spill", daemon=True)
 
     def open(self, answered: Answered) -> None:

@@ -40,7 +40,7 @@ PAGE_OCTETS: Final = 32 * 1024 * 1024  # one of more is not made octets: others 
 PATIENCE: Final = 100
 SLACK: Final = 64  # queues that are known beyond twice as many as have something
 COPY_PACKED: Final = 20  # work for each copy that is made octets, or made of them
-THIN: Final = 4  # a page is written anew when it is less than what was written divided by this,
+THIN: Final = 2  # a page is written anew when it is less than what was written divided by this,
 THIN_OCTETS: Final = 1024  # and so much more
 
 
