@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 from support.bridge_world import World
 
@@ -85,18 +86,15 @@ def cost_us(world: World, messages: list[Message], consumers: int) -> float:
 
 def main(count: int) -> None:
     """A line for each."""
+    groups, last_values = Discipline(group_key="key"), Discipline(last_value_key="key")
     ways: dict[str, tuple[tuple[int, int], Callable[[int], tuple[World, list[Message], int]]]] = {
-        **{
-            f"bindings of {name}": (BOUND, lambda size, name=name: bound(name, size, count))
-            for name in ("amq.direct", "amq.topic", "amq.match")
-        },
-        "subscriptions": (SUBSCRIBED, lambda size: subscribed(size, count)),
-        "groups": (GROUPS, lambda size: grouped(Discipline(group_key="key"), size, count)),
-        "last values": (
-            GROUPS,
-            lambda size: grouped(Discipline(last_value_key="key"), size, count),
-        ),
-        "no groups": (GROUPS, lambda size: grouped(PLAIN, size, count)),
+        "bindings of amq.direct": (BOUND, partial(bound, "amq.direct", count=count)),
+        "bindings of amq.topic": (BOUND, partial(bound, "amq.topic", count=count)),
+        "bindings of amq.match": (BOUND, partial(bound, "amq.match", count=count)),
+        "subscriptions": (SUBSCRIBED, partial(subscribed, count=count)),
+        "groups": (GROUPS, partial(grouped, groups, count=count)),
+        "last values": (GROUPS, partial(grouped, last_values, count=count)),
+        "no groups": (GROUPS, partial(grouped, PLAIN, count=count)),
     }
     for name, (sizes, made) in ways.items():
         costs = [min(cost_us(*made(size)) for _ in range(3)) for size in sizes]
