@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import yaml
-from bare_store import bare_store
+from bench.bare_store import bare_store
 from support.gateway_process import command
 from support.lines import Lines
 

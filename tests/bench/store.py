@@ -1,6 +1,6 @@
 """Durable records per second through the store, by batch: enqueue and dequeue, 300-octet messages.
 
-    python tests/bench/store.py [RECORDS]
+    PYTHONPATH=tests python tests/bench/store.py [RECORDS]
 
 The second size is four times the first: the same rate means that the cost is linear.
 """
@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bare_store import bare_store
+from bench.bare_store import bare_store
 
 from gateway.message import Message
 from gateway.store.writes import TurnWriter
