@@ -190,6 +190,8 @@ def lived(gateway: Gateway, queue: str, *, kill: bool) -> Start:
     resident = gateway.mib("VmRSS")
     ready_s = gateway.seconds_until(gateway.ready)
     found = Start(listening_s, ready_s, delivered_s, resident, gateway.mib("VmHWM"))
+    for line in lines.lines:
+        line.socket.close()  # or a stop in order waits for an answer
     if kill:
         gateway.process.kill()
     else:
