@@ -53,7 +53,7 @@ ATTACKS = (
         200_000,
         8_000,
         config={"queues": {"memory": "256KiB"}},
-        units_max=250 * SHARE,
+        units_max=400 * SHARE,
         kept_max=64 * MIB,
         grown_max=64 * MIB,
     ),

@@ -380,7 +380,7 @@ ATTACKS = (
     Attack("bindings", bindings, 20_000, 500, units_max=50 * SHARE, kept_max=64 * 2**20),
     Attack("all deliveries that there could be", browsed, 2_000, 50, units_max=200 * SHARE),
     Attack("dispositions of all deliveries", dispositions, 20_000, 200, units_max=500 * SHARE),
-    Attack("what a connection leaves behind", left_behind, 250, 20, units_max=60 * SHARE),
+    Attack("what a connection leaves behind", left_behind, 250, 20, units_max=80 * SHARE),
     Attack("records of messages that no queue takes", unrouted, 500_000, 20_000),
     Attack("floods of tiny frames", floods, 64, 4, units_max=600 * SHARE),
     Attack("floods of heartbeats of one address", nameless, 200, 4, units_max=800 * SHARE),

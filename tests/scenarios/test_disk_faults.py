@@ -368,12 +368,12 @@ def test_a_life_that_nobody_met_leaves_no_gap_if_the_disk_takes_nothing_of_it(
 ) -> None:
     data = tmp_path / "data"
     WholeGateway(data).start().stop()
+    disk = FaultyDisk(monkeypatch, data)  # it knows what was synced since
+    disk.let_through = "unlogged"
     gateway = WholeGateway(data).start()
     if met:
         gateway.connect_0_10()
     gateway.run()
-    disk = FaultyDisk(monkeypatch, data)
-    disk.let_through = "unlogged"
     disk.fail(fault, times=ALWAYS)
     gateway.service.checkpoints.take()
     gateway.stop()
