@@ -215,15 +215,20 @@ def _doubts(messages: _Messages) -> Columns:
     return doubts
 
 
+def _ends_route(messages: _Messages) -> Columns:
+    """Of each record, whether a copy arrives by it, as `ledger.ends_route` has it."""
+    remote = messages.has(Flag.UNQUEUED) & ~messages.has(Flag.REDELIVERED)
+    return _ARRIVES[messages.kind] | ((messages.kind == Kind.SENT) & remote)
+
+
 def _routes_agree(messages: _Messages) -> Columns:
     """Of each message: as many copies arrived as were made, and what left says where to."""
     kind = messages.kind
     reason = messages.column("reason")
     made = np.where(_ROUTES[kind], messages.column("copies"), 0)
-    remote = (kind == Kind.SENT) & messages.has(Flag.UNQUEUED) & ~messages.has(Flag.REDELIVERED)
     onward = _ONWARD[kind]
     onward |= (kind == Kind.UNROUTABLE) & (reason == Reason.ALTERNATE_EXCHANGE)
-    arrived = messages.sum(made) == messages.sum(_ARRIVES[kind] | remote)
+    arrived = messages.sum(made) == messages.sum(_ends_route(messages))
     return arrived & (messages.sum(onward) <= messages.sum(kind == Kind.ROUTED))
 
 
@@ -260,7 +265,7 @@ def _arrives_early(messages: _Messages) -> Columns:
     """Of each message, whether a copy arrived in front of the record that it was received."""
     places = np.arange(len(messages.kind))
     came = np.where(messages.kind == Kind.RECEIVED, places, -1)
-    arrived = np.where(_ARRIVES[messages.kind], places, len(places))
+    arrived = np.where(_ends_route(messages), places, len(places))
     first = np.minimum.reduceat(arrived, messages.starts)
     return first < np.maximum.reduceat(came, messages.starts)
 

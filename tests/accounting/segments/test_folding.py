@@ -22,6 +22,8 @@ GONE += [{"kind": "ENTERED", "exchange": "topic", "position": 3, "node": "q"}]
 GONE += [{"kind": "SENT", "position": 3, "node": "q", "link": 7}]
 ENDED = {"kind": "SETTLED", "position": 3, "node": "q", "link": 7}
 GONE += [ENDED | {"outcome": "ACCEPTED", "flags": "REMOVED"}]
+REMOTE = {"position": 3, "node": "q", "link": 9, "flags": "UNQUEUED", "exchange": "topic"}
+UPSTREAM = [REMOTE | {"kind": "SENT"}, REMOTE | {"kind": "SETTLED", "outcome": "ACCEPTED"}]
 # First and last of an outlet are never folded: what comes before and after is not known there.
 OTHERS = [{"kind": "SENT", "message": n, "position": n, "node": "q", "link": 7} for n in (1, 9)]
 
@@ -63,12 +65,17 @@ def test_a_message_that_came_and_left_in_order_does_not_go_on(tmp_path):
         [*GONE[:2], GONE[2] | {"flags": "COPY", "link": 9}, *GONE[2:]],
         [*GONE[:3], {"kind": "REQUEUED", "node": "q", "position": 3, "link": 9}, *GONE[2:]],
         [GONE[1], GONE[0], *GONE[2:]],
+        [UPSTREAM[0], GONE[0], UPSTREAM[1]],
         [GONE[0], GONE[1] | {"flags": "DURABLE"}, *GONE[2:]],
         [*GONE[:3], GONE[3] | {"outcome": 77}],
     ],
 )
 def test_what_is_open_or_odd_goes_on_whole(tmp_path, steps):
     assert left(tmp_path, *steps) == [step["kind"] for step in steps]
+
+
+def test_what_went_to_an_upstream_at_once_is_folded(tmp_path):
+    assert left(tmp_path, GONE[0], *UPSTREAM) == []
 
 
 def test_what_was_given_back_and_taken_again_is_folded(tmp_path):

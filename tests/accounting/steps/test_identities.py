@@ -109,12 +109,13 @@ def test_what_is_wrong_already_is_so_still_when_a_queue_has_the_copies_again(fra
     assert failing(frames, QUEUE, *lines, once, still, still) == [2, 4]
 
 
-def test_what_an_outlet_owes_is_told_both_times_since_no_checksum_says_that_it_is_the_same(frames):
-    owes, owes_not = (
-        {"kind": Kind.OUTLET_CHECKPOINT, "link": 3, "window": 1, "copies": count}
-        for count in (1, 0)
-    )
-    assert failing(frames, OUTLET, SENT, owes_not, owes) == [2, 3]
+def test_what_an_outlet_owes_is_told_once_unless_it_is_off_by_another_number(frames):
+    ends = {"kind": Kind.OUTLET_CHECKPOINT, "link": 3, "window": 1}
+    more, owes, not_so = (ends | {"copies": count} for count in (2, 1, 0))
+    assert failing(frames, OUTLET, SENT, not_so, owes) == [2]
+    assert failing(frames, OUTLET, SENT, not_so, not_so) == [2]
+    assert failing(frames, OUTLET, SENT, not_so, more) == [2, 3]
+    assert failing(frames, OUTLET, SENT, not_so, owes, not_so) == [2, 4]
 
 
 def test_a_checkpoint_of_a_queue_that_nothing_happened_to_must_say_nothing(frames):
