@@ -68,16 +68,18 @@ def grouped(discipline: Discipline, size: int, count: int) -> tuple[World, list[
 def cost_us(world: World, messages: list[Message], consumers: int) -> float:
     """CPU a message."""
     having = [world.subscribe(credit=0) for _ in range(consumers)]
+    asking = min(consumers, BATCH)  # of these, in turn
     publish, settle = world.host.publishing.publish, world.host.settlement.settle
     began = time.process_time()
     for at in range(0, len(messages), BATCH):
         for message in messages[at : at + BATCH]:
             publish(message, None, 0)
         world.turn()
-        for _, subscription in having:
-            subscription.grant(max(1, BATCH // consumers))
+        turns = having[at % consumers :][:asking]
+        for _, subscription in turns:
+            subscription.grant(BATCH // asking)
         world.turn()
-        for consumer, _ in having:
+        for consumer, _ in turns:
             for delivery in consumer.take():
                 settle(delivery, ACCEPTED)
         world.turn()
