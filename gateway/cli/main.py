@@ -77,6 +77,8 @@ class Commands(click.Group):
         except GatewayError as error:
             click.echo(f"amqp-gateway: {error}", err=True)
             ctx.exit(2 if isinstance(error, UnknownStoreError) else 1)
+        except KeyboardInterrupt:  # most likely while its module is imported
+            sys.exit("amqp-gateway: interrupted")
 
 
 def imported(name: str) -> ModuleType:

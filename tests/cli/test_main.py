@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 from support.verbs import amqp_gateway
@@ -39,6 +40,17 @@ def test_output_that_cannot_be_written_is_told_in_a_line(arguments: list[str]) -
     told = "amqp-gateway: the output cannot be written: No space left on device"
     assert (done.returncode, done.stderr.splitlines()[-1]) == (1, told)
     assert "Traceback" not in done.stderr
+
+
+def test_one_that_is_interrupted_while_it_is_imported_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(name: str) -> ModuleType:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["gateway.cli.main"], "imported", interrupt)
+    done = amqp_gateway("check")
+    assert (done.exit_code, done.output) == (1, "amqp-gateway: interrupted\n")
 
 
 @pytest.mark.process
