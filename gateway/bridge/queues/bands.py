@@ -9,19 +9,22 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Final, final
 
-from gateway.bridge.queues.contents import CONTENT
 from gateway.bridge.queues.places import (
     AVAILABLE,
     NO_PAGE,
     PAGE_BITS,
     PAGE_MASK,
     Away,
+    AwayCopy,
     Entry,
     Places,
 )
-from gateway.message import Message
+from gateway.message import Flag, Message
 
 MIDDLE: Final = 5
+FILE: Final = int(Flag.FILE)
+STREAM: Final = int(Flag.STREAM)
+CONTENT: Final = FILE | STREAM
 
 
 def is_higher(message: Message) -> bool:
@@ -49,9 +52,13 @@ class Band:
         """The first copy that nobody holds."""
         returned = self._returned
         while returned:
-            entry = self.places.get(returned[0])
+            position = returned[0]
+            entry = self.places.get(position)
             if entry is not None and entry.holder == AVAILABLE:
                 return entry
+            if entry is None and self.places.holds(position):
+                self.places.missed = position >> PAGE_BITS
+                return None
             heappop(returned)
             if entry is not None:
                 entry.returned = False
@@ -75,6 +82,19 @@ class Band:
         if entry.position < self._head and not entry.returned:
             entry.returned = True
             heappush(self._returned, entry.position)
+
+    def near(self, count: int) -> list[int]:
+        """The pages, by number, of the next copies: so many of those given back, and of others."""
+        pages = self.places.ahead(self._head, count)
+        if self._returned:
+            pages.extend(self.places.ahead(self._returned[0], count))
+        return [page.number for page in pages]
+
+    def come_back(self, entries: list[Entry | None]) -> None:
+        """Copies are here again that were on disk: those before `head` wait among the returned."""
+        for entry in entries:
+            if entry is not None and entry.position < self._head:
+                entry.returned = True
 
     def forget(self) -> None:
         """The queue is empty."""
@@ -202,8 +222,16 @@ class Bands:
             page = band.places.page(number)
             if page is not None and page.away is not None:
                 band.places.bring_back(page, away, by_level[level])
+                band.come_back(by_level[level])
                 if found[level] < page.live:
                     band.places.lose(page, page.live - found[level])
+
+    def leave_away(self, number: int, level: int, copy: AwayCopy) -> None:
+        """A copy of that level leaves whose page is on disk."""
+        places = self.levels[level].places
+        page = places.page(number)
+        assert page is not None
+        places.remove_away(page, copy.size, copy.memory)
 
     def forget(self) -> None:
         """The queue is empty."""

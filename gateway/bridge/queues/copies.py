@@ -214,7 +214,7 @@ class Copies:
 
     def lose(self, queue: Queue, page: Page, away: AwayPage, back: Back) -> None:
         """See `Losing`. The store, if it has one of them, keeps it."""
-        for position, message in back.lost:
+        for position, message, _ in back.lost:
             self.ledger.lost(queue, message, position)
             self._let_go(queue, position)
         for number, source in enumerate(away.sources):

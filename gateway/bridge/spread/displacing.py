@@ -253,7 +253,8 @@ class Displacing:
         missed = queue.places.missed
         if missed != NO_PAGE and queue.number not in self._awaiting:
             self._awaiting.add(queue.number)
-            self._copies.paging.want(queue, missed, Trimming(self, queue))
+            trimming = Trimming(self, queue)
+            self._copies.paging.want(queue, missed, trimming, alone=queue.contents is not None)
 
     def on_page(self, trimming: Trimming, queue: Queue) -> None:
         """It is here."""
