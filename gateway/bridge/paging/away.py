@@ -16,8 +16,7 @@ from typing import final
 from gateway.audit.digests import entry_mix
 from gateway.bridge.paging.disk import Spot
 from gateway.bridge.pressure import AWAY_OCTETS, COPY_OCTETS
-from gateway.bridge.queues.bands import Bands
-from gateway.bridge.queues.contents import KIND_BITS, kind_of
+from gateway.bridge.queues.bands import KIND_CONTENT, kind_of
 from gateway.bridge.queues.places import (
     AVAILABLE,
     DELIVERY_COUNT_MAX,
@@ -96,7 +95,7 @@ class AwayPage:
         self._which = b""  # whose each is; empty: all are the first one's
         self._durable = b""  # one octet for each; empty: none is
         self._sizes = b""  # of the messages, where copies may be taken out
-        self._kinds = b""  # what else is to be known of each; empty: nothing
+        self._kinds = b""  # of each; empty: nobody asks for one
         self._kept_from: dict[frozenset[int], list[int]] = {}  # indexes, by from whom (`Entry`)
 
     def has(self, index: int) -> bool:
@@ -113,10 +112,10 @@ class AwayPage:
         """Whether it has some of them."""
         return len(self._durable) > 0
 
-    def fill(self, page: Page, *, sized: bool, bands: Bands | None = None) -> bool:
+    def fill(self, page: Page, *, sized: bool) -> bool:
         """Sum up a page; `False`: one of its copies has to stay in memory.
 
-        `sized`: copies may be taken out of it, by `take`, of one of the levels that there are.
+        `sized`: copies may be taken out of it, by `take`.
         """
         ids: list[int] = []
         sizes: list[int] = []
@@ -136,8 +135,7 @@ class AwayPage:
                 sizes.append(len(message.payload))
             if entry.excluded is not None:
                 self._kept_from.setdefault(frozenset(entry.excluded), []).append(index)
-            level = 0 if bands is None or not sized else bands.level_of(message)
-            kinds.append(kind_of(message) | level << KIND_BITS)
+            kinds.append(kind_of(message))
             indexes.append(index)
             durable.append(1 if entry.durable else 0)
             ids.append(message.id)
@@ -149,14 +147,17 @@ class AwayPage:
         self._indexes = bytes(indexes)
         self._which = bytes(which) if len(self.sources) > 1 else b""
         self._durable = bytes(durable) if any(durable) else b""
-        self._kinds = bytes(kinds) if any(kinds) else b""
+        self._kinds = bytes(kinds)
+        if not sized and not has_content(self._kinds):
+            self._kinds = b""
         return True
 
-    def lay(self, ids: bytes, indexes: bytes, source: Source) -> None:
+    def lay(self, ids: bytes, indexes: bytes, kinds: bytes, source: Source) -> None:
         """All of its copies are durable, and one source's; the sums are there."""
         self._ids = ids
         self._indexes = indexes
         self._durable = b"\x01" * self.messages
+        self._kinds = kinds if has_content(kinds) else b""
         self.sources.append(source)
         self.memory = self.octets + (COPY_OCTETS - AWAY_OCTETS) * self.messages
 
@@ -282,6 +283,11 @@ def found_in(octets: bytes, queue: int) -> dict[int, StoredEntry]:
     replay = Replay()
     replay.apply(octets)
     return replay.queues.get(queue, {})
+
+
+def has_content(kinds: bytes) -> bool:
+    """Whether some of these are of files or streams."""
+    return any(kind & KIND_CONTENT for kind in set(kinds))
 
 
 def is_changed(entry: Entry) -> bool:

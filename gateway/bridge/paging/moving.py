@@ -65,8 +65,3 @@ def marks_of(queue: Queue) -> int64:
     if queue.groups is None and queue.last_values is None:
         return AWAY_OCTETS
     return AWAY_OCTETS + KEY_OCTETS
-
-
-def sum_up(queue: Queue, page: Page, away: AwayPage) -> bool:
-    """Fill what stays of a page of a queue; `False`: it has to stay in memory."""
-    return away.fill(page, sized=queue.last_values is not None, bands=queue.bands)

@@ -20,7 +20,7 @@ from mypy_extensions import i64 as int64
 
 from gateway.bridge.paging.away import AwayPage, Back, Source, found_in, octets_of
 from gateway.bridge.paging.disk import Disk, Spot
-from gateway.bridge.paging.moving import Coming, Going, Losing, Waiter, marks_of, sum_up
+from gateway.bridge.paging.moving import Coming, Going, Losing, Waiter, marks_of
 from gateway.bridge.pressure import AWAY_OCTETS, COPY_OCTETS, Pressure
 from gateway.bridge.queues.discipline import FlowLimits
 from gateway.bridge.queues.flow import FlowControl
@@ -170,16 +170,14 @@ class Paging:
             and queue.places.pages > 0
             and not queue.transit
             and marks_of(queue) == AWAY_OCTETS
-            and queue.bands is None
             and queue.numbering is None
-            and queue.contents is None
             and not queue.deleted
         )
 
-    def laid(self, queue: Queue, number: int, away: AwayPage) -> None:
-        """A page of a queue that is recovered has stayed on disk."""
+    def laid(self, queue: Queue, number: int, away: AwayPage, kinds: bytes) -> None:
+        """A page of a queue that is recovered has stayed on disk, with copies of these kinds."""
         away.turn = self._turn
-        queue.lay(number, away)
+        queue.lay(number, away, kinds)
         self._pressure.laid(away.messages, away.octets, away.sources[0].stock)
         self.went += 1
         self.began(queue)
@@ -476,7 +474,7 @@ class Paging:
         disk = self.disk
         away = AwayPage()
         WORK.units += LOOK * len(page.entries)
-        filled = sum_up(queue, page, away)
+        filled = away.fill(page, sized=queue.last_values is not None)
         writable = disk is not None and away.octets <= PAGE_OCTETS
         if not filled or not (writable or away.logged):
             page.passed_over = self._turn + self.patience
@@ -520,7 +518,7 @@ class Paging:
         if (
             stays
             or page.live == 0
-            or not sum_up(queue, page, away)
+            or not away.fill(page, sized=queue.last_values is not None)
             or away.changed != going.away.changed
         ):
             self._let_go(spot)

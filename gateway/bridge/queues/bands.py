@@ -25,11 +25,27 @@ MIDDLE: Final = 5
 FILE: Final = int(Flag.FILE)
 STREAM: Final = int(Flag.STREAM)
 CONTENT: Final = FILE | STREAM
+# What is known of a copy that is on disk, in an octet: `kind_of`.
+RANK: Final = 15
+RANK_MAX: Final = 9
+KIND_FILE: Final = 16
+KIND_STREAM: Final = 32
+KIND_CONTENT: Final = KIND_FILE | KIND_STREAM
 
 
-def is_higher(message: Message) -> bool:
-    """Whether content of a class is of the higher of two levels: of the priorities 5 to 9."""
-    return message.flags & CONTENT != 0 and message.rank() >= MIDDLE
+def kind_of(message: Message) -> int:
+    """Its priority, 9 at most, and of which class it is, if of one of the two."""
+    kind = min(message.rank(), RANK_MAX)
+    if message.flags & FILE:
+        kind |= KIND_FILE
+    if message.flags & STREAM:
+        kind |= KIND_STREAM
+    return kind
+
+
+def is_higher(kind: int) -> bool:
+    """Whether it is content of the higher of two levels: of the priorities 5 to 9."""
+    return kind & KIND_CONTENT != 0 and kind & RANK >= MIDDLE
 
 
 @final
@@ -127,9 +143,13 @@ class Bands:
 
     def level_of(self, message: Message) -> int:
         """0 is the lowest."""
+        return self.level_of_kind(kind_of(message))
+
+    def level_of_kind(self, kind: int) -> int:
+        """The same of a copy that is on disk."""
         if self._by_class:
-            return 1 if is_higher(message) else 0
-        return min(max(message.rank() - self._first, 0), len(self.levels) - 1)
+            return 1 if is_higher(kind) else 0
+        return min(max((kind & RANK) - self._first, 0), len(self.levels) - 1)
 
     def band_of(self, entry: Entry) -> Band:
         """Where a copy is."""
@@ -199,6 +219,15 @@ class Bands:
                 return entry
         return None
 
+    def lay(self, number: int, away: Away, kinds: bytes) -> None:
+        """A page behind all others that is on disk, with copies of these kinds."""
+        counts = [0 for _ in self.levels]
+        for kind in set(kinds):
+            counts[self.level_of_kind(kind)] += kinds.count(kind)
+        for level, band in enumerate(self.levels):
+            if counts[level]:
+                band.places.lay(number, away, counts[level])
+
     def send_away(self, number: int, away: Away) -> None:
         """A page of the queue is on disk from now on."""
         for band in self.levels:
@@ -226,9 +255,9 @@ class Bands:
                 if found[level] < page.live:
                     band.places.lose(page, page.live - found[level])
 
-    def leave_away(self, number: int, level: int, copy: AwayCopy) -> None:
-        """A copy of that level leaves whose page is on disk."""
-        places = self.levels[level].places
+    def leave_away(self, number: int, copy: AwayCopy) -> None:
+        """A copy leaves whose page is on disk."""
+        places = self.levels[self.level_of_kind(copy.kind)].places
         page = places.page(number)
         assert page is not None
         places.remove_away(page, copy.size, copy.memory)

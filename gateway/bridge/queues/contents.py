@@ -12,7 +12,15 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Final, final
 
-from gateway.bridge.queues.bands import CONTENT, FILE, STREAM, Bands, is_higher
+from gateway.bridge.queues.bands import (
+    FILE,
+    KIND_FILE,
+    KIND_STREAM,
+    RANK,
+    Bands,
+    is_higher,
+    kind_of,
+)
 from gateway.bridge.queues.places import (
     AVAILABLE,
     NO_PAGE,
@@ -22,25 +30,10 @@ from gateway.bridge.queues.places import (
     Page,
     Places,
 )
-from gateway.message import Message
 from gateway.wire.work import LOOK, WORK
-
-__all__ = ["CONTENT", "FILE", "STREAM", "Candidates", "Contents"]
 
 LEVELS: Final = 10
 REBUILD_SLACK: Final = 64
-# What is known of a copy without its message: `kind_of`.
-KIND_FILE: Final = 1
-KIND_HIGHER: Final = 2
-KIND_BITS: Final = 2  # what is above them is its level
-
-
-def kind_of(message: Message) -> int:
-    """Which of the kinds a message is."""
-    if not message.flags & CONTENT:
-        return 0
-    kind = KIND_FILE if message.flags & FILE else 0
-    return kind | KIND_HIGHER if is_higher(message) else kind
 
 
 def is_file(entry: Entry) -> bool:
@@ -131,10 +124,10 @@ class Candidates:
         return None
 
     def _is_of(self, entry: Entry, level: int, bands: Bands | None) -> bool:
-        message = entry.message
+        kind = kind_of(entry.message)
         if self.streams:
-            return message.flags & STREAM != 0 and message.rank() == level
-        return not is_file(entry) and level == (0 if bands is None else bands.level_of(message))
+            return kind & KIND_STREAM != 0 and kind & RANK == level
+        return not kind & KIND_FILE and level == _level_of(kind, bands)
 
 
 @final
@@ -164,13 +157,21 @@ class Contents:
 
     def free(self, entry: Entry, level: int) -> None:
         """A copy that is no file may go: it is new, or nobody has it any more."""
-        message = entry.message
-        if is_file(entry):
+        self._offer(kind_of(entry.message), level, entry.position)
+
+    def _offer(self, kind: int, level: int, position: int) -> None:
+        if kind & KIND_FILE:
             return
-        if message.flags & STREAM:
-            self.streams.put(message.rank(), entry.position)
+        if kind & KIND_STREAM:
+            self.streams.put(kind & RANK, position)
         if self.others is not None:
-            self.others.put(level, entry.position)
+            self.others.put(level, position)
+
+    def lay(self, number: int, kinds: bytes, bands: Bands | None) -> None:
+        """A page behind all others that is on disk, with copies of these kinds."""
+        for kind in set(kinds):
+            self.count(kind, kinds.count(kind))
+            self._offer(kind, _level_of(kind, bands), number << PAGE_BITS)
 
     def near(self) -> list[int]:
         """The pages, by number, from which more may go next."""
@@ -183,5 +184,9 @@ class Contents:
         """So many copies of that kind have come, or left."""
         if kind & KIND_FILE:
             self.files += copies
-        if kind & KIND_HIGHER:
+        if is_higher(kind):
             self.higher += copies
+
+
+def _level_of(kind: int, bands: Bands | None) -> int:
+    return 0 if bands is None else bands.level_of_kind(kind)

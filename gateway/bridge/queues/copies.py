@@ -148,7 +148,7 @@ class Copies:
 
     def lay(self, queue: Queue, laying: Laying) -> None:
         """A page that the store brought back, and that stays on disk."""
-        self.paging.laid(queue, laying.number, laying.summary())
+        self.paging.laid(queue, laying.number, laying.summary(), laying.kinds)
         if laying.earliest_ms != NEVER:
             queue.expiring.came(laying.first, laying.earliest_ms)
             self.deadlines.arm(queue, laying.earliest_ms)

@@ -13,8 +13,8 @@ from typing import Final, Protocol, final
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.alarms import Alarm
-from gateway.bridge.queues.bands import CONTENT, Band, Bands, is_higher
-from gateway.bridge.queues.contents import KIND_BITS, Contents, is_file, kind_of
+from gateway.bridge.queues.bands import CONTENT, Band, Bands, is_higher, kind_of
+from gateway.bridge.queues.contents import Contents, is_file
 from gateway.bridge.queues.discipline import NO_ALERTS, NO_FLOW, FlowLimits, Policy
 from gateway.bridge.queues.entrance import Entrance
 from gateway.bridge.queues.expiring import Expiring
@@ -383,7 +383,7 @@ class Queue:
         position = entry.position
         message = entry.message
         if message.flags & CONTENT:
-            self._take_content(message)
+            self.expect(message)
         self.next_position = position + 1
         self.places.append(entry)
         if self.bands is not None:
@@ -401,9 +401,16 @@ class Queue:
         if message.expires_ms != NEVER:
             self.expiring.came(position, message.expires_ms)
 
-    def lay(self, number: int, away: Away) -> None:
-        """A page that is recovered, and on disk; what comes next is in another one."""
-        self.places.lay(number, away)
+    def lay(self, number: int, away: Away, kinds: bytes) -> None:
+        """A page that is recovered, and on disk; what comes next is in another one.
+
+        `kinds`: of its copies, each of which was expected.
+        """
+        self.places.lay(number, away, away.messages)
+        if self.bands is not None:
+            self.bands.lay(number, away, kinds)
+        if self.contents is not None:
+            self.contents.lay(number, kinds, self.bands)
         self.next_position = (number + 1) << PAGE_BITS
         self.octets += away.payload
         self.checksum ^= away.mix
@@ -424,7 +431,7 @@ class Queue:
                         WORK.units += LOOK
         return contents
 
-    def _take_content(self, message: Message) -> None:
+    def expect(self, message: Message) -> None:
         """A file or a stream's message comes: of these there are two levels of priority at least.
 
         Messages stay in their order: they are all of the lower one.
@@ -433,7 +440,13 @@ class Queue:
         local = self.placement is None and not self.transit
         # Where such content came while the queue was none of ours, what is on disk is in no order.
         known = contents.higher == 0 or self.places.away == 0
-        if self.bands is None and self.groups is None and local and known and is_higher(message):
+        if (
+            self.bands is None
+            and self.groups is None
+            and local
+            and known
+            and is_higher(kind_of(message))
+        ):
             self.bands = self._divided()
 
     def _divided(self) -> Bands:
@@ -441,7 +454,7 @@ class Queue:
         bands = Bands(2, (), by_class=True)
         for page in self.places.ahead(0, self.places.pages):
             if page.away is not None:
-                bands.levels[0].places.lay(page.number, page.away)
+                bands.levels[0].places.lay(page.number, page.away, page.live)
             for entry in page.entries:
                 if entry is not None:
                     entry.returned = False
@@ -505,7 +518,7 @@ class Queue:
         position, size = copy.position, copy.size
         self.places.remove_away(page, size, copy.memory)
         if self.bands is not None:
-            self.bands.leave_away(page.number, copy.kind >> KIND_BITS, copy)
+            self.bands.leave_away(page.number, copy)
         self._forget_away(position, copy.kind)
         self.octets -= size
         if self.flow is not None:

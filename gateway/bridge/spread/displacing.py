@@ -16,7 +16,7 @@ from mypy_extensions import i64 as int64
 
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
-from gateway.bridge.queues.contents import FILE
+from gateway.bridge.queues.bands import FILE
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import AVAILABLE, NO_PAGE, Entry
 from gateway.bridge.queues.queue import Queue

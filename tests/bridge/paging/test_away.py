@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from support.bridge_world import World
 
 from gateway.bridge.paging.away import AwayPage, found_in, octets_of
-from gateway.bridge.queues.bands import Bands
-from gateway.bridge.queues.contents import KIND_BITS, KIND_FILE, KIND_HIGHER
+from gateway.bridge.queues.bands import KIND_FILE, KIND_STREAM
 from gateway.bridge.queues.places import PAGE_MASK, Entry, Page, Places
 from gateway.bridge.quotas import NOBODY, Quota, Stock
 from gateway.bridge.tickets import Ticket
@@ -157,7 +156,7 @@ def test_whom_copies_are_kept_from_is_known_when_they_are_back() -> None:
     assert first.excluded is not last.excluded  # each may be kept from more
 
 
-def test_what_is_lost_or_taken_out_is_known_by_its_kind_and_level() -> None:
+def test_what_is_lost_or_taken_out_is_known_by_its_kind() -> None:
     places = Places()
     flags = [0, Flag.FILE, Flag.STREAM, Flag.FILE]
     for position, flag in enumerate(flags):
@@ -165,13 +164,10 @@ def test_what_is_lost_or_taken_out_is_known_by_its_kind_and_level() -> None:
         places.append(Entry(position, message, 0, False))
     page = places.tail
     assert page is not None
-    kinds = [0, KIND_FILE, KIND_HIGHER, KIND_FILE | KIND_HIGHER]
+    kinds = [0, KIND_FILE, KIND_STREAM | 9, KIND_FILE | 9]
     lost = AwayPage()
     assert lost.fill(page, sized=False)
     assert [kind for _, _, kind in lost.back(0, {}, 0).lost] == kinds
     away = AwayPage()
-    assert away.fill(page, sized=True, bands=Bands(10, ()))
-    taken = [away.take(position).kind for position in range(len(flags))]
-    assert taken == [
-        kind | level << KIND_BITS for kind, level in zip(kinds, [0, 0, 9, 9], strict=True)
-    ]
+    assert away.fill(page, sized=True)
+    assert [away.take(position).kind for position in range(len(flags))] == kinds

@@ -331,6 +331,36 @@ def test_files_and_streams_rest_on_disk_and_come_out_by_their_levels(
     world.check()
 
 
+@pytest.mark.parametrize("levels", [0, 3])
+@pytest.mark.parametrize("ring", [False, True])
+def test_a_start_leaves_content_on_disk_that_it_need_not_read_for_that(
+    ring: bool, levels: int
+) -> None:
+    world = paged_world()
+    discipline = Discipline(policy=Policy.RING if ring else Policy.REJECT, levels=levels)
+    world.queue(durable=True, max_count=MANY if ring else 0, discipline=discipline)
+    on_disk(world, [0, FILE, 0, FILE], durable=True)
+    world.crash()
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None
+    assert queue.contents is not None
+    assert (queue.contents.files, queue.contents.higher) == (MANY // 2, MANY // 2)
+    assert world.bridge.paging.came == 0
+    assert queue.places.away > 10
+    if ring:
+        for _ in range(MANY // 4 + 5):  # of the two kinds of messages those of priority 0, and 4
+            publish(world, b"late", priority=0)
+            world.turn()
+        for _ in range(10):
+            world.turn()
+    bodies = drained(world, queue)
+    files = [body for body in bodies if body != b"late" and int(body) % 2]
+    assert files == [b"%d" % number for number in range(MANY) if number % 2]
+    assert len(bodies) == MANY
+    assert world.bridge.counts.evicted == (MANY // 4 + 5 if ring else 0)
+    world.check()
+
+
 def test_levels_come_when_a_part_is_on_disk_already() -> None:
     world = paged_world()
     world.queue()
