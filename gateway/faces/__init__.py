@@ -8,6 +8,7 @@ Three houses, which do not import one another (`.importlinter`):
 
 and what they share:
 
+    dialled        upstreams, whatever they speak: settings, health, what comes back of what is sent
     face           what every face offers to its driver, and what it is given; counts
     client         a server's client: who it is, and what its sessions have in common
     visit          one connection in the audit log and in the log's lines

@@ -22,9 +22,10 @@ from gateway.config import Settings
 from gateway.config.placement import NodeRule, Rules, rules_of
 from gateway.config.units import Host
 from gateway.config.upstreams import UpstreamSection, UpstreamTls
+from gateway.faces.dialled.dialled import DialledUpstream
+from gateway.faces.dialled.settings import Derive, UpstreamCounts, UpstreamSettings
 from gateway.faces.face import FaceSettings
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.settings import Derive, UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.files.whole import read_regular
 from gateway.net.counts import NetCounts
@@ -49,7 +50,7 @@ HANDSHAKE_MAX: Final = 256 * 1024  # octets of an upstream's, with the certifica
 class PlacementsByRule:
     """Where nodes live by one set of rules; implements `bridge.remote.remote.Placements`."""
 
-    def __init__(self, rules: Rules, upstreams: dict[str, Upstream]) -> None:
+    def __init__(self, rules: Rules, upstreams: dict[str, DialledUpstream]) -> None:
         self.rules = rules
         self.upstreams = upstreams
         self._placements: dict[NodeRule, Placement] = {}
@@ -91,7 +92,7 @@ class Estate:
     """What settings come to: the upstreams, those that were kept among them, and the rules."""
 
     settings: Settings
-    upstreams: dict[str, Upstream]
+    upstreams: dict[str, DialledUpstream]
     placements: PlacementsByRule
     credentials: dict[str, UpstreamCredentials]
 
@@ -122,7 +123,7 @@ class Upstreams:
         self._bridge = bridge
         self._turns = turns
         self._faces = faces
-        self.upstreams: dict[str, Upstream] = {}
+        self.upstreams: dict[str, DialledUpstream] = {}
         self.dialers: dict[str, Dialer] = {}
         self.credentials: dict[str, UpstreamCredentials] = {}
         self._dial: Callable[[str], Dialer] | None = None
@@ -144,7 +145,7 @@ class Upstreams:
     def prepare(self, settings: Settings, profiles: dict[str, Profile]) -> Estate:
         """What other settings would come to; upstreams that they leave alone are kept."""
         rules = rules_of(settings.nodes, profiles)
-        upstreams: dict[str, Upstream] = {}
+        upstreams: dict[str, DialledUpstream] = {}
         credentials: dict[str, UpstreamCredentials] = {}
         for name, section in settings.upstreams.items():
             kept = self._kept(name, section, profiles[name])
@@ -160,13 +161,15 @@ class Upstreams:
                 upstreams[name] = kept
         return Estate(settings, upstreams, PlacementsByRule(rules, upstreams), credentials)
 
-    def _kept(self, name: str, section: UpstreamSection, profile: Profile) -> Upstream | None:
+    def _kept(
+        self, name: str, section: UpstreamSection, profile: Profile
+    ) -> DialledUpstream | None:
         if self.settings.upstreams.get(name) != section:
             return None
         upstream = self.upstreams[name]
         return upstream if same_profile(upstream.context.profile, profile) else None
 
-    def _made(self, settings: UpstreamSettings, profile: Profile) -> Upstream:
+    def _made(self, settings: UpstreamSettings, profile: Profile) -> DialledUpstream:
         before = self.upstreams.get(settings.name)
         return Upstream(
             UpstreamContext(

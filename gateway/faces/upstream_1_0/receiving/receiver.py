@@ -19,9 +19,10 @@ from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.bridge.remote.remote import Inlet
 from gateway.errors import RemoteProtocolError
+from gateway.faces.dialled.reaching import lasting
 from gateway.faces.upstream_1_0 import states
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
+from gateway.faces.upstream_1_0.errors import refusal_of, text_of
 from gateway.faces.upstream_1_0.links import is_elsewhere
 from gateway.faces.upstream_1_0.managing.queues import ManagedQueues
 from gateway.faces.upstream_1_0.receiving import sources
