@@ -369,6 +369,10 @@ METRICS: Final = (
         "result",
     ),
     _gauge("gateway_paused_rules", "Node rules that are paused."),
+    _gauge(
+        "gateway_refused_files",
+        "1 while files of the configuration are others than those that count, and were refused.",
+    ),
     MetricRow(
         "gateway_event_loop_lag_seconds", "histogram", "How late a timer fired that was due."
     ),

@@ -94,7 +94,7 @@ amqp-gateway/volume: {{ include "amqp-gateway.fullname" . }}
 
 {{/* The configuration file: what the chart mounts decides, over what the values say. */}}
 {{- define "amqp-gateway.config" -}}
-{{- $config := deepCopy .Values.config }}
+{{- $config := merge (deepCopy .Values.config) (dict "reload_interval" "10s") }}
 {{- $fixed := dict
   "listen" (dict)
   "admin" "0.0.0.0:9672"

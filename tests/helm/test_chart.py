@@ -116,6 +116,7 @@ def test_the_default_lets_nobody_in_without_a_name(render: Render) -> None:
         "data_directory": "/var/lib/amqp-gateway/data",
         "former_data_directory": "/var/lib/amqp-gateway",
         "anonymous": False,
+        "reload_interval": "10s",
         "users_file": "/etc/amqp-gateway/users/users.yaml",
     }
 
