@@ -65,6 +65,7 @@ class NetCounts:
         defects: exceptions where none may come from: those in the log (`service.defects`), and
             those that are repeated too often to be told of.
         changes: of the settings while we run, done and refused; `paused_rules`: how many are.
+        refused_files: 1 while files have changed, and were refused.
         lag_s: how late a timer fired that was due every second.
         stalls: pieces of work that held the event loop too long.
     """
@@ -81,6 +82,7 @@ class NetCounts:
         "octets_sent",
         "paused_rules",
         "refused",
+        "refused_files",
         "stalls",
         "start_messages",
         "start_messages_recovered",
@@ -99,6 +101,7 @@ class NetCounts:
         self.octets_sent = 0
         self.changes = {"done": 0, "refused": 0}
         self.paused_rules = 0
+        self.refused_files = 0
         self.turns = 0
         self.waiting = 0
         self.ending = 0
