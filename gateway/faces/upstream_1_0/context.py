@@ -37,6 +37,7 @@ class UpstreamContext:
         transports: the connections to it.
         links: those of its own connection.
         takers: whoever receives from it.
+        settling: how long it takes to settle what it is sent.
         seen_before: what may come again from it.
         unheard: what may, unless it answers our detach.
         draining: the gateway stops: nothing new is sent, no credit is given.
@@ -54,6 +55,7 @@ class UpstreamContext:
         "profile",
         "seen_before",
         "settings",
+        "settling",
         "sleepers",
         "takers",
         "transports",
@@ -87,6 +89,7 @@ class UpstreamContext:
         self.takers = Takers(self.transports)
         self.seen_before = SeenBefore()
         self.unheard = Unheard(self.seen_before)
+        self.settling = bridge.latency.run()
         self.draining = False
         self._names = 0
 
