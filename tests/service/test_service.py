@@ -22,7 +22,7 @@ from gateway.clients.letter import Letter, Typed
 from gateway.config import Address
 from gateway.errors import ConfigurationError, StartupError
 from gateway.metrics import METRICS, OBJECT_METRICS
-from gateway.net.admin.measures import ByQueue
+from gateway.net.admin.by_queue import ByQueue
 from gateway.net.listening.users import make_user, write_users
 from gateway.net.stopping import Stage
 from gateway.net.upstreams.reload import SIGNALLED

@@ -1,6 +1,4 @@
-"""The table keeps its rules, and what is read comes out as Prometheus reads it."""
-
-import re
+"""What is read comes out as Prometheus reads it."""
 
 import pytest
 from prometheus_client.exposition import generate_latest
@@ -8,50 +6,8 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.metrics import METRICS, OBJECT_METRICS, Collector, MetricRow, Reader
+from gateway.metrics import Collector, MetricRow, Reader
 from gateway.net.counts import Histogram
-
-UNITS = ("seconds", "bytes", "messages", "total", "info", "ready", "turns", "rows", "damaged")
-THINGS = (
-    *("segments", "number", "balanced", "wrong"),
-    "connections",
-    "sessions",
-    "links",
-    "transactions",
-    "branches",
-    "files",
-    "recovered",
-    "queues",
-    "subscriptions",
-    "publishes",
-    "logins",
-    "entries",
-    "tries",
-    "up",
-    "rules",
-    "blocked",
-    "stopped",
-    "differences",
-    "sequence",
-    "segment",
-    "signed",
-)
-
-
-@pytest.mark.parametrize("row", [*METRICS, *OBJECT_METRICS], ids=lambda row: row.name)
-def test_a_metric_has_a_unit_a_help_text_and_labels_that_are_words(row: MetricRow) -> None:
-    assert re.fullmatch(r"gateway_[a-z_]+", row.name)
-    assert row.name.endswith(UNITS + THINGS)
-    assert row.name.endswith("_total") == (row.kind == "counter")
-    assert row.help.endswith(".")
-    assert all(re.fullmatch(r"[a-z_]+", label) for label in row.labels)
-
-
-def test_no_metric_stands_twice_and_names_of_queues_are_only_in_the_table_for_objects() -> None:
-    names = [row.name for row in (*METRICS, *OBJECT_METRICS)]
-    assert len(set(names)) == len(names)
-    assert not any("queue" in row.labels for row in METRICS)
-
 
 ROWS = (
     MetricRow("gateway_things_total", "counter", "Things.", ("kind",)),

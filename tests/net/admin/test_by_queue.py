@@ -5,12 +5,12 @@ from support.bridge_world import World
 
 from gateway.bridge.queues.discipline import Discipline, FlowLimits
 from gateway.metrics import OBJECT_METRICS, Collector
-from gateway.net.admin import measures
-from gateway.net.admin.measures import ByQueue
+from gateway.net.admin import by_queue as module
+from gateway.net.admin.by_queue import ByQueue
 
 
 def test_beyond_so_many_queues_the_rest_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measures, "OBJECTS_MAX", 2)
+    monkeypatch.setattr(module, "OBJECTS_MAX", 2)
     world = World()
     flow = Discipline(flow=FlowLimits(stop_count=1, resume_count=1))
     for name in ("a", "b", "c", "d"):
