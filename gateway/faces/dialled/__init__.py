@@ -7,6 +7,7 @@ health          how it is, for operators
 addresses       what its nodes are called
 location        where it is; transports: the connections to it; sleepers: deadlines
 takers          whoever receives from it
+receiver_states what a receiver goes through
 reaching        who waits for a node, and what they are told
 outflow         the bridge's side of sending: the subscription to the queue in front of it
 returns         what becomes of a copy, by what the upstream says of it

@@ -5,7 +5,7 @@ context                  what all its links share; they know this, and not the u
 connection               one transport to it, from SASL to close
 slot, links              what keeps one link over connections, and all of them
 sessions                 those of a connection, and which of them a link gets
-states                   the tables of what a slot, and a receiver, go through
+states                   the table of what a slot goes through
 detours                  links that it redirects, to another address or container
 errors                   what its errors mean to clients
 tokens                   claims-based security, for upstreams that want it

@@ -22,9 +22,11 @@ from gateway.config import Settings
 from gateway.config.placement import NodeRule, Rules, rules_of
 from gateway.config.units import Host
 from gateway.config.upstreams import UpstreamSection, UpstreamTls
+from gateway.faces.dialled.context import DialledContext
 from gateway.faces.dialled.dialled import DialledUpstream
 from gateway.faces.dialled.settings import Derive, UpstreamCounts, UpstreamSettings
 from gateway.faces.face import FaceSettings
+from gateway.faces.upstream_0_10.upstream import Upstream010
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.files.whole import read_regular
@@ -39,7 +41,7 @@ from gateway.net.upstreams.credentials import UpstreamCredentials
 from gateway.net.upstreams.detours import BareError, EndpointFor
 from gateway.net.upstreams.dialer import Dialer
 from gateway.translate.profiles.loading import ATTRIBUTES, load_profile
-from gateway.translate.profiles.profile import Profile
+from gateway.translate.profiles.profile import AMQP_0_10, Profile
 from gateway.translate.profiles.templates import Template, Wildcards
 from gateway.wire.limits import Limits
 
@@ -171,16 +173,11 @@ class Upstreams:
 
     def _made(self, settings: UpstreamSettings, profile: Profile) -> DialledUpstream:
         before = self.upstreams.get(settings.name)
-        return Upstream(
-            UpstreamContext(
-                self._bridge,
-                self._turns,
-                settings,
-                profile,
-                self._faces,
-                UpstreamCounts() if before is None else before.context.counts,
-            )
-        )
+        counts = UpstreamCounts() if before is None else before.context.counts
+        bridge, turns, faces = self._bridge, self._turns, self._faces
+        if profile.protocol == AMQP_0_10:
+            return Upstream010(DialledContext(bridge, turns, settings, profile, faces, counts))
+        return Upstream(UpstreamContext(bridge, turns, settings, profile, faces, counts))
 
     # Connections.
 
@@ -323,6 +320,7 @@ def _settings_of(
         tokens=credentials.tokens,
         random=random.random,
         rules=rules,
+        hostname=section.hostname or "",
         attach_timeout_ms=section.attach_timeout,
         back_off_min_ms=section.back_off.initial,
         back_off_max_ms=section.back_off.maximum,
@@ -385,6 +383,8 @@ def limits_of(settings: Settings, section: UpstreamSection) -> Limits:
     limits = settings.limits.as_limits()
     limits.max_frame_size = section.max_frame_size
     limits.idle_timeout_ms = section.idle_timeout
+    # 0-10: who has heard nothing for two heartbeats hangs up.
+    limits.heartbeat_s = -(-section.idle_timeout // 2000)
     limits.handshake_timeout_ms = section.connect_timeout
     limits.links_max = section.links
     limits.link_credit = section.link_credit
