@@ -117,6 +117,7 @@ class Copies:
             self.paging.make_room(queue, size)
         entry = queue.append(message, durable, stock)
         entry.ticket = ticket
+        entry.entered_us = self.ledger.latency.now_us
         self.pressure.entered(size, stock)
         if entry.position & PAGE_MASK == 0:
             self.paging.began(queue)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol, final
 
+from mypy_extensions import i64 as int64
 from mypy_extensions import mypyc_attr
 
 from gateway.bridge.quotas import NOBODY, Stock
@@ -43,12 +44,14 @@ class Entry:
         annotations: what subscribers added to it, as in `Delivery`.
         ticket: who is told when the copy ends; only in transit queues.
         stock: whose quota it counts for.
+        entered_us: when it came, in microseconds of the gateway's clock.
     """
 
     __slots__ = (
         "annotations",
         "delivery_count",
         "durable",
+        "entered_us",
         "excluded",
         "holder",
         "message",
@@ -76,6 +79,7 @@ class Entry:
         self.annotations = b""
         self.ticket: Ticket | None = None
         self.stock = stock
+        self.entered_us: int64 = message.arrived_ms * 1000
 
 
 class Away(Protocol):
