@@ -10,6 +10,7 @@ FROM base AS accounting-build
 RUN /src/image/build /src accounting && rm -rf /src
 
 FROM accounting-build AS accounting
+ENV XDG_CACHE_HOME=/opt/amqp-gateway/cache
 USER 10010:10010
 WORKDIR /var/lib/amqp-gateway
 ENTRYPOINT ["amqp-gateway"]
