@@ -140,6 +140,7 @@ class Service:
             self._not_begun,
             self.counts,
             worked_ms=worked_ms,
+            now_us=self.clock.now_us,
             worked_units=worked_units(form()),
         )
         self.duties = Duties(reactor, self.turns, self.counts)
