@@ -283,4 +283,4 @@ def test_the_operator_is_handed_the_same_reconciliation(render: Render) -> None:
     assert template["arguments"][:2] == ["reconcile", "s3a://logs/gateway/audit"]
     assert template["restartPolicy"] == {"type": "Never"}
     assert template["driver"]["configMaps"][0]["path"] == "/etc/amqp-gateway/trusted"
-    assert template["executor"]["serviceAccount"] == NAME + "-spark"
+    assert template["driver"]["serviceAccount"] == NAME + "-spark"
