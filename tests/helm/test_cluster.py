@@ -9,10 +9,15 @@ import yaml
 
 from .conftest import CHART, Helm
 from .kubernetes import Kubernetes, Object
-from .scenarios import SCENARIOS
+from .scenarios import EVERYTHING, SCENARIOS
 
 NAME = "rel-amqp-gateway"
 RELEASED = pathlib.Path(__file__).parent / "released" / "amqp-gateway-0.1.0.tgz"
+# Of EVERYTHING what the last release knew.
+RAN_BEFORE = {
+    **{key: value for key, value in EVERYTHING.items() if key not in ("dashboards", "test")},
+    "serviceMonitor": {"enabled": True},
+}
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 
 
@@ -125,14 +130,15 @@ def test_every_scenario_is_admitted_and_so_are_all_of_its_pods(
         kubernetes.create(pod, release.namespace, dry=True)
 
 
+@pytest.mark.parametrize("values", [{}, RAN_BEFORE], ids=["default", "everything"])
 def test_what_the_last_release_has_made_is_kept_by_an_upgrade(
-    release: Release, helm_4: Helm
+    release: Release, helm_4: Helm, values: dict[str, Any]
 ) -> None:
-    assert release.upgrade(RELEASED, reconcile={"enabled": True}) == ""
+    assert release.upgrade(RELEASED, **values) == ""
     before = release.get("StatefulSet")
     claim = release.cluster.until("PersistentVolumeClaim", release.namespace, lambda _each: True)
     for helm in (None, helm_4, None):
-        assert release.upgrade(helm=helm, reconcile={"enabled": True}) == ""
+        assert release.upgrade(helm=helm, **values) == ""
     after = release.get("StatefulSet")
     assert _uid(after) == _uid(before)
     assert after["spec"]["volumeClaimTemplates"] == before["spec"]["volumeClaimTemplates"]
