@@ -38,6 +38,7 @@ class NetCounts:
         defects: exceptions where none may come from: those in the log (`service.defects`), and
             those that are repeated too often to be told of.
         changes: of the settings while we run, done and refused; `paused_rules`: how many are.
+        clock_steps: times that wall time has left the clock by a second more, or come back.
         lag: how late a timer fired that was due every second.
         stalls: pieces of work that held the event loop too long.
     """
@@ -45,6 +46,7 @@ class NetCounts:
     __slots__ = (
         "accepted",
         "changes",
+        "clock_steps",
         "defects",
         "ending",
         "handshake_failures",
@@ -76,6 +78,7 @@ class NetCounts:
         self.waiting = 0
         self.ending = 0
         self.defects = 0
+        self.clock_steps = 0
         self.lag = Durations()
         self.stalls = dict.fromkeys(PIECES, 0)
 
