@@ -10,7 +10,7 @@ from typing import final
 from mypy_extensions import i64 as int64
 
 from gateway.bridge.exchanges.exchange import Exchange
-from gateway.bridge.queues.contents import STREAM
+from gateway.bridge.queues.bands import STREAM
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.latency import DISK, MEMORY, UPSTREAM
 from gateway.bridge.queues.queue import Queue

@@ -39,6 +39,7 @@ class NetCounts:
             those that are repeated too often to be told of.
         changes: of the settings while we run, done and refused; `paused_rules`: how many are.
         clock_steps: times that wall time has left the clock by a second more, or come back.
+        refused_files: 1 while files have changed, and were refused.
         lag: how late a timer fired that was due every second.
         stalls: pieces of work that held the event loop too long.
     """
@@ -56,6 +57,7 @@ class NetCounts:
         "octets_sent",
         "paused_rules",
         "refused",
+        "refused_files",
         "stalls",
         "start_messages",
         "start_messages_recovered",
@@ -74,6 +76,7 @@ class NetCounts:
         self.octets_sent = 0
         self.changes = {"done": 0, "refused": 0}
         self.paused_rules = 0
+        self.refused_files = 0
         self.turns = 0
         self.waiting = 0
         self.ending = 0

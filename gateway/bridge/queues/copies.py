@@ -152,7 +152,7 @@ class Copies:
         """A page that the store brought back, and that stays on disk."""
         summary = laying.summary()
         queue.recovered += summary.messages
-        self.paging.laid(queue, laying.number, summary)
+        self.paging.laid(queue, laying.number, summary, laying.kinds)
         if laying.earliest_ms != NEVER:
             queue.expiring.came(laying.first, laying.earliest_ms)
             self.deadlines.arm(queue, laying.earliest_ms)
@@ -218,7 +218,7 @@ class Copies:
 
     def lose(self, queue: Queue, page: Page, away: AwayPage, back: Back) -> None:
         """See `Losing`. The store, if it has one of them, keeps it."""
-        for position, message in back.lost:
+        for position, message, _ in back.lost:
             self.ledger.lost(queue, message, position)
             self._let_go(queue, position)
         for number, source in enumerate(away.sources):

@@ -110,12 +110,20 @@ class AwayCopy:
         position, message, durable, stock: as of an entry; the message by its number.
         size: octets of its message.
         memory: its share of `Away.memory`.
+        kind: what is known of it besides (`bands.kind_of`).
     """
 
-    __slots__ = ("durable", "memory", "message", "position", "size", "stock")
+    __slots__ = ("durable", "kind", "memory", "message", "position", "size", "stock")
 
     def __init__(
-        self, position: int, message: int, durable: bool, stock: Stock, size: int, memory: int
+        self,
+        position: int,
+        message: int,
+        durable: bool,
+        stock: Stock,
+        size: int,
+        memory: int,
+        kind: int,
     ) -> None:
         self.position = position
         self.message = message
@@ -123,6 +131,7 @@ class AwayCopy:
         self.stock = stock
         self.size = size
         self.memory = memory
+        self.kind = kind
 
 
 @final
@@ -215,12 +224,12 @@ class Places:
         page.live += 1
         self.count += 1
 
-    def lay(self, number: int, away: Away) -> None:
-        """Add a page behind all others whose copies are on disk."""
+    def lay(self, number: int, away: Away, count: int) -> None:
+        """Add a page behind all others whose copies are on disk, so many of them these places'."""
         page = self._new_page(number)
-        page.live = away.messages
+        page.live = count
         page.away = away
-        self.count += away.messages
+        self.count += count
         self._count_away(away, 1)
 
     def get(self, position: int) -> Entry | None:

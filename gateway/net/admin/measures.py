@@ -157,6 +157,7 @@ def _process(sources: Sources) -> dict[str, Reader]:
             ((result,), count) for result, count in net.changes.items()
         ],
         "gateway_paused_rules": lambda: one(net.paused_rules),
+        "gateway_refused_files": lambda: one(net.refused_files),
         "gateway_event_loop_lag_seconds": lambda: [timed((), net.lag)],
         "gateway_turns_total": lambda: one(net.turns),
         "gateway_stalls_total": lambda: labelled(net.stalls),

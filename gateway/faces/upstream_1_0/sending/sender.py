@@ -21,15 +21,15 @@ from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.remote.remote import Target as QueueTarget
 from gateway.errors import RemoteProtocolError
+from gateway.faces.dialled.outflow import Outflow
+from gateway.faces.dialled.reaching import Reaching
+from gateway.faces.dialled.returns import Returns
 from gateway.faces.outcomes import OUTCOMES, outcome_of
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import TooSmallError, accuses, is_busy, refusal_of
 from gateway.faces.upstream_1_0.links import Links
 from gateway.faces.upstream_1_0.receiving.look_ups import LookUp
-from gateway.faces.upstream_1_0.receiving.reaching import Reaching
 from gateway.faces.upstream_1_0.sending.credit_watch import CreditWatch
-from gateway.faces.upstream_1_0.sending.outflow import Outflow
-from gateway.faces.upstream_1_0.sending.returns import Returns
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Refusal
 
@@ -252,7 +252,7 @@ class Sender:
         self.refusal = None
         self._reaching.answer(None)
         if self.slot is not None:
-            self._outflow.note_link(self.slot)
+            self._outflow.note_link(self.slot.address, self.slot.transport.number)
         if self.unsettled:
             self._resume(event)
         self._outflow.resume()

@@ -1,5 +1,5 @@
-from gateway.faces.upstream_1_0.receiving.takers import Takers
-from gateway.faces.upstream_1_0.transports import Transports
+from gateway.faces.dialled.takers import Takers
+from gateway.faces.dialled.transports import Transports
 
 
 class Turns:

@@ -13,9 +13,9 @@ from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.remote.remote import Target
 from gateway.faces import losses
-from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.sending.outflow import Outflow
-from gateway.faces.upstream_1_0.sending.suspicion import Suspicion
+from gateway.faces.dialled.context import DialledContext
+from gateway.faces.dialled.outflow import Outflow
+from gateway.faces.dialled.suspicion import Suspicion
 from gateway.message import (
     MODIFIED_FAILED,
     RELEASED,
@@ -63,7 +63,7 @@ class Returns:
 
     def __init__(
         self,
-        upstream: UpstreamContext,
+        upstream: DialledContext,
         host: VirtualHost,
         outflow: Outflow,
         stopping: Stopping,

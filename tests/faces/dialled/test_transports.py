@@ -1,6 +1,6 @@
 from support.upstream_world import UpstreamWorld
 
-from gateway.faces.upstream_1_0.transports import Transports
+from gateway.faces.dialled.transports import Transports
 
 
 class Turns:

@@ -4,7 +4,7 @@ import pytest
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec
-from gateway.faces.upstream_1_0.receiving.reaching import PATIENCE_MS
+from gateway.faces.dialled.reaching import PATIENCE_MS
 from gateway.message import Condition
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template

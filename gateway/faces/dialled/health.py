@@ -6,9 +6,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import final
 
-from gateway.amqp_1_0._spec import Error
 from gateway.bridge.bridge import Bridge
-from gateway.faces.upstream_1_0.errors import text_of
 
 
 class UpstreamState(IntEnum):
@@ -76,12 +74,6 @@ class UpstreamHealth:
         """Something went wrong that operators may want to know of."""
         self.fail(problem)
         self._tell()
-
-    def note_error(self, error: Error | None, whose: str = "") -> None:
-        """The peer ended something, and said this of it."""
-        if error is not None:
-            text = text_of(error)
-            self.note_problem(f"{whose}: {text}" if whose else text)
 
     def note_solved(self, problem: str) -> None:
         """What `note_problem` told is over."""

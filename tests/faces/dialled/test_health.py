@@ -1,7 +1,6 @@
 from support.bridge_world import World
 
-from gateway.amqp_1_0 import _spec
-from gateway.faces.upstream_1_0.health import UpstreamHealth, UpstreamState
+from gateway.faces.dialled.health import UpstreamHealth, UpstreamState
 
 
 def fresh():
@@ -47,17 +46,6 @@ def test_the_end_of_one_problem_leaves_another_as_the_last():
     health.note_problem("second")
     health.note_solved("first")
     assert health.last_error == "second"
-
-
-def test_an_error_is_told_with_whose_it_is_and_none_is_no_news():
-    _, health = fresh()
-    health.note_error(None, "from q")
-    assert health.last_error == ""
-    error = _spec.Error(condition="amqp:not-found", description="no such node")
-    health.note_error(error, "from q")
-    assert health.last_error == "from q: amqp:not-found: no such node"
-    health.note_error(error)
-    assert health.last_error == "amqp:not-found: no such node"
 
 
 def test_why_a_connection_ended_is_told_with_the_change_that_follows():

@@ -12,7 +12,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.exchanges.exchange import KEYED, TOPIC
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import Target
-from gateway.faces.upstream_1_0.settings import UpstreamSettings
+from gateway.faces.dialled.settings import UpstreamSettings
 from gateway.message import Message
 from gateway.translate.profiles.profile import Profile
 

@@ -4,8 +4,8 @@ from support.face_1_0 import body_of, message
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec
-from gateway.faces.upstream_1_0.receiving import seen_before
-from gateway.faces.upstream_1_0.receiving.seen_before import SeenBefore
+from gateway.faces.dialled import seen_before
+from gateway.faces.dialled.seen_before import SeenBefore
 from gateway.message import ACCEPTED
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.bridge.remote.remote import LookUpWaiter
-from gateway.faces.upstream_1_0.context import UpstreamContext
+from gateway.faces.dialled.context import DialledContext
 from gateway.message import Condition, Refusal
 
 PATIENCE_MS: Final = 5_000
@@ -22,13 +22,18 @@ TOLD: Final = (
 )
 
 
+def lasting(upstream: str, problem: str) -> Refusal:
+    """What our client is told of an error that should have passed, and has not."""
+    return Refusal(Condition.INTERNAL_ERROR, f"upstream {upstream}: {problem}")
+
+
 @final
 class Reaching:
     """Those who wait for one link. Implements `Sleeper`."""
 
     __slots__ = ("_upstream", "_waiters")
 
-    def __init__(self, upstream: UpstreamContext) -> None:
+    def __init__(self, upstream: DialledContext) -> None:
         self._upstream = upstream
         self._waiters: list[tuple[LookUpWaiter, int]] = []
 

@@ -11,8 +11,7 @@ from typing import final
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus
-from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.slot import LinkSlot
+from gateway.faces.dialled.context import DialledContext
 
 
 @final
@@ -28,7 +27,7 @@ class Outflow:
 
     __slots__ = ("_blocked", "_upstream", "queue", "stopped", "subscription", "wait_until_ms")
 
-    def __init__(self, upstream: UpstreamContext, queue: Queue) -> None:
+    def __init__(self, upstream: DialledContext, queue: Queue) -> None:
         self._upstream = upstream
         self.queue = queue
         self.subscription: Subscription | None = None
@@ -62,7 +61,9 @@ class Outflow:
         """That time is over."""
         self.resume()
 
-    def note_link(self, slot: LinkSlot) -> None:
+    def note_link(self, address: str, connection: int) -> None:
         """A link by which it is sent is attached: the audit log learns where it leads to."""
         if self.subscription is not None:
-            self._upstream.note_link(self.subscription.number, self.queue.node, slot)
+            self._upstream.note_link(
+                self.subscription.number, self.queue.node, address=address, connection=connection
+            )

@@ -1,4 +1,4 @@
-from gateway.faces.upstream_1_0.sleepers import Sleepers
+from gateway.faces.dialled.sleepers import Sleepers
 
 
 class Sleeper:

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.amqp_1_0.redirects import Redirect
-from gateway.faces.upstream_1_0.location import Location
+from gateway.faces.dialled.location import Location
 
 HERE = Location(network_host="a.example", port=5671, hostname="vhost", secure=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, final
 
-from gateway.faces.upstream_1_0.transports import Transports
+from gateway.faces.dialled.transports import Transports
 
 
 class Taker(Protocol):
