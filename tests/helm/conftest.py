@@ -45,6 +45,15 @@ def helm() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture(scope="session")
+def prometheus() -> str:
+    """Where the program is."""
+    binary = shutil.which("prometheus") or str(CACHE / "helm" / "prometheus")
+    if not pathlib.Path(binary).exists():
+        missing("prometheus")
+    return binary
+
+
+@pytest.fixture(scope="session")
 def promtool() -> Callable[..., subprocess.CompletedProcess[str]]:
     binary = shutil.which("promtool") or str(CACHE / "helm" / "promtool")
     if not pathlib.Path(binary).exists():
