@@ -25,6 +25,7 @@ from gateway.faces.dialled.context import DialledContext
 from gateway.faces.dialled.outflow import Outflow
 from gateway.faces.dialled.reaching import Reaching
 from gateway.faces.dialled.returns import Returns
+from gateway.faces.host_nodes import HostNodes
 from gateway.faces.upstream_0_10.errors import refusal_of, text_of
 from gateway.faces.upstream_0_10.known import Known
 from gateway.faces.upstream_0_10.sessions import Sessions
@@ -36,7 +37,13 @@ from gateway.translate.facts import AMQP_0_10
 from gateway.translate.message import to_0_10
 from gateway.translate.outcomes import of_reject
 from gateway.translate.routing_key import lose
-from gateway.translate.towards_0_10.published import lose_user_id, to_queue, without_user_id
+from gateway.translate.towards_0_10.published import (
+    lose_reply_to,
+    lose_user_id,
+    reply_to_of,
+    to_queue,
+    without_user_id,
+)
 
 NOTHING: Final = Refusal(Condition.NONE, "")
 NAME_MAX: Final = 255  # octets
@@ -62,6 +69,7 @@ class Relay:
         "_behind",
         "_context",
         "_known",
+        "_nodes",
         "_number",
         "_queue",
         "_reaching",
@@ -93,6 +101,7 @@ class Relay:
         self._suspicion = self._returns.suspicion
         self._context = upstream.translation(host)
         self._reaching = Reaching(upstream)
+        self._nodes = HostNodes(host)
         self._known = Known(exchanges=queue.target == Target.EXCHANGE)
         self._unconfirmed = Unconfirmed()
         self._behind: dict[str, None] = {}  # queues that were sent to in this turn; "": an exchange
@@ -243,12 +252,23 @@ class Relay:
             header = to_queue(header, name)
             if message.exchange and self._queue.target == Target.QUEUE:
                 lost += lose(context.counts)
+        reply_to = reply_to_of(header)
+        if reply_to is not None and self._is_unreachable(
+            reply_to.exchange or "", reply_to.routing_key or ""
+        ):
+            lost.append(lose_reply_to(context.counts))
         if not self._upstream.profile.user_id:
             without = without_user_id(header)
             if without is not header:
                 header = without
                 lost.append(lose_user_id(context.counts))
         return header
+
+    def _is_unreachable(self, exchange: str, key: str) -> bool:
+        """Whether a reply-to names a node that is the gateway's alone; others are there, or not."""
+        nodes = self._nodes
+        is_here = nodes.is_exchange(exchange) if exchange else nodes.is_queue(key)
+        return is_here and nodes.upstream_of(exchange, key) != self._upstream.name
 
     def refusal(self) -> Refusal:
         """Why the last delivery was refused."""
