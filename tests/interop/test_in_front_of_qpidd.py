@@ -130,3 +130,14 @@ def test_who_is_subscribed_to_its_exchange_gets_what_is_published_here(
     receives(broker, f'"{bound}"')
     assert sends(gateway, "amq.topic/uk.mud", "--content-string news").exit_code == 0
     assert "news" in receives(broker, queue, "--timeout 10 --messages 1")
+
+
+def test_a_queue_that_is_bound_here_gets_what_is_published_there(broker: int, gateway: int) -> None:
+    lines = Lines(gateway)
+    client = lines.connect_0_10()
+    found: list[Delivered] = []
+    lines.wait_for(client.receive(Subscription("amq.topic/fr.#"), found.append))
+    for sender in (broker, gateway):
+        assert sends(sender, "amq.topic/fr.wine", "--content-string vin").exit_code == 0
+    lines.run_until(lambda: len(found) == 2)
+    lines.hang_up()

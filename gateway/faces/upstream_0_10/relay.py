@@ -21,6 +21,7 @@ from gateway.bridge.remote.remote import LookUpWaiter, Target
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
 from gateway.faces.checking import check, wants_look
+from gateway.faces.dialled.bindings_first import BindingsFirst, Bound
 from gateway.faces.dialled.context import DialledContext
 from gateway.faces.dialled.outflow import Outflow
 from gateway.faces.dialled.reaching import Reaching
@@ -67,6 +68,7 @@ class Relay:
 
     __slots__ = (
         "_behind",
+        "_bindings",
         "_context",
         "_known",
         "_nodes",
@@ -87,7 +89,12 @@ class Relay:
     )
 
     def __init__(
-        self, upstream: DialledContext, sessions: Sessions, remote: Serving, queue: Queue
+        self,
+        upstream: DialledContext,
+        sessions: Sessions,
+        bound: Bound,
+        remote: Serving,
+        queue: Queue,
     ) -> None:
         self._upstream = upstream
         self._sessions = sessions
@@ -104,6 +111,7 @@ class Relay:
         self._nodes = HostNodes(host)
         self._known = Known(exchanges=queue.target == Target.EXCHANGE)
         self._unconfirmed = Unconfirmed()
+        self._bindings = BindingsFirst(bound, upstream.counts, queue, self.outflow)
         self._behind: dict[str, None] = {}  # queues that were sent to in this turn; "": an exchange
         self._session: Session | None = None
         self._slot = sessions.add(self)
@@ -170,7 +178,7 @@ class Relay:
             text = f"{self._queue.name!r} has no address at upstream {self._upstream.name}"
             return self._refuse(Refusal(Condition.NOT_IMPLEMENTED, text))
         session = self._ready()
-        if session is None:
+        if session is None or self._bindings.waits():
             return self.outflow.block()
         if not self._known.is_known(name):
             self._ask(session, name)
