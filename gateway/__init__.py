@@ -6,7 +6,8 @@ The layers, top down; a package imports only from the rows below its own:
     cli                               commands and argument parsing
     offline                           a data directory that no gateway uses
     service | clients                 composition root; small clients of both protocols
-    net                               Twisted: pump, listeners, dialers, reloading, admin port
+    net | migration                   Twisted: pump, listeners, dialers, reloading, admin port; from
+                                      a broker of 0-10 to a configuration
     config | metrics                  typed settings and node rules; every metric in one table
     faces                             protocol events <-> bridge verbs, for clients and upstreams
     bridge | translate                exchanges, queues, credit, transit; 0-10 <-> 1.0 values

@@ -9,6 +9,7 @@ store, store_moves                   `store check` and `list`; `export`, `import
 messages, letter_options, demo       `send` and `receive`, and what is wrong with them; `demo`
 audit, trace, features, verify       `audit` and `reconcile`
 jobs, compare                        how jobs are run; `audit compare`
+migrate                              `migrate`, a command for each step
 logs, reading                        the log that these are given, and its records
 users                                `user`
 

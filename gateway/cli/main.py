@@ -36,6 +36,7 @@ MODULES: Final = {
     "check": "run",
     "ctl": "ctl",
     "demo": "demo",
+    "migrate": "migrate",
     "receive": "messages",
     "reconcile": "audit",
     "send": "messages",

@@ -110,6 +110,7 @@ def encode(letter: Letter, routing_key: str) -> tuple[bytes, bytes]:
         correlation_id=None if correlation_id is None else correlation_id.encode(),
         reply_to=None if letter.reply_to is None else reply_to,
         content_type=letter.content_type or content_type,
+        app_id=None if letter.app_id is None else letter.app_id.encode(),
         application_headers=headers or None,
     )
     return write_header(delivery, properties), body

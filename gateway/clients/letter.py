@@ -54,6 +54,7 @@ class Letter:
         body: a `Typed` string, binary, map or list; void for none.
         subject: 1.0 subject, 0-10 routing key, unless the address gives the key.
         redelivered: received ones only.
+        app_id: of 0-10 only; for sending.
         native: more properties, of types that only the protocol at hand has, as its package has
             them; for sending.
     """
@@ -69,6 +70,7 @@ class Letter:
     reply_to: str | None = None
     properties: dict[str, Typed] = field(default_factory=dict)
     redelivered: bool = False
+    app_id: str | None = None
     native: list[tuple[str, Tagged]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:  # Any: what `json.dumps` takes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.metrics.rows import counter, gauge
+from gateway.metrics.rows import counter, gauge, histogram
 
 MESSAGES: Final = (
     counter(
@@ -36,6 +36,22 @@ MESSAGES: Final = (
         "Files that were forgotten since nothing more came of them for `limits.staging_timeout`.",
     ),
     gauge("gateway_unsettled_messages", "Deliveries sent and not settled yet."),
+    histogram(
+        "gateway_publish_confirm_duration_seconds",
+        "How long publishers waited to be told that a message is taken, by their protocol: because"
+        " it is in `memory`, on `disk`, or settled by its `upstream`. Of what comes and goes in one"
+        " turn of the event loop it is how long that took; what is in transactions, and what takes"
+        " several turns to enter its queues, is not counted.",
+        "source",
+        "target",
+    ),
+    histogram(
+        "gateway_enter_settle_duration_seconds",
+        "How long copies were in their queues until whoever got them had accepted or rejected them:"
+        " by the protocol that they came by and the one that they went by, or `upstream`.",
+        "source",
+        "target",
+    ),
     gauge(
         "gateway_waiting_publishes",
         "Publishes that wait for an upstream to say what became of them.",

@@ -24,6 +24,10 @@ PROCESS: Final = (
         "result",
     ),
     gauge("gateway_paused_rules", "Node rules that are paused."),
+    gauge(
+        "gateway_refused_files",
+        "1 while files of the configuration are others than those that count, and were refused.",
+    ),
     histogram("gateway_event_loop_lag_seconds", "How late a timer fired that was due."),
     counter("gateway_turns_total", "Passes of the event loop that had work.", stable=False),
     counter(

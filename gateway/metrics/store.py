@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.metrics.rows import counter, gauge
+from gateway.metrics.rows import counter, gauge, histogram
 
 STORE: Final = (
     counter("gateway_store_commits_total", "Transactions of the durable store."),
+    histogram("gateway_store_commit_duration_seconds", "How long each of them took."),
     counter("gateway_store_commit_seconds_total", "Time spent in them."),
     counter("gateway_store_bytes_total", "Octets that they wrote."),
     counter(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.metrics.rows import counter, gauge
+from gateway.metrics.rows import counter, gauge, histogram
 
 UPSTREAMS: Final = (
     gauge("gateway_upstream_up", "1 while the upstream is connected and open.", "upstream"),
@@ -67,6 +67,11 @@ UPSTREAMS: Final = (
         "upstream",
         "direction",
         "outcome",
+    ),
+    histogram(
+        "gateway_upstream_settle_duration_seconds",
+        "How long it took an upstream to settle what it was sent.",
+        "upstream",
     ),
     gauge(
         "gateway_upstream_unsettled_messages",

@@ -97,7 +97,7 @@ def site_of(service: Service, collector: Collector) -> Site:
         service.upstreams,
         service.bridge,
         service.tokens,
-        lambda: service.read_again(),
+        service.read_settings,
         service.clock.now_ms,
         service.door,
         service.backup,

@@ -7,7 +7,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.metrics import Collector, MetricRow, Reader
-from gateway.net.counts import Histogram
+from gateway.wire.durations import BOUNDS_US, Durations
 
 ROWS = (
     MetricRow("gateway_things_total", "counter", "Things.", ("kind",)),
@@ -16,23 +16,23 @@ ROWS = (
 )
 
 
-def readers(histogram: Histogram) -> dict[str, Reader]:
+def readers(durations: Durations) -> dict[str, Reader]:
     return {
         "gateway_things_total": lambda: [(("a",), 1), (('b"\n',), 2)],
         "gateway_depth": lambda: [((), 7)],
-        "gateway_lag_seconds": lambda: [((), histogram.cumulative(), histogram.total)],
+        "gateway_lag_seconds": lambda: [((), durations.cumulative(), durations.total_s)],
     }
 
 
 def test_what_is_taken_is_what_is_read_until_it_is_taken_again() -> None:
-    histogram = Histogram((0.1, 1.0))
-    collector = Collector(ROWS, readers(histogram))
+    durations = Durations()
+    collector = Collector(ROWS, readers(durations))
     registry = collector.registry()
     assert generate_latest(registry) == b""
-    for value in (0.05, 0.1, 0.5, 3.0):
-        histogram.observe(value)
+    durations.add(100, 3)
+    durations.add(BOUNDS_US[-1] + 1)
     collector.take()
-    histogram.observe(9.0)
+    durations.add(9)
     for text, parse in (
         (generate_latest(registry).decode(), text_string_to_metric_families),
         (generate_openmetrics(registry).decode(), parse_openmetrics),
@@ -46,11 +46,10 @@ def test_what_is_taken_is_what_is_read_until_it_is_taken_again() -> None:
             ("gateway_things_total", "a"): 1,
             ("gateway_things_total", 'b"\n'): 2,
             ("gateway_depth",): 7,
-            ("gateway_lag_seconds_bucket", "0.1"): 2,
-            ("gateway_lag_seconds_bucket", "1.0"): 3,
+            **{("gateway_lag_seconds_bucket", repr(bound / 1e6)): 3 for bound in BOUNDS_US},
             ("gateway_lag_seconds_bucket", "+Inf"): 4,
             ("gateway_lag_seconds_count",): 4,
-            ("gateway_lag_seconds_sum",): 3.65,
+            ("gateway_lag_seconds_sum",): 1800.000301,
         }
 
 
@@ -58,7 +57,7 @@ def test_what_is_taken_is_what_is_read_until_it_is_taken_again() -> None:
 def test_a_row_without_a_reader_and_a_reader_without_a_row_are_refused(
     wrong: dict[str, Reader],
 ) -> None:
-    given = readers(Histogram((1.0,))) | wrong
+    given = readers(Durations()) | wrong
     if not wrong:
         del given["gateway_depth"]
     with pytest.raises(ValueError, match="differ"):

@@ -31,6 +31,7 @@ class DialledContext:
         sleepers: who is to be called when.
         transports: the connections to it.
         takers: whoever receives from it.
+        settling: how long it takes to settle what it is sent.
         seen_before: what may come again from it.
         draining: the gateway stops: nothing new is sent, no credit is given.
     """
@@ -46,6 +47,7 @@ class DialledContext:
         "profile",
         "seen_before",
         "settings",
+        "settling",
         "sleepers",
         "takers",
         "transports",
@@ -73,6 +75,7 @@ class DialledContext:
         self.transports = Transports(turns)
         self.takers = Takers(self.transports)
         self.seen_before = SeenBefore()
+        self.settling = bridge.latency.run()
         self.draining = False
         self._names = 0
 

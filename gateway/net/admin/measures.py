@@ -15,12 +15,12 @@ from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
 from gateway.faces.leaving import KeptSessions
 from gateway.message import Condition, Encoding
-from gateway.metrics import HistogramSample, Reader, Sample
+from gateway.metrics import Reader, Sample
 from gateway.net.admin.branches import oldest_prepared_s, states
 from gateway.net.admin.census import Census
 from gateway.net.admin.disk import Disk
 from gateway.net.admin.keeping import Kept, keeping
-from gateway.net.admin.samples import PROTOCOLS, gap, labelled, one, protocols
+from gateway.net.admin.samples import PROTOCOLS, gap, labelled, one, protocols, timed
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.listening.authenticate import Authentication
@@ -35,6 +35,8 @@ from gateway.translate.mapping_rows import ROWS
 from gateway.translate.replies import ReplyTable
 from gateway.wire.work import WORK
 
+PARTIES: Final = (*PROTOCOLS.values(), "upstream")
+CONFIRMED: Final = ("memory", "disk", "upstream")
 CONDITIONS: Final = [condition for condition in Condition if condition != Condition.NONE]
 
 # stage, outcome -> the bridge's count of it
@@ -147,7 +149,8 @@ def _process(sources: Sources) -> dict[str, Reader]:
             ((result,), count) for result, count in net.changes.items()
         ],
         "gateway_paused_rules": lambda: one(net.paused_rules),
-        "gateway_event_loop_lag_seconds": lambda: _lag(net),
+        "gateway_refused_files": lambda: one(net.refused_files),
+        "gateway_event_loop_lag_seconds": lambda: [timed((), net.lag)],
         "gateway_turns_total": lambda: one(net.turns),
         "gateway_stalls_total": lambda: labelled(net.stalls),
         "gateway_work_units_total": lambda: one(int(WORK.units)),
@@ -275,6 +278,16 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
         "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
         "gateway_queue_alerts_total": lambda: labelled(bridge.copies.alarms.crossed),
         "gateway_unsettled_messages": lambda: one(census.unsettled),
+        "gateway_publish_confirm_duration_seconds": lambda: [
+            timed((name, by), run.durations)
+            for protocol, name in PROTOCOLS.items()
+            for by, run in zip(CONFIRMED, bridge.latency.arrivals[protocol].runs, strict=True)
+        ],
+        "gateway_enter_settle_duration_seconds": lambda: [
+            timed((source, target), run.durations)
+            for source, runs in zip(PARTIES, bridge.latency.settled, strict=True)
+            for target, run in zip(PARTIES, runs, strict=True)
+        ],
         "gateway_waiting_publishes": lambda: one(bridge.copies.tickets.open),
         "gateway_withheld_publishes": lambda: one(bridge.copies.tickets.withheld),
     }
@@ -300,6 +313,7 @@ def _disk(sources: Sources) -> dict[str, Reader]:
     store, bridge = sources.store, sources.bridge
     return {
         "gateway_store_commits_total": lambda: one(store.commits),
+        "gateway_store_commit_duration_seconds": lambda: [timed((), store.commit_times)],
         "gateway_store_commit_seconds_total": lambda: one(store.commit_us / 1e6),
         "gateway_store_bytes_total": lambda: one(store.octets),
         "gateway_store_failures_total": lambda: labelled(
@@ -378,7 +392,3 @@ def _session_errors(faces: FaceCounts) -> list[Sample]:
 
 def _features(by_number: list[int]) -> list[Sample]:
     return [((feature.name.lower(),), by_number[feature]) for feature in Feature]
-
-
-def _lag(net: NetCounts) -> list[HistogramSample]:
-    return [((), net.lag_s.cumulative(), net.lag_s.total)]

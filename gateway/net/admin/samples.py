@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.message import Encoding
-from gateway.metrics import Sample
+from gateway.metrics import HistogramSample, Sample
+from gateway.wire.durations import Durations
 
 PROTOCOLS: Final = {Encoding.AMQP_0_10: "0-10", Encoding.AMQP_1_0: "1.0"}
 
@@ -28,3 +29,8 @@ def protocols(values: list[int]) -> list[Sample]:
 def gap(opened: list[int], closed: list[int]) -> list[Sample]:
     """What was opened, and is not closed."""
     return [((name,), opened[number] - closed[number]) for number, name in PROTOCOLS.items()]
+
+
+def timed(labels: tuple[str, ...], durations: Durations) -> HistogramSample:
+    """One histogram."""
+    return labels, durations.cumulative(), durations.total_s

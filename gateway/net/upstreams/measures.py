@@ -11,6 +11,7 @@ from gateway.faces.dialled.settings import UpstreamCounts
 from gateway.message import OutcomeKind
 from gateway.metrics import Reader, Sample
 from gateway.net.admin.census import Census, Load
+from gateway.net.admin.samples import timed
 from gateway.net.clock import GatewayClock
 from gateway.net.upstreams.detours import detours_of
 from gateway.net.upstreams.upstreams import Upstreams
@@ -114,6 +115,9 @@ def _counters(upstreams: dict[str, DialledUpstream]) -> dict[str, Reader]:
 
     return {
         "gateway_upstream_connections_total": several(CONNECTIONS),
+        "gateway_upstream_settle_duration_seconds": lambda: [
+            timed((name,), each.context.settling.durations) for name, each in upstreams.items()
+        ],
         "gateway_upstream_sessions_ended_total": one(lambda counts: counts.sessions_ended),
         "gateway_upstream_links_total": several(LINKS),
         "gateway_upstream_messages_total": several(MESSAGES),

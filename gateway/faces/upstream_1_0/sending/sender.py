@@ -63,6 +63,7 @@ class Sender:
     __slots__ = (
         "_answered",
         "_asked",
+        "_latency",
         "_link",
         "_name",
         "_outflow",
@@ -91,6 +92,7 @@ class Sender:
         address: str,
     ) -> None:
         self._upstream = upstream
+        self._latency = upstream.bridge.latency
         self._outflow = outflow
         self._returns = returns
         self._sending = sending
@@ -168,6 +170,7 @@ class Sender:
         self._tags += 1
         tag = self._tags.to_bytes(8, "big")
         self.unsettled[tag] = delivery
+        delivery.sent_us = self._latency.now_us
         link.send_delivery(
             tag,
             head,
@@ -286,6 +289,11 @@ class Sender:
         sent = self.unsettled.pop(delivery.tag, None)
         if sent is None:
             return
+        run = self._upstream.settling
+        if run.since_us == sent.sent_us:
+            run.count += 1
+        else:
+            run.begin(sent.sent_us)
         if is_busy(state):
             self._returns.on_busy(sent)
             return
