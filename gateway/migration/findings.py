@@ -31,14 +31,18 @@ def findings(survey: Survey) -> list[Finding]:
     found = [
         *_of_broker(survey),
         *_of_acl(survey),
-        *_of_federation(survey),
-        *_of_management(survey),
+        *lost_findings(survey),
         *(each for exchange in survey.exchanges for each in of_exchange(exchange)),
         *_of_queues(survey.queues),
         *_of_durable_subscriptions(survey),
         *_of_clients(survey.clients),
     ]
     return sorted(found, key=lambda each: RANK[each.severity])
+
+
+def lost_findings(survey: Survey) -> list[Finding]:
+    """Those of what no configuration brings back."""
+    return [*_of_federation(survey), *_of_management(survey)]
 
 
 def _found(severity: Severity, where: str, what: str) -> Finding:
@@ -90,9 +94,9 @@ def _of_federation(survey: Survey) -> Iterator[Finding]:
         what = "federation is not offered: its routes end, and so does what they bring"
         yield _found("breaks", f"link {link.name} to {link.host}:{link.port}", what)
     for bridge in survey.bridges:
-        way = f"{bridge.source} to {bridge.destination or 'this broker'}"
-        what = f"brings what {way} has" + (" dynamically" if bridge.dynamic else "")
-        yield _found("breaks", f"bridge {bridge.name}", f"{what}: publish it to where it is wanted")
+        way = f"from {bridge.source} to {bridge.destination}" + (" there" if bridge.push else "")
+        what = f"what it brings {way} is to be published where it is wanted"
+        yield _found("breaks", f"bridge {bridge.name}", what)
     count = sum(1 for each in survey.queues if each.name.startswith(BRIDGE_QUEUE))
     if count or any(each.federation for each in survey.clients):
         what = f"other brokers take from here by {count} bridges: they get nothing any longer"
