@@ -3,11 +3,9 @@
 # docker build --target accounting -t amqp-gateway-accounting .     (adds Spark and Java, for the reconciliation)
 #
 # All steps are in image/build, which `.ci/run image` runs in a minimal Debian without a container engine.
-FROM debian:bookworm-slim AS base
-COPY . /src
-
-FROM base AS accounting-build
-RUN /src/image/build /src accounting && rm -rf /src
+# The source is mounted for the step that needs it (BuildKit, buildah): it is in no layer.
+FROM debian:bookworm-slim AS accounting-build
+RUN --mount=type=bind,target=/src,rw /src/image/build /src accounting
 
 FROM accounting-build AS accounting
 USER 10010:10010
@@ -15,9 +13,9 @@ WORKDIR /var/lib/amqp-gateway
 ENTRYPOINT ["amqp-gateway"]
 CMD ["reconcile", "--help"]
 
-FROM base AS gateway-build
+FROM debian:bookworm-slim AS gateway-build
 ARG EXTRAS=""
-RUN /src/image/build /src gateway $EXTRAS && rm -rf /src
+RUN --mount=type=bind,target=/src,rw /src/image/build /src gateway $EXTRAS
 
 FROM gateway-build AS gateway
 USER 10010:10010

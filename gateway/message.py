@@ -391,6 +391,7 @@ class Delivery:
         body_changed: set with it: the translation made a body of another form.
         id_digest: set with it: of the message-id as it left, as `Message.id_digest`.
         transaction: at an upstream, that it is to be sent in; only relays are given such.
+        sent_us: set by a relay: when it was sent, as `Bridge.now_us`.
     """
 
     message: Message
@@ -405,6 +406,7 @@ class Delivery:
     body_changed: bool
     id_digest: int64
     transaction: UpstreamTransaction | None
+    sent_us: int64
 
     def __init__(
         self,
@@ -427,3 +429,4 @@ class Delivery:
         self.body_changed = False
         self.id_digest = 0
         self.transaction = None
+        self.sent_us = 0

@@ -77,6 +77,7 @@ class Bridge:
     Attributes:
         confirming: what publishers are told, for the audit log.
         counts: what it has counted so far.
+        latency: how long publishers and copies wait.
         numbers: for messages, owners and links.
         paging: which copies are on disk; it is given the disk before `recover`, if there is one.
         pressure: what all queues hold now.
@@ -106,6 +107,7 @@ class Bridge:
         "debts",
         "default_host",
         "hosts",
+        "latency",
         "ledger",
         "numbers",
         "paging",
@@ -135,6 +137,7 @@ class Bridge:
         self.audit = audit
         self.ledger = Ledger(audit, now_ms)
         self.counts: Counts = self.ledger.counts
+        self.latency = self.ledger.latency
         self.pressure = Pressure(limits)
         self.turns = TurnBook(store)
         self.unwritten = Unwritten(audit, self.turns)
@@ -186,6 +189,15 @@ class Bridge:
     @now_ms.setter
     def now_ms(self, now_ms: int) -> None:
         self._act(now_ms)
+
+    @property
+    def now_us(self) -> int:
+        """The same, finer, for what is measured; read once where a turn begins or ends."""
+        return int(self.latency.now_us)
+
+    @now_us.setter
+    def now_us(self, now_us: int) -> None:
+        self.latency.at(now_us)
 
     def act(self, now_ms: int, author: Author, connection: int, actor: int) -> None:
         """What it is asked from now on is asked for a client."""
@@ -245,7 +257,9 @@ class Bridge:
         turns = self.turns
         self._tell()
         self.confirming.record(now_ms)
+        number = turns.number
         turns.end(self.audit.take_block(now_ms, turns.writes.any()))
+        self.latency.end_turn(number, over=turns.number != number)
         self.unwritten.end_turn()
         self.swamped = turns.octets_waiting() >= self._limits.backlog_octets_max
         self._on_safe()
@@ -340,6 +354,7 @@ class Bridge:
         """Tell publishers what is safe, and need not be held back any more."""
         self.pressure.release(self.turns.safe)
         self.copies.tickets.tell(self.turns.safe)
+        self.latency.tell(self.turns.safe)
 
     def on_store_failed(self, error: StoreError) -> None:
         """The disk refuses, or is full: no publish is confirmed until `on_store_eased`.

@@ -106,7 +106,9 @@ class VirtualHost:
         )
         self.owners = Owners(topology, dispatcher, numbers, self.settlement)
         self.publishing.displacing.destroys = self.owners
-        self.subscribing = Subscribing(topology, self.nodes.inlets, self.owners, numbers, limits)
+        self.subscribing = Subscribing(
+            topology, self.nodes.inlets, self.owners, numbers, limits, copies.ledger.latency
+        )
         self.declaring = Declaring(
             name,
             topology,

@@ -11,6 +11,7 @@ from typing import Final, final
 from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import Flag, Outcome, Reason
 from gateway.bridge.exchanges.exchange import Exchange
+from gateway.bridge.queues.latency import Latency
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.message import Delivery, Message, OutcomeKind
@@ -151,6 +152,7 @@ class Ledger:
         connection, actor: for whom the work is done that is under way: a connection's number, and
             its user's in the audit log; 0: the gateway by itself, or an upstream.
         address: where it is done from, if that is no connection: an operator's.
+        latency: how long what is recorded took.
         transaction: the one that is worked on; 0 outside of transactions.
     """
 
@@ -160,6 +162,7 @@ class Ledger:
         "audit",
         "connection",
         "counts",
+        "latency",
         "now_ms",
         "transaction",
     )
@@ -167,6 +170,7 @@ class Ledger:
     def __init__(self, audit: AuditLog, now_ms: int) -> None:
         self.audit = audit
         self.counts = Counts()
+        self.latency = Latency()
         self.now_ms = now_ms
         self.transaction = 0
         self.connection = 0

@@ -10,8 +10,9 @@ from typing import final
 from mypy_extensions import i64 as int64
 
 from gateway.bridge.exchanges.exchange import Exchange
-from gateway.bridge.queues.contents import STREAM
+from gateway.bridge.queues.bands import STREAM
 from gateway.bridge.queues.copies import Copies
+from gateway.bridge.queues.latency import DISK, MEMORY, UPSTREAM
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
 from gateway.bridge.seams import DONE, IN_TURN, PENDING, Published, Publisher, PublishStatus
@@ -53,7 +54,14 @@ class Placing:
             held = Held(message, exchange, queues, rerouted, ticket)
             return self._put_off(held, publisher, token)
         durable = self.enter(queues, message, exchange, rerouted, b"", ticket)
-        return self._answer(durable, message, publisher, token, ticket)
+        answer = self._answer(durable, message, publisher, token, ticket)
+        if publisher is not None and answer.status != PublishStatus.PENDING:
+            arrivals = self._copies.ledger.latency.arrivals[message.encoding]
+            if durable:
+                arrivals.stored += 1
+            else:
+                arrivals.told += 1
+        return answer
 
     def enter(
         self,
@@ -137,7 +145,14 @@ class Placing:
         if ticket is not None:
             ticket.stays = copies < len(queues)
             ticket.connection = message.publisher
+            self._time(ticket, message, UPSTREAM if copies else MEMORY)
         return ticket
+
+    def _time(self, ticket: Ticket, message: Message, target: int) -> None:
+        """How long its publisher waits is told with its end."""
+        latency = self._copies.ledger.latency
+        ticket.run = latency.arrivals[message.encoding].runs[target]
+        ticket.since_us = latency.now_us
 
     def _hold(self, transaction: Transaction, publish: Held) -> Published:
         """Part of a transaction: done as far as its publisher goes, or the upstream's to say."""
@@ -165,8 +180,14 @@ class Placing:
         pressure = self._copies.pressure
         if publisher is not None and pressure.holds_back(message.publisher):
             counts.pending += 1
+            latency = self._copies.ledger.latency
             pressure.hold_back(
-                self._copies.turns.number, publisher, token, connection=message.publisher
+                self._copies.turns.number,
+                publisher,
+                token,
+                connection=message.publisher,
+                run=latency.arrivals[message.encoding].runs[DISK if durable else MEMORY],
+                since_us=latency.now_us,
             )
             return PENDING
         return IN_TURN if durable else DONE

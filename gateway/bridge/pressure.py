@@ -15,6 +15,7 @@ from typing import Final, final
 from mypy_extensions import i64 as int64
 
 from gateway.bridge.limits import BridgeLimits
+from gateway.bridge.queues.latency import Run
 from gateway.bridge.quotas import Quotas, Stock, Waiting
 from gateway.bridge.seams import Publisher
 from gateway.message import ACCEPTED, Outcome
@@ -268,10 +269,13 @@ class Pressure:
         token: int,
         outcome: Outcome = ACCEPTED,
         connection: int = 0,
+        *,
+        run: Run | None = None,
+        since_us: int = 0,
     ) -> None:
-        """Confirm this publish later."""
+        """Confirm this publish later; `run` counts how long its publisher waits, `since_us`."""
         quota = self.stock_of(connection).high()
-        waiting = (turn, publisher, token, outcome)
+        waiting = (turn, publisher, token, outcome, run, since_us)
         if quota is None:
             self._waiting.append(waiting)
         else:
@@ -315,5 +319,7 @@ class Pressure:
 
 def _confirm(waiting: deque[Waiting], safe: int) -> None:
     while waiting and waiting[0][0] <= safe:
-        _, publisher, token, outcome = waiting.popleft()
+        _, publisher, token, outcome, run, since_us = waiting.popleft()
+        if run is not None:
+            run.count_one(since_us)
         publisher.on_published(token, outcome)

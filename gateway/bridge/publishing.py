@@ -13,7 +13,7 @@ from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.exchanges.marks import Marks
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.placing import Placing
-from gateway.bridge.queues.contents import FILE
+from gateway.bridge.queues.bands import FILE
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue

@@ -13,10 +13,11 @@ from typing import Final, final
 from mypy_extensions import i64 as int64
 
 from gateway.bridge.limits import NO_QUOTA
+from gateway.bridge.queues.latency import Run
 from gateway.bridge.seams import Publisher
 from gateway.message import Outcome
 
-Waiting = tuple[int, Publisher, int, Outcome]
+Waiting = tuple[int, Publisher, int, Outcome, Run | None, int]
 
 
 @final

@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Final, Protocol, final
 
 from gateway.bridge.queues.discipline import PLAIN, Discipline, Life
-from gateway.message import Condition, Delivery, Message, Outcome, Refusal
+from gateway.message import Condition, Delivery, Encoding, Message, Outcome, Refusal
 
 LIVES: Final[dict[Life, str]] = {
     Life.UNUSED: "delete-if-unused",
@@ -148,6 +148,7 @@ class SubscribeOptions:
         name: by which its owner subscribes again to what it has cancelled; "": by none.
         filter: what is wanted from a local queue; `None`: everything.
         selector, no_local: what is wanted from a remote queue, for its upstream to apply.
+        target: whose protocol it is: an `Encoding`, or `latency.UPSTREAM`.
     """
 
     acquire: bool
@@ -157,6 +158,7 @@ class SubscribeOptions:
     filter: Filter | None
     selector: str
     no_local: bool
+    target: int
 
     def __init__(
         self,
@@ -168,6 +170,7 @@ class SubscribeOptions:
         filter: Filter | None = None,
         selector: str = "",
         no_local: bool = False,
+        target: int = Encoding.AMQP_1_0,
     ) -> None:
         self.acquire = acquire
         self.exclusive = exclusive
@@ -176,6 +179,7 @@ class SubscribeOptions:
         self.filter = filter
         self.selector = selector
         self.no_local = no_local
+        self.target = target
 
 
 @final

@@ -7,7 +7,7 @@ accepted, others go the way that the available ones went.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.audit.schema import Reason
@@ -16,6 +16,7 @@ from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.dead_letters import DeadLetters
 from gateway.bridge.queues.dispatch import Dispatcher
+from gateway.bridge.queues.latency import Run
 from gateway.bridge.queues.places import AVAILABLE, PAGE_BITS, Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
@@ -27,6 +28,9 @@ from gateway.bridge.spread.rerouting import NO_END, Rerouting
 from gateway.bridge.topology import Topology
 from gateway.message import ACCEPTED, Delivery, Outcome, OutcomeKind
 from gateway.wire import work
+
+# A copy of which these are said has come where it was to go.
+ENDING: Final = (OutcomeKind.ACCEPTED, OutcomeKind.REJECTED)
 
 
 @final
@@ -94,6 +98,12 @@ class Settlement:
         in_time = True
         if subscription.taken_back and acquired and not _has(entry, delivery):
             return self._settle_late(subscription)
+        if entry is not None and outcome.kind in ENDING:
+            run = subscription.runs[entry.message.encoding]
+            if run.since_us == entry.entered_us:
+                run.count += 1
+            else:
+                run.begin(entry.entered_us)
         if entry is not None and queue.placement is not None:
             in_time = self._settle_remote(delivery, queue, entry, outcome, reason, subscription)
         elif entry is None:
@@ -166,6 +176,10 @@ class Settlement:
         self._dispatcher.links[subscription.number] = subscription
         subscription.queue.users.links += 1
 
+    def waits_of(self, queue: Queue, target: int) -> list[Run]:
+        """For `Subscription.runs` of a subscription that is not the bridge's to make."""
+        return self._copies.ledger.latency.settled_by(target, inbound=queue.inbound)
+
     def hand_over(self, delivery: Delivery, to: Subscription) -> Delivery | None:
         """An unsettled delivery is `to`'s from now on: the new one; `None`: it has ended.
 
@@ -225,6 +239,7 @@ class Settlement:
         queue = subscription.queue
         entry = queue.places.get(delivery.position)
         assert entry is not None
+        subscription.runs[entry.message.encoding].count_one(entry.entered_us)
         self._copies.ledger.concluded(delivery, queue.node, how)
         self._copies.leave(queue, entry)
         subscription.unsettled -= 1

@@ -10,6 +10,7 @@ from typing import final
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
+from gateway.bridge.queues.latency import UPSTREAM, Latency
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.refusals import crowded, locked, not_found, reserved
@@ -23,7 +24,7 @@ from gateway.message import NEVER, Refusal
 class Subscribing:
     """Begins subscriptions; how they end, their lines say."""
 
-    __slots__ = ("_inlets", "_limits", "_numbers", "_owners", "_topology")
+    __slots__ = ("_inlets", "_latency", "_limits", "_numbers", "_owners", "_topology")
 
     def __init__(
         self,
@@ -32,12 +33,14 @@ class Subscribing:
         owners: Owners,
         numbers: Numbers,
         limits: BridgeLimits,
+        latency: Latency,
     ) -> None:
         self._topology = topology
         self._inlets = inlets
         self._owners = owners
         self._numbers = numbers
         self._limits = limits
+        self._latency = latency
 
     def subscribe(
         self,
@@ -80,14 +83,15 @@ class Subscribing:
         a reason says that the upstream's answer is not known. `DeliverStatus.REFUSED` is as
         rejected. The outlet is the only one on the queue.
         """
-        return self._join(queue, outlet, owner, SubscribeOptions(exclusive=True))
+        return self._join(queue, outlet, owner, SubscribeOptions(exclusive=True, target=UPSTREAM))
 
     def _join(
         self, found: Queue, outlet: Outlet, owner: Owner, options: SubscribeOptions
     ) -> Subscription:
         line = self._topology.lines[found.number]
         number = self._numbers.next_link()
-        subscription = Subscription(number, found, outlet, owner, line, options)
+        runs = self._latency.settled_by(options.target, inbound=found.inbound)
+        subscription = Subscription(number, found, outlet, owner, line, options, runs)
         self._topology.rows.mark_dispatched(found)
         found.users.delete_at_ms = NEVER
         line.join(subscription)

@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Final, final
 
+from mypy_extensions import i64 as int64
+
 from gateway.bridge.pressure import Pressure
+from gateway.bridge.queues.latency import Run
 from gateway.bridge.seams import Publisher
 from gateway.message import ACCEPTED, Outcome, OutcomeKind, UpstreamTransaction
 
@@ -40,6 +43,7 @@ class Ticket:
         forgotten: the upstream that sent the message knows it no more: it is the gateway's.
         late: it did so when a client had it: what that says of it is too late.
         transaction: at an upstream, which has begun, that its copies are sent in.
+        run: where it is counted how long its publisher waits, `since_us`; `None`: it is not.
     """
 
     __slots__ = (
@@ -51,6 +55,8 @@ class Ticket:
         "left",
         "outcome",
         "publisher",
+        "run",
+        "since_us",
         "stays",
         "token",
         "transaction",
@@ -72,6 +78,8 @@ class Ticket:
         self.late = False
         self.outcome: Outcome | None = None
         self.transaction: UpstreamTransaction | None = None
+        self.run: Run | None = None
+        self.since_us: int64 = 0
 
 
 @final
@@ -159,7 +167,15 @@ class Tickets:
                 done.append(ticket)
             elif ticket.stays and self._pressure.holds_back(ticket.connection):
                 self._pressure.hold_back(
-                    ticket.turn, ticket.publisher, ticket.token, outcome, ticket.connection
+                    ticket.turn,
+                    ticket.publisher,
+                    ticket.token,
+                    outcome,
+                    ticket.connection,
+                    run=ticket.run,
+                    since_us=ticket.since_us,
                 )
             else:
+                if ticket.run is not None:
+                    ticket.run.count_one(ticket.since_us)
                 ticket.publisher.on_published(ticket.token, outcome)

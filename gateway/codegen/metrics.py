@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from gateway.metrics import METRICS, OBJECT_METRICS, MetricRow
+from gateway.metrics import OBJECT_METRICS, SECTIONS, MetricRow
 
 HEAD: Final = """\
 # Metrics
 
-Written by `python -m gateway.codegen` from `gateway/metrics.py`: change a row there, not here.
+Written by `python -m gateway.codegen` from the rows in `gateway/metrics/`: change a row there, not
+here.
 
 Counters never go down but for a restart. Labels are from closed sets, with an `other` bucket where
 a set has a limit; names of clients are never among them. What to be paged for is in
 [operating](operating.md#what-to-be-paged-for).
+
+Of a metric without a note name, kind, labels and meaning are promised: they stay as they are until
+a version of the gateway that is announced as breaking them, and what takes the place of one is
+there beside it for one version at least. A label may get further values. Those that are *internal*
+tell how the gateway works inside; they come and go with that. The alerts and dashboards of the
+chart are made of promised ones alone.
 
 """
 
@@ -24,14 +31,16 @@ def table(rows: Iterable[MetricRow]) -> str:
     lines = ["| Metric | Kind | Labels | What it says |", "|---|---|---|---|"]
     for row in rows:
         labels = ", ".join(f"`{label}`" for label in row.labels)
-        lines.append(f"| `{row.name}` | {row.kind} | {labels} | {row.help} |")
+        note = "" if row.stable else " *Internal.*"
+        lines.append(f"| `{row.name}` | {row.kind} | {labels} | {row.help}{note} |")
     return "\n".join(lines) + "\n"
 
 
 def page() -> str:
     """The whole page."""
+    sections = "\n".join(f"### {title}\n\n{table(rows)}" for title, rows in SECTIONS.items())
     return (
-        f"{HEAD}## At /metrics\n\n{table(METRICS)}\n"
+        f"{HEAD}## At /metrics\n\n{sections}\n"
         f"## At /metrics/objects, for each queue by name\n\n{table(OBJECT_METRICS)}"
     )
 

@@ -19,6 +19,7 @@ from gateway.config.upstreams import (
 from gateway.errors import ConfigurationError
 from gateway.files.whole import is_file
 from gateway.translate.profiles.loading import Profile, load_profile
+from gateway.translate.profiles.profile import AMQP_0_10
 from gateway.translate.profiles.templates import Template
 
 Found = Iterator[tuple[list[str], str]]
@@ -265,7 +266,7 @@ def _profile(path: str, node: NodeSection, profile: Profile, address: Template |
             yield reads, f'its profile has no address for a queue "{node.pattern}": give one'
     elif profile.exchange is None and profile.fanout is None and node.address is None:
         yield reads, "its profile has no addresses for exchanges: give one"
-    able = (
+    able = profile.protocol != AMQP_0_10 and (
         profile.missing == "auto"
         or profile.queue_created is not None
         or profile.management != "none"
@@ -275,3 +276,8 @@ def _profile(path: str, node: NodeSection, profile: Profile, address: Template |
         yield [f"{path}.create", *reads], "its profile has no means to make such a node"
     if node.settled and not profile.settled:
         yield [f"{path}.settled", *reads], "its profile does not send settled deliveries"
+    if profile.protocol == AMQP_0_10:
+        if node.subscription is not None:
+            yield [f"{path}.subscription", *reads], "an upstream of 0-10 is not subscribed to"
+        if node.kind == "exchange" and address is not None and "key" in address.parts:
+            yield [f"{path}.address", *reads], "to an upstream of 0-10 it is the exchange's name"

@@ -415,6 +415,10 @@ class Settings(Section):
     audit: AuditSettings = AuditSettings()
     translation: TranslationSettings = TranslationSettings()
     logging: LoggingSettings = LoggingSettings()
+    reload_interval: Annotated[int, *duration("0s", "1h")] = 0
+    """How often the files are looked at that a reload reads: this one, certificates, users, access
+    rules and keys. When two looks have found the same, and not what counts, there is a reload. 0s:
+    only when it is asked for."""
     drain_timeout: Annotated[int, *duration("0s", "1h")] = 25_000
     """On SIGTERM: how long clients may settle what they have before connections are closed."""
     switch_timeout: Annotated[int, *duration("0s", "1h")] = 30_000

@@ -1,13 +1,15 @@
 """Faces: what a protocol's commands mean in the bridge's verbs; one per protocol and role.
 
-Three houses, which do not import one another (`.importlinter`):
+Four houses, which do not import one another (`.importlinter`):
 
     server_0_10    clients of 0-10
     server_1_0     clients of 1.0
     upstream_1_0   1.0 containers that the gateway dials
+    upstream_0_10  0-10 brokers that it dials
 
 and what they share:
 
+    dialled        upstreams, whatever they speak: settings, health, what comes back of what is sent
     face           what every face offers to its driver, and what it is given; counts
     client         a server's client: who it is, and what its sessions have in common
     visit          one connection in the audit log and in the log's lines

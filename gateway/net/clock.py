@@ -30,6 +30,10 @@ class GatewayClock:
         """The time, in whole milliseconds."""
         return int((self._offset_s + self._monotonic_s()) * 1000)
 
+    def now_us(self) -> int:
+        """The same in microseconds."""
+        return int((self._offset_s + self._monotonic_s()) * 1_000_000)
+
     def drift_ms(self) -> int:
         """How far wall time has moved away since the start (positive: wall time is ahead)."""
         return int(self._wall_s() * 1000) - self.now_ms()

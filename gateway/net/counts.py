@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Final, final
 
-LAG_BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+from gateway.wire.durations import Durations
 
 PIECES: Final = ("read", "flush", "dispatch", "commit", "deadline", "request", "other", "machine")
 REFUSALS: Final = ("limit", "address_limit", "files")
@@ -19,32 +18,6 @@ ADMIN_REFUSALS: Final = (
     "clear",
 )
 HANDSHAKE_FAILURES: Final = ("timeout", "header", "tls", "closed", "proxy", "size", "keys")
-
-
-@final
-class Histogram:
-    """Observations in buckets with fixed upper bounds, and their sum."""
-
-    __slots__ = ("bounds", "counts", "total")
-
-    def __init__(self, bounds: tuple[float, ...]) -> None:
-        self.bounds = bounds
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
-
-    def observe(self, value: float) -> None:
-        """Count one value."""
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.total += value
-
-    def cumulative(self) -> list[tuple[str, float]]:
-        """``(upper bound, how many were at most that)``, the last bound being ``+Inf``."""
-        below = 0
-        rows: list[tuple[str, float]] = []
-        for bound, count in zip((*map(repr, self.bounds), "+Inf"), self.counts, strict=True):
-            below += count
-            rows.append((bound, below))
-        return rows
 
 
 @final
@@ -65,7 +38,8 @@ class NetCounts:
         defects: exceptions where none may come from: those in the log (`service.defects`), and
             those that are repeated too often to be told of.
         changes: of the settings while we run, done and refused; `paused_rules`: how many are.
-        lag_s: how late a timer fired that was due every second.
+        refused_files: 1 while files have changed, and were refused.
+        lag: how late a timer fired that was due every second.
         stalls: pieces of work that held the event loop too long.
     """
 
@@ -75,12 +49,13 @@ class NetCounts:
         "defects",
         "ending",
         "handshake_failures",
-        "lag_s",
+        "lag",
         "lost",
         "octets_received",
         "octets_sent",
         "paused_rules",
         "refused",
+        "refused_files",
         "stalls",
         "start_messages",
         "start_messages_recovered",
@@ -99,11 +74,12 @@ class NetCounts:
         self.octets_sent = 0
         self.changes = {"done": 0, "refused": 0}
         self.paused_rules = 0
+        self.refused_files = 0
         self.turns = 0
         self.waiting = 0
         self.ending = 0
         self.defects = 0
-        self.lag_s = Histogram(LAG_BOUNDS_S)
+        self.lag = Durations()
         self.stalls = dict.fromkeys(PIECES, 0)
 
 

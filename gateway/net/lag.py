@@ -29,7 +29,8 @@ class LagMeter:
     def tick(self) -> None:
         """The timer fired."""
         now_s = self._reactor.seconds()
-        self._counts.lag_s.observe(max(0.0, now_s - self._last_s - LAG_INTERVAL_S))
+        late_s = max(0.0, now_s - self._last_s - LAG_INTERVAL_S)
+        self._counts.lag.add(int(late_s * 1e6))
         self._last_s = now_s
 
 

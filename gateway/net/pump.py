@@ -161,6 +161,7 @@ class Pump(TwistedProtocol):
         turns = self.around.turns
         began_ms = self.around.now_ms()
         share = self.turn_share
+        turns.schedule()  # what comes now, comes at the beginning of a turn
         units = WORK.units
         WORK.units += READING + len(data) // OCTETS_READ
         try:

@@ -28,6 +28,7 @@ class DrivenBridge(Protocol):
     """What the turn loop needs of the bridge."""
 
     now_ms: int
+    now_us: int
     swamped: bool
 
     def end_turn(self, now_ms: int) -> bool:
@@ -107,10 +108,12 @@ class TurnLoop:
         counts: NetCounts,
         *,
         worked_ms: Callable[[], int] | None = None,
+        now_us: Callable[[], int] | None = None,
         worked_units: Callable[[], int] = lambda: 0,
     ) -> None:
         self._later = later
         self._now_ms = now_ms
+        self._now_us = now_us or (lambda: now_ms() * 1000)
         self._bridge = bridge
         self._counts = counts
         self._pumps: dict[int, Flushed] = {}
@@ -161,6 +164,7 @@ class TurnLoop:
         """See that this turn ends, even if no face was touched."""
         # What the bridge touches while it dispatches is flushed at this very turn's end.
         if self._scheduled is None and not self._dispatching:
+            self._bridge.now_us = self._now_us()
             self._scheduled = self._later.callLater(0, self._end)
 
     def broke(self, error: BaseException) -> None:
@@ -172,6 +176,7 @@ class TurnLoop:
         """The store's answer, on the reactor's thread."""
         began_ms = self._now_ms()
         self._bridge.now_ms = began_ms
+        self._bridge.now_us = self._now_us()
         self._guarded(lambda: self._bridge.on_committed(turn))
         self.stalls.over(began_ms, "commit", COMMITTED)
         self.schedule()
@@ -237,6 +242,7 @@ class TurnLoop:
     def _ended(self, now_ms: int) -> bool:
         """Whether there is more to dispatch; one that breaks off may be followed by a whole one."""
         self._breaks = False
+        self._bridge.now_us = self._now_us()
         more = self._guarded(lambda: self._bridge.end_turn(now_ms))
         if self._breaks and self._broken:
             raise RuntimeError("two turns in a row broke off")

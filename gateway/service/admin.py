@@ -9,11 +9,12 @@ from twisted.web.server import Site
 from gateway import __version__
 from gateway.metrics import METRICS, OBJECT_METRICS, Collector, Reader
 from gateway.net.admin.answers import Answers
+from gateway.net.admin.by_queue import ByQueue
 from gateway.net.admin.census import Census
 from gateway.net.admin.control import Control
 from gateway.net.admin.disk import Disk
 from gateway.net.admin.http import admin_site
-from gateway.net.admin.measures import ByQueue, Sources, start_readers
+from gateway.net.admin.measures import Sources, start_readers
 from gateway.net.admin.pieces import Pieces
 from gateway.net.data_directory import AUDIT_FOLDER
 from gateway.net.tls.layer import SHOWN_MAX, Terms
@@ -96,7 +97,7 @@ def site_of(service: Service, collector: Collector) -> Site:
         service.upstreams,
         service.bridge,
         service.tokens,
-        lambda: service.read_again(),
+        service.read_settings,
         service.clock.now_ms,
         service.door,
         service.backup,

@@ -38,6 +38,8 @@ def begin_duties(service: Service) -> None:
     every = service.duties.every
     every(LOOK_S, renewal.look)
     every(FILES_LOOK_S, service.files.look)
+    if service.settings.reload_interval > 0:
+        every(service.settings.reload_interval / 1000, service.watching.look)
     every(USERS_LOOK_S, service.authentication.refresh)
     every(SESSIONS_LOOK_S, lambda: _end_absent_sessions(service))
     every(HELD_BACK_LOOK_S, HeldBack(bridge.pressure).look)

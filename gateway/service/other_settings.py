@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
-from twisted.internet.defer import maybeDeferred
+from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.python.failure import Failure
 
 from gateway.config import Settings
@@ -17,7 +17,7 @@ from gateway.net.kept_files import read_all
 from gateway.net.listening.pace import Pace
 from gateway.net.listening.withdrawing import end_withdrawn
 from gateway.net.logs import NamedLogger, set_level
-from gateway.net.upstreams.reload import SIGNALLED, BusyError, Operator, Reloading
+from gateway.net.upstreams.reload import BusyError, Operator, Reloading
 from gateway.service.changes import digest
 from gateway.service.faces import elsewhere
 from gateway.service.files import (
@@ -51,12 +51,14 @@ def reloading_of(service: Service) -> Reloading:
 
 def _prepare(service: Service, settings: Settings) -> Callable[[Operator], None]:
     """Read the files of other settings, in a thread; what is returned makes them count."""
+    found = service.watching.before(settings)
     named, passwords = NamedFiles(settings), load_passwords(settings)
     warnings = doubtful(settings)
     service.reactor.callFromThread(service.files.keep, read_all(kept(settings)))
 
     def count(by: Operator) -> None:
         service.settings = settings
+        service.watching.adopt(found)
         service.changes.note("configuration", digest(settings), "", by)
         service.named = named
         service.door.tls_context = named.tls
@@ -88,7 +90,7 @@ def _let_in_by(service: Service, settings: Settings) -> None:
 
 
 @final
-class SignalledReload:
+class UnattendedReload:
     """A reload that nobody waits for: what came of it stands in the log."""
 
     log = NamedLogger("gateway.service.Service")
@@ -97,24 +99,28 @@ class SignalledReload:
         self._service = service
         self._hurried = Pace(service.clock.now_ms)  # who wants a reload while there is one
 
-    def begin(self) -> None:
-        """Have the configuration, as it is now, count."""
+    def begin(self, by: Operator) -> Deferred[bool | None]:
+        """Have the configuration, as it is now, count: whether it does; `None`: try again."""
         service = self._service
-        done = maybeDeferred(service.reloading.reload, service.read_again, SIGNALLED)
-        done.addCallback(lambda told: self.log.info("configuration reloaded: {told}", told=told))
-        done.addErrback(self._say_refused)
+        done = maybeDeferred(service.reloading.reload, service.read_settings, by)
+        return done.addCallbacks(self._say_done, self._say_refused)
 
-    def _say_refused(self, failure: Failure) -> None:
+    def _say_done(self, told: str) -> bool:
+        self.log.info("configuration reloaded: {told}", told=told)
+        return True
+
+    def _say_refused(self, failure: Failure) -> bool | None:
         error = failure.value
         if not isinstance(error, GatewayError):
             self.log.failure("a reload broke off", failure)
-            return
+            return False
         if isinstance(error, BusyError):  # by however many signals meanwhile
             if self._hurried.may_tell():
                 told = f"{error}{self._hurried.more()}"
                 self.log.error("configuration not reloaded: {told}", told=told)
-            return
+            return None
         problems = error.problems if isinstance(error, ConfigurationError) else [("", str(error))]
         for path, problem in problems:
             told = f"{path}: {problem}" if path else problem
             self.log.error("configuration not reloaded: {told}", told=told)
+        return False

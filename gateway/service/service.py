@@ -41,8 +41,9 @@ from gateway.net.threads import LoosePool
 from gateway.net.tls.files import within_tls
 from gateway.net.tls.layer import Terms
 from gateway.net.turns import TurnLoop
-from gateway.net.upstreams.reload import Operator
+from gateway.net.upstreams.reload import SIGNALLED, Operator
 from gateway.net.upstreams.upstreams import Upstreams
+from gateway.net.upstreams.watching import Watching
 from gateway.service.admin import measured, site_of, site_of_start, terms_of_start, tls_of
 from gateway.service.changes import Changes, digest
 from gateway.service.declared import declare
@@ -61,7 +62,7 @@ from gateway.service.opening import (
     tell_of_log,
     tell_of_recovery,
 )
-from gateway.service.other_settings import SignalledReload, reloading_of
+from gateway.service.other_settings import UnattendedReload, reloading_of
 from gateway.service.paging import PagingLines, begin_paging
 from gateway.service.rules import RulesInForce
 from gateway.service.starting import NotBegun, Starting
@@ -103,8 +104,14 @@ class Service:
         self._reload_waits = False
         self.spill: Spill | None = None
         self.threads = PasswordThreads(reactor, self.clock.now_ms)
-        self.named = NamedFiles(settings)
         self.file_threads = LoosePool(reactor, FILE_THREADS, "files")
+        self.watching = Watching(
+            lambda: self.settings,
+            in_thread=self.file_threads.ask,
+            reload=lambda by: self.unattended.begin(by),
+            counts=self.counts,
+        )
+        self.named = NamedFiles(settings)
         self.archive_threads = LoosePool(reactor, 1, "archive")
         self.files = KeptFiles(
             lambda: kept(self._in_force),
@@ -133,6 +140,7 @@ class Service:
             self._not_begun,
             self.counts,
             worked_ms=worked_ms,
+            now_us=self.clock.now_us,
             worked_units=worked_units(form()),
         )
         self.duties = Duties(reactor, self.turns, self.counts)
@@ -246,7 +254,7 @@ class Service:
         self.authentication.on_read = self.note_users
         self.door = door_of(self)
         self.reloading = reloading_of(self)
-        self._signalled_reload = SignalledReload(self)
+        self.unattended: UnattendedReload = UnattendedReload(self)
         self.backup = Backup(
             self.store,
             settings.data_directory,
@@ -378,10 +386,14 @@ class Service:
             return f"nothing can be committed: {self.bridge.store_error}"
         return None
 
+    def read_settings(self) -> Settings:
+        """The configuration as it is now; in a thread."""
+        return self.watching.reading(self.read_again)
+
     def reload(self) -> None:
         """Have the configuration, as it is now, count, once all is back; say what came of it."""
         if self.starting.over:
-            self._signalled_reload.begin()
+            self.unattended.begin(SIGNALLED)
         else:
             self._reload_waits = True
 

@@ -48,6 +48,7 @@ class NotBegun:
 
     def __init__(self) -> None:
         self.now_ms = 0
+        self.now_us = 0
         self.swamped = False
         self.committed = 0
         self.error: StoreError | None = None

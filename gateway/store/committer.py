@@ -353,7 +353,9 @@ class Committer:
             started_ns = perf_counter_ns()
             self._database.commit(group.number, group.row, group.topology, group.cleared)
             group.committed = True
-            self._counts.commit_us += (perf_counter_ns() - started_ns) // 1000
+            took_us = (perf_counter_ns() - started_ns) // 1000
+            self._counts.commit_us += took_us
+            self._counts.commit_times.add(took_us)
             self._counts.commits += 1
             self._counts.octets += len(group.row)
             self._wal_octets += len(group.row) + PAGE_OCTETS

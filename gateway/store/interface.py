@@ -17,6 +17,7 @@ from gateway.audit.ahead import Known
 from gateway.audit.ends import LogEnds
 from gateway.errors import StoreError
 from gateway.store.entries import Entry
+from gateway.wire.durations import Durations
 
 CallInReactor = Callable[[Callable[[], None]], None]
 Committed = Callable[[int], None]
@@ -154,7 +155,7 @@ class StoreCounts:
         commits: transactions of durable turns.
         octets: octets that these wrote to the log.
         octets_read: of rows, at open.
-        commit_us: microseconds spent in commits.
+        commit_us: microseconds spent in commits; `commit_times`: how long each took.
         attempts, answers: writes that the commit thread has begun, and those that came to an end,
             good or bad.
         failures, audit_failures: attempts to write the store and the audit log that were refused.
@@ -169,6 +170,7 @@ class StoreCounts:
         "answers",
         "attempts",
         "audit_failures",
+        "commit_times",
         "commit_us",
         "commits",
         "failures",
@@ -193,6 +195,7 @@ class StoreCounts:
         self.octets = 0
         self.octets_read = 0
         self.commit_us = 0
+        self.commit_times = Durations()
         self.attempts = 0
         self.answers = 0
         self.failures = 0

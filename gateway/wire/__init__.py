@@ -4,6 +4,7 @@ buffers               `Reader` and `Writer`: the only two that touch octets
 tagged                a value with the type that it has on the wire
 serial, numbers       serial numbers and sets of them; small numbers, given out and given back
 machine               state machines as tables
+durations             how long something took, in buckets
 dns_names, places     names of hosts, as they are compared; where else there are containers
 limits, accounts      what keeps one peer from harming the gateway; what is kept for it, in octets
 work                  what verbs cost, in units, and how much of it is too much

@@ -325,3 +325,21 @@ def test_check_says_where_nodes_live_and_what_cannot_be_done() -> None:
     assert "reply-to" in told[4]
     alone = load(None, [upstream(), nodes({"exchange": "x", "upstream": "up"})])
     assert "cannot be bound" in notes(alone)[0]
+
+
+def test_what_an_old_broker_is_not_asked_for_is_refused_by_name() -> None:
+    old = upstream(profile="qpid-0-10")
+    rules = nodes(
+        {"queue": "a", "upstream": "up", "settled": True},
+        {"queue": "b", "upstream": "up", "address": "old.{queue}", "create": True},
+        {"exchange": "c", "upstream": "up", "subscription": "{exchange}"},
+        {"exchange": "d", "upstream": "up", "address": "{exchange}/{key}"},
+        {"queue": "e", "upstream": "up", "address": "old.{queue}", "spool": True},
+        {"exchange": "f", "upstream": "up", "address": "old.{exchange}"},
+    )
+    assert set(problems(old, rules)) == {
+        "nodes.0.settled",
+        "nodes.1.create",
+        "nodes.2.subscription",
+        "nodes.3.address",
+    }

@@ -12,7 +12,7 @@ from support.controller_1_0 import Controller
 from gateway.amqp_0_10 import _spec as spec_0_10
 from gateway.amqp_0_10 import _spec_constants as types_0_10
 from gateway.amqp_1_0 import _spec, events, sections, transactions, types
-from gateway.faces.upstream_1_0.settings import CbsToken
+from gateway.faces.dialled.settings import CbsToken
 from gateway.message import Message
 from gateway.translate import facts
 from gateway.translate.profiles.loading import Profile, load_profile

@@ -17,7 +17,9 @@ CACHE = pathlib.Path(
     / "amqp-gateway-interop"
 )
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Render = Callable[..., dict[tuple[str, str], dict[str, Any]]]
+Refusal = Callable[..., str]
 
 
 def missing(component: str) -> None:
@@ -56,16 +58,39 @@ def promtool() -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-@pytest.fixture
-def render(helm: Callable[..., subprocess.CompletedProcess[str]], tmp_path: pathlib.Path) -> Render:
+@pytest.fixture(scope="session")
+def render(
+    helm: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Render:
     """Renders the chart with the given values; answers the objects by kind and name."""
+    rendered: dict[str, str] = {}
+    chosen = tmp_path_factory.mktemp("helm") / "values.yaml"
 
     def template(**values: object) -> dict[tuple[str, str], dict[str, Any]]:
+        said = yaml.safe_dump(values)
+        if said not in rendered:
+            chosen.write_text(said)
+            done = helm("template", "rel", str(CHART), "--namespace", "ns", "--values", str(chosen))
+            assert done.returncode == 0, done.stderr
+            rendered[said] = done.stdout
+        objects = [each for each in yaml.load_all(rendered[said], LOADER) if each]
+        return {(each["kind"], each["metadata"]["name"]): each for each in objects}
+
+    return template
+
+
+@pytest.fixture
+def refusal(
+    helm: Callable[..., subprocess.CompletedProcess[str]], tmp_path: pathlib.Path
+) -> Refusal:
+    """Renders the chart with values that it refuses; answers why."""
+
+    def template(**values: object) -> str:
         chosen = tmp_path / "values.yaml"
         chosen.write_text(yaml.safe_dump(values))
-        done = helm("template", "rel", str(CHART), "--namespace", "ns", "--values", str(chosen))
-        assert done.returncode == 0, done.stderr
-        objects = [each for each in yaml.safe_load_all(done.stdout) if each]
-        return {(each["kind"], each["metadata"]["name"]): each for each in objects}
+        done = helm("template", "rel", str(CHART), "--values", str(chosen))
+        assert done.returncode != 0
+        return done.stderr
 
     return template

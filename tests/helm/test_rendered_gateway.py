@@ -119,14 +119,14 @@ class Volume:
         fresh.rename(self._mounted / "..data")
 
 
-def test_a_changed_configuration_reaches_the_running_gateway_by_a_reload(
+def test_what_changes_where_it_is_mounted_counts_by_itself_or_is_refused(
     render: Render, tmp_path: pathlib.Path
 ) -> None:
     ports = {"0.0.0.0:5672": free_port(), "0.0.0.0:9672": free_port()}
-    chosen: dict[str, Any] = {"restartOnChange": False, "admin": {"existingSecret": "my-admin"}}
+    chosen: dict[str, Any] = {"admin": {"existingSecret": "my-admin"}}
 
     def rendered(**config: object) -> tuple[list[str], str]:
-        objects = render(**chosen, config=config)
+        objects = render(**chosen, config={"reload_interval": "100ms", **config})
         pod = objects["StatefulSet", NAME]["spec"]["template"]["spec"]
         arguments = [here(each, tmp_path, ports) for each in pod["containers"][0]["args"]]
         return arguments, here(objects["ConfigMap", NAME]["data"]["gateway.yaml"], tmp_path, ports)
@@ -144,12 +144,16 @@ def test_a_changed_configuration_reaches_the_running_gateway_by_a_reload(
     with subprocess.Popen([*gateway, *arguments], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert any("is ready" in line for line in process.stderr)
-        _, after = rendered(upstreams={"new": {"hosts": ["amqp://127.0.0.1:1"]}})
-        volume.put(after)
-        done = subprocess.run([*ctl, "reload"], capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+        changed = {"upstreams": {"new": {"hosts": ["amqp://127.0.0.1:1"]}}}
+        volume.put(rendered(**changed)[1])
+        assert any("configuration reloaded" in line for line in process.stderr)
         shown = subprocess.run([*ctl, "status"], capture_output=True, text=True, check=False)
         assert shown.stdout.splitlines()[1].startswith("new ")
+        volume.put(rendered(**changed, strict=True)[1])
+        refused = next(line for line in process.stderr if "configuration not reloaded" in line)
+        assert "strict: cannot change while the gateway runs: restart it" in refused
+        with urllib.request.urlopen(f"{admin}/metrics", timeout=60) as answer:
+            assert "\ngateway_refused_files 1.0\n" in answer.read().decode()
         process.send_signal(signal.SIGTERM)
         process.stderr.read()
         assert process.wait(60) == 0

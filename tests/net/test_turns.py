@@ -45,6 +45,19 @@ def test_a_turn_drives_the_bridge_once_and_then_flushes_each_touched_face_once()
     assert net.counts.turns == 1
 
 
+def test_the_bridge_is_told_the_time_where_a_turn_begins_and_where_it_ends() -> None:
+    net = Net()
+    (face,) = faces(net, "one")
+    net.turns.touch(face)
+    began_us = net.bridge.now_us
+    assert began_us == net.now_ms() * 1000
+    net.clock.rightNow += 0.004
+    net.turns.touch(face)
+    assert net.bridge.now_us == began_us
+    net.turn()
+    assert net.bridge.now_us == began_us + 4000
+
+
 def test_a_face_that_the_bridge_touches_while_dispatching_is_flushed_in_the_same_turn() -> None:
     net = Net()
     one, two = faces(net, "one", "two")

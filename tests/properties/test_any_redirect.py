@@ -8,7 +8,7 @@ from support.face_1_0 import message
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, types
-from gateway.faces.upstream_1_0.location import Location
+from gateway.faces.dialled.location import Location
 from gateway.message import ACCEPTED, RELEASED
 from gateway.translate.profiles.profile import Profile
 from gateway.wire.tagged import Tagged

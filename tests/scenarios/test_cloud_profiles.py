@@ -7,7 +7,7 @@ from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events
 from gateway.bridge.remote.remote import OnRejected
-from gateway.faces.upstream_1_0.settings import CbsToken
+from gateway.faces.dialled.settings import CbsToken
 from gateway.message import ACCEPTED, MODIFIED_FAILED, Condition, Flag, Outcome, OutcomeKind
 from gateway.translate.conditions import to_code
 from gateway.translate.profiles.loading import load_profile

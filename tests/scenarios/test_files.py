@@ -10,6 +10,7 @@ from support.whole_gateway import Guest, WholeGateway
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.types import Command
+from gateway.bridge.limits import BridgeLimits
 from gateway.message import ACCEPTED, Flag
 from gateway.wire.limits import Limits
 
@@ -136,6 +137,45 @@ def test_a_session_goes_on_with_the_files_that_it_was_sent() -> None:
     again.says(spec.FileAck(delivery_tag=1))
     assert [got.body for got in files(again)] == [b"2"]
     gateway.world.check()
+
+
+# Of more than memory may hold.
+
+
+def test_files_that_are_more_than_memory_come_out_of_a_gateway_that_was_killed() -> None:
+    memory, size, count = 1024 * 1024, 64 * 1024, 120
+    gateway = Gateway(bridge_limits=BridgeLimits(memory_octets=memory))
+    world = gateway.world
+    world.queue(durable=True)
+    publisher = gateway.session("ann")
+    for number in range(count):
+        properties = spec.FileProperties(message_id=str(number), priority=9 * (number % 2))
+        assert open_file(publisher, "f", size) == 0
+        stage(publisher, bytes(size), properties)
+        publisher.does(spec.FilePublish(routing_key="q", identifier="f"))
+    world.crash()
+    queue = world.host.topology.find_queue("q")
+    assert queue is not None
+    numbers = [*range(1, count, 2), *range(0, count, 2)]
+    for user, again in (("bob", False), ("eve", True)):
+        client = gateway.session(user)
+        client.does(spec.FileQos(prefetch_count=10))
+        consume_files(client)
+        came: list[str] = []
+        while got := files(client):
+            for file in got:
+                came.append(str(file.properties.message_id))
+                assert file.told.redelivered == again
+                if again:
+                    client.says(spec.FileAck(delivery_tag=file.tag))
+                else:
+                    client.says(spec.FileReject(delivery_tag=file.tag, requeue=True))
+        assert came == [str(number) for number in numbers]
+        for _ in range(world.bridge.paging.patience):
+            world.turn()
+        assert queue.depth == (0 if again else count)
+        assert world.bridge.pressure.octets < 4 * memory
+    world.check()
 
 
 # By access rules.

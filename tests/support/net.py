@@ -41,6 +41,7 @@ class FakeBridge:
 
     def __init__(self) -> None:
         self.now_ms = 0
+        self.now_us = 0
         self.swamped = False
         self.log: list[str] = []
         self.more: list[bool] = []

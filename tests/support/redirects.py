@@ -1,7 +1,7 @@
 """Containers that redirect links, and what comes of it at both ends."""
 
 from gateway.amqp_1_0 import _spec, types
-from gateway.faces.upstream_1_0.location import Location
+from gateway.faces.dialled.location import Location
 from gateway.wire.tagged import Tagged
 
 HOME = "a.example"

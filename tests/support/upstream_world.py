@@ -15,9 +15,9 @@ from gateway.amqp_1_0.connection import Connection
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.remote.remote import Placement
 from gateway.bridge.seams import SubscribeOptions
+from gateway.faces.dialled.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.face import FaceSettings
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.message import Refusal
 from gateway.translate.profiles.profile import Profile

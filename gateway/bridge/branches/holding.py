@@ -16,7 +16,7 @@ from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
 from gateway.bridge.seams import DeliverStatus, SubscribeOptions
 from gateway.bridge.settlement import Settlement
-from gateway.message import Condition, Delivery, Refusal
+from gateway.message import Condition, Delivery, Encoding, Refusal
 from gateway.wire.work import COPY, WORK
 
 NOBODY: Final = 0
@@ -105,8 +105,9 @@ class Holding:
         found = self._by_queue.get(queue.number)
         if found is None:
             number, holder = self._numbers.next_link(), self._holder
+            runs = self._settlement.waits_of(queue, Encoding.AMQP_0_10)
             options = SubscribeOptions()
-            found = Subscription(number, queue, holder, holder, holder, options)
+            found = Subscription(number, queue, holder, holder, holder, options, runs)
             found.cancelled = True
             self._by_queue[queue.number] = found
             self._settlement.begin_holding(found)

@@ -38,7 +38,7 @@ from gateway.bridge.ledger import DURABLE, TRANSIT
 from gateway.bridge.node_names import prefix_of
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.paging.laying import Laying
-from gateway.bridge.queues.contents import CONTENT
+from gateway.bridge.queues.bands import CONTENT
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import DELIVERY_COUNT_MAX, PAGE_BITS, Entry
 from gateway.bridge.queues.queue import Queue
@@ -132,8 +132,8 @@ class Recovery:
         self._count_alternates()
         dispatched.apply(list(self._queues.values()))
         self._imports.begin({name: prefix_of(name, self._plain_host) for name in self._hosts})
-        more = recovered.flags & CONTENT or self._imports.any or self._branches.awaited
-        self._lays = not more  # else more is to be known of some copies
+        # Else more is to be known of some copies.
+        self._lays = not self._imports.any and not self._branches.awaited
 
     def take(self, entries: list[StoredEntry]) -> None:
         """Entries, of each queue by position: they are back, and in the audit's records."""
@@ -428,6 +428,8 @@ class Recovery:
         count = stored.delivery_count
         if stored.position < queue.rows.seen_before and count < DELIVERY_COUNT_MAX:
             count += 1
+        if message.flags & CONTENT:
+            queue.expect(message)
         laying.add(stored.position, message, stored.annotations)
         ledger = self._copies.ledger
         ledger.audit.recovered(

@@ -16,6 +16,7 @@ from typing import final
 from gateway.audit.digests import entry_mix
 from gateway.bridge.paging.disk import Spot
 from gateway.bridge.pressure import AWAY_OCTETS, COPY_OCTETS
+from gateway.bridge.queues.bands import KIND_CONTENT, kind_of
 from gateway.bridge.queues.places import (
     AVAILABLE,
     DELIVERY_COUNT_MAX,
@@ -72,7 +73,8 @@ class AwayPage:
     """
 
     __slots__ = (
-        *("_durable", "_ids", "_indexes", "_sizes", "_which", "arrived_ms", "changed"),
+        *("_durable", "_ids", "_indexes", "_kept_from", "_kinds", "_sizes", "_which"),
+        *("arrived_ms", "changed"),
         *("memory", "messages", "mix", "octets", "overhead", "payload", "sources", "spot", "turn"),
     )
 
@@ -93,6 +95,8 @@ class AwayPage:
         self._which = b""  # whose each is; empty: all are the first one's
         self._durable = b""  # one octet for each; empty: none is
         self._sizes = b""  # of the messages, where copies may be taken out
+        self._kinds = b""  # of each; empty: nobody asks for one
+        self._kept_from: dict[frozenset[int], list[int]] = {}  # indexes, by from whom (`Entry`)
 
     def has(self, index: int) -> bool:
         """See `Away`."""
@@ -118,18 +122,23 @@ class AwayPage:
         indexes = bytearray()
         which = bytearray()
         durable = bytearray()
+        kinds = bytearray()
         for index, entry in enumerate(page.entries):
             if entry is None:
                 continue
-            if entry.holder != AVAILABLE or entry.returned or entry.ticket is not None:
+            if entry.holder != AVAILABLE or entry.ticket is not None:
                 return False
-            if entry.excluded is not None or (sized and entry.annotations):
+            if sized and entry.annotations:
                 return False
+            message = entry.message
             if sized:
-                sizes.append(len(entry.message.payload))
+                sizes.append(len(message.payload))
+            if entry.excluded is not None:
+                self._kept_from.setdefault(frozenset(entry.excluded), []).append(index)
+            kinds.append(kind_of(message))
             indexes.append(index)
             durable.append(1 if entry.durable else 0)
-            ids.append(entry.message.id)
+            ids.append(message.id)
             which.append(self._add(entry))
         self.messages = len(ids)
         self.memory = self.octets + (COPY_OCTETS - AWAY_OCTETS) * self.messages
@@ -138,13 +147,17 @@ class AwayPage:
         self._indexes = bytes(indexes)
         self._which = bytes(which) if len(self.sources) > 1 else b""
         self._durable = bytes(durable) if any(durable) else b""
+        self._kinds = bytes(kinds)
+        if not sized and not has_content(self._kinds):
+            self._kinds = b""
         return True
 
-    def lay(self, ids: bytes, indexes: bytes, source: Source) -> None:
+    def lay(self, ids: bytes, indexes: bytes, kinds: bytes, source: Source) -> None:
         """All of its copies are durable, and one source's; the sums are there."""
         self._ids = ids
         self._indexes = indexes
         self._durable = b"\x01" * self.messages
+        self._kinds = kinds if has_content(kinds) else b""
         self.sources.append(source)
         self.memory = self.octets + (COPY_OCTETS - AWAY_OCTETS) * self.messages
 
@@ -178,12 +191,14 @@ class AwayPage:
         (message,) = unpack(">q", self._ids[8 * at : 8 * at + 8])
         (size,) = unpack(">I", self._sizes[4 * at : 4 * at + 4])
         durable = len(self._durable) > 0 and self._durable[at] != 0
+        kind = self._kinds[at] if self._kinds else 0
         source = self.sources[self._which[at] if self._which else 0]
         self._ids = self._ids[: 8 * at] + self._ids[8 * at + 8 :]
         self._sizes = self._sizes[: 4 * at] + self._sizes[4 * at + 4 :]
         self._indexes = self._indexes[:at] + self._indexes[at + 1 :]
         self._which = self._which[:at] + self._which[at + 1 :]
         self._durable = self._durable[:at] + self._durable[at + 1 :]
+        self._kinds = self._kinds[:at] + self._kinds[at + 1 :]
         memory = size + COPY_OCTETS - AWAY_OCTETS
         self.messages -= 1
         self.octets -= size
@@ -192,7 +207,7 @@ class AwayPage:
         self.mix ^= entry_mix(message, position)
         source.messages -= 1
         source.octets -= size
-        return AwayCopy(position, message, durable, source.stock, size, memory)
+        return AwayCopy(position, message, durable, source.stock, size, memory, kind)
 
     def back(self, page: int, found: Mapping[int, StoredEntry], seen_before: int) -> Back:
         """The copies of the page `page` again, of what was found of them, by position.
@@ -206,7 +221,8 @@ class AwayPage:
             which = self._which[at] if self._which else 0
             known = found.get(position)
             if known is None or known.message.id != ids[at]:
-                back.lost.append((position, int(ids[at])))
+                kind = self._kinds[at] if self._kinds else 0
+                back.lost.append((position, int(ids[at]), kind))
                 back.messages[which] += 1
                 continue
             source = self.sources[which]
@@ -220,6 +236,9 @@ class AwayPage:
             entry = Entry(position, message, count, durable, source.stock)
             entry.annotations = known.annotations
             back.add(index, entry, which)
+        for whom, kept in self._kept_from.items():
+            for index in kept:
+                back.keep_from(index, whom)
         return back
 
 
@@ -230,7 +249,7 @@ class Back:
     Attributes:
         entries: its copies.
         payload: octets of their messages.
-        lost: position and message of those that have not.
+        lost: position, message and kind of those that have not.
         messages, octets: what these were, by source.
     """
 
@@ -239,7 +258,7 @@ class Back:
     def __init__(self, sources: list[Source]) -> None:
         self.entries: list[Entry | None] = []
         self.payload = 0
-        self.lost: list[tuple[int, int]] = []
+        self.lost: list[tuple[int, int, int]] = []
         self.messages = [0 for _ in sources]
         self.octets = [source.octets for source in sources]  # less what has come
 
@@ -252,12 +271,23 @@ class Back:
         self.payload += size
         self.octets[which] -= size + len(entry.annotations)
 
+    def keep_from(self, index: int, whom: frozenset[int]) -> None:
+        """One is not to be sent to those, if it has come."""
+        entry = self.entries[index] if index < len(self.entries) else None
+        if entry is not None:
+            entry.excluded = set(whom)
+
 
 def found_in(octets: bytes, queue: int) -> dict[int, StoredEntry]:
     """What is in the octets of a page, by position; `DecodeError`."""
     replay = Replay()
     replay.apply(octets)
     return replay.queues.get(queue, {})
+
+
+def has_content(kinds: bytes) -> bool:
+    """Whether some of these are of files or streams."""
+    return any(kind & KIND_CONTENT for kind in set(kinds))
 
 
 def is_changed(entry: Entry) -> bool:

@@ -8,6 +8,7 @@ from librt.strings import BytesWriter, write_i64_be
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.paging.away import AwayPage, Source
+from gateway.bridge.queues.bands import kind_of
 from gateway.bridge.queues.places import PAGE_MASK
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
@@ -27,7 +28,8 @@ class Laying:
     """
 
     __slots__ = (
-        *("_away", "_ids", "_indexes", "_source", "earliest_ms", "first", "lays", "number"),
+        *("_away", "_ids", "_indexes", "_kinds", "_source", "earliest_ms", "first", "lays"),
+        "number",
         *("queue", "reader"),
     )
 
@@ -44,6 +46,7 @@ class Laying:
         self._away = AwayPage()
         self._ids = BytesWriter()
         self._indexes = BytesWriter()
+        self._kinds = BytesWriter()
 
     def add(self, position: int, message: Message, annotations: bytes) -> None:
         """A copy, which the store has."""
@@ -61,10 +64,17 @@ class Laying:
             self.earliest_ms = expires_ms
         write_i64_be(self._ids, message.id)
         self._indexes.append(position & PAGE_MASK)
+        self._kinds.append(kind_of(message))
+
+    @property
+    def kinds(self) -> bytes:
+        """One octet for each copy."""
+        return self._kinds.getvalue()
 
     def summary(self) -> AwayPage:
         """All of them have come."""
         self._source.messages = self._away.messages
         self._source.octets = self._away.octets
-        self._away.lay(self._ids.getvalue(), self._indexes.getvalue(), self._source)
+        ids, indexes = self._ids.getvalue(), self._indexes.getvalue()
+        self._away.lay(ids, indexes, self.kinds, self._source)
         return self._away

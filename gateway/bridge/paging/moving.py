@@ -60,20 +60,6 @@ class Going:
         self.away = away
 
 
-def may_page(queue: Queue) -> bool:
-    """Whether pages of a queue may go away.
-
-    Not those whose copies are only on their way, and not rings with files or streams in them, whose
-    pages are pinned elsewhere. Nor where a copy that is on disk would have to leave a level of
-    priority: which it is in, its page does not tell.
-    """
-    return (
-        not queue.transit
-        and (queue.last_values is None or queue.bands is None)
-        and (queue.contents is None or not queue.rings)
-    )
-
-
 def marks_of(queue: Queue) -> int64:
     """Octets that stay in memory of each of its copies that is on disk."""
     if queue.groups is None and queue.last_values is None:

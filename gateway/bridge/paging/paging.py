@@ -4,7 +4,7 @@ When the copies of all queues take more memory than they may, pages go away: of 
 most, those first that are on disk still and that nobody has come near to for longest, then the
 newest, since they are wanted last. What is before a queue's next copies stays, or is brought back
 before they are wanted, and so is what somebody waits for. A page stays, too, if one of its copies
-is held, was given back, is kept from somebody, or is awaited.
+is held, or is awaited.
 
 Here is no thread and no file: `disk` is asked, and answers; where all copies of a page are durable
 the store's log has them, nothing is written, and the store is asked. What has come is taken apart
@@ -20,7 +20,7 @@ from mypy_extensions import i64 as int64
 
 from gateway.bridge.paging.away import AwayPage, Back, Source, found_in, octets_of
 from gateway.bridge.paging.disk import Disk, Spot
-from gateway.bridge.paging.moving import Coming, Going, Losing, Waiter, marks_of, may_page
+from gateway.bridge.paging.moving import Coming, Going, Losing, Waiter, marks_of
 from gateway.bridge.pressure import AWAY_OCTETS, COPY_OCTETS, Pressure
 from gateway.bridge.queues.discipline import FlowLimits
 from gateway.bridge.queues.flow import FlowControl
@@ -127,14 +127,13 @@ class Paging:
         if self._limit == 0 or queue.places.pages <= 1 or queue.transit:
             return
         self._limit_index(queue)
-        if may_page(queue):
-            if len(self._queues) >= self._prune_at:
-                self._prune()
-            self._nothing_until = 0
-            self._queues[queue.number] = queue
-            queue.places.keeper = self
-            if queue.memory_count or queue.memory_size:
-                self._tight[queue.number] = queue
+        if len(self._queues) >= self._prune_at:
+            self._prune()
+        self._nothing_until = 0
+        self._queues[queue.number] = queue
+        queue.places.keeper = self
+        if queue.memory_count or queue.memory_size:
+            self._tight[queue.number] = queue
 
     def _prune(self) -> None:
         """Forget queues that are empty: they may be gone."""
@@ -145,16 +144,9 @@ class Paging:
         self._prune_at = 2 * len(self._queues) + SLACK
 
     def _limit_index(self, queue: Queue) -> None:
-        """What stays in memory of what is on disk is limited, too: its own publishers wait.
-
-        So is all that it has, where that cannot go to the disk.
-        """
+        """What stays in memory of what is on disk is limited, too: its own publishers wait."""
         count = queue.places.count
         most = self._index // marks_of(queue)
-        if queue.contents is not None or not may_page(queue):
-            taken = queue.octets + COPY_OCTETS * count - queue.places.away_octets
-            if taken > self._limit:
-                most = min(most, count - 1)
         if count > most:
             if queue.flow is None:
                 queue.flow = FlowControl(FlowLimits())
@@ -165,7 +157,7 @@ class Paging:
         """A new page of a queue has begun that is recovered: those before it may go."""
         self.began(queue)
         excess = self._pressure.octets - self._limit
-        if self._limit and excess > 0 and may_page(queue):
+        if self._limit and excess > 0 and not queue.transit:
             self._shrink(queue, excess, WORK.units + SHARE)
 
     def lays(self, queue: Queue) -> bool:
@@ -176,25 +168,23 @@ class Paging:
         return (
             0 < self._limit < self._pressure.octets
             and queue.places.pages > 0
-            and may_page(queue)
+            and not queue.transit
             and marks_of(queue) == AWAY_OCTETS
-            and queue.bands is None
             and queue.numbering is None
-            and queue.contents is None
             and not queue.deleted
         )
 
-    def laid(self, queue: Queue, number: int, away: AwayPage) -> None:
-        """A page of a queue that is recovered has stayed on disk."""
+    def laid(self, queue: Queue, number: int, away: AwayPage, kinds: bytes) -> None:
+        """A page of a queue that is recovered has stayed on disk, with copies of these kinds."""
         away.turn = self._turn
-        queue.lay(number, away)
+        queue.lay(number, away, kinds)
         self._pressure.laid(away.messages, away.octets, away.sources[0].stock)
         self.went += 1
         self.began(queue)
 
     def make_room(self, queue: Queue, size: int) -> None:
         """A large copy is about to come: in a new page, if the last one has enough of them."""
-        if self._limit == 0 or not may_page(queue):
+        if self._limit == 0 or queue.transit:
             return
         tail = queue.places.tail
         if tail is None or queue.next_position >> PAGE_BITS != tail.number:
@@ -205,11 +195,16 @@ class Paging:
 
     # Somebody wants copies.
 
-    def want(self, queue: Queue, number: int, waiter: Waiter | None) -> None:
-        """Bring a page back that is away, and those behind it; `waiter` is told of the first."""
+    def want(
+        self, queue: Queue, number: int, waiter: Waiter | None, *, alone: bool = False
+    ) -> None:
+        """Bring a page back that is away, and those behind it; `waiter` is told of the first.
+
+        `alone`: what is behind it is not wanted next.
+        """
         if waiter is not None and not queue.places.is_away(number << PAGE_BITS):
             waiter.on_page()
-        for page in queue.places.ahead(number << PAGE_BITS, self.near):
+        for page in queue.places.ahead(number << PAGE_BITS, 1 if alone else self.near):
             if page.away is not None:
                 coming = self._ask(queue, page)
                 if page.number == number and waiter is not None and waiter not in coming.waiters:
@@ -230,7 +225,9 @@ class Paging:
         bands = [queue.band] if queue.bands is None else queue.bands.levels
         found: list[int] = []
         for band in bands:
-            found.extend([page.number for page in band.places.ahead(band.head, self.near)])
+            found.extend(band.near(self.near))
+        if queue.contents is not None:
+            found.extend(queue.contents.near())
         return found
 
     def _ask(self, queue: Queue, page: Page) -> Coming:
@@ -330,9 +327,7 @@ class Paging:
                 self._let_go(away.spot)
             return
         back = away.back(page.number, coming.found, seen_before)
-        queue.places.bring_back(page, away, back.entries)
-        if queue.bands is not None:
-            queue.bands.bring_back(page.number, away, back.entries)
+        queue.bring_back(page, away, back.entries)
         if away.spot is not None and (coming.logged or back.lost or is_thin(away, away.spot)):
             self._let_go(away.spot)
             away.spot = None
@@ -453,8 +448,8 @@ class Paging:
     def _shrink(self, queue: Queue, excess: int64, end: int64) -> int64:
         """Send pages of a queue away; what that frees, sooner or later."""
         places = queue.places
-        if queue.behind != EVERYTHING or queue.deleted or not may_page(queue):
-            return 0  # a commit goes on, or all of it goes, or files have come to it
+        if queue.behind != EVERYTHING or queue.deleted or queue.transit:
+            return 0  # a commit goes on, or all of it goes, or it has become an upstream's
         freed: int64 = 0
         near = set(self._near(queue))
         WORK.units += LOOK * len(places.here)
@@ -519,12 +514,11 @@ class Paging:
             return
         away = AwayPage()
         queue = going.queue
-        stays = page.number in queue.places.wanted or page.pins or not may_page(queue)
-        sized = queue.last_values is not None
+        stays = page.number in queue.places.wanted or page.pins or queue.transit
         if (
             stays
             or page.live == 0
-            or not away.fill(page, sized=sized)
+            or not away.fill(page, sized=queue.last_values is not None)
             or away.changed != going.away.changed
         ):
             self._let_go(spot)
@@ -543,9 +537,7 @@ class Paging:
                 kept.spot = None
 
     def _gone(self, queue: Queue, page: Page, away: AwayPage) -> None:
-        queue.places.send_away(page, away)
-        if queue.bands is not None:
-            queue.bands.send_away(page.number, away)
+        queue.send_away(page, away)
         for source in away.sources:
             self._move_away(queue, source, 1)
         self.went += 1

@@ -15,5 +15,6 @@ bands           which copy is next, by level of priority; last_values: the newes
 groups          which subscription may have it; keys: by what they are told apart
 numbering       the numbers that a queue gives its copies
 line            a queue's subscriptions, and which of them gets the next copy; looking: by cursor
+latency         how long publishers are not told, and copies not settled
 dispatch        from queues to outlets, a bounded number in a turn
 """

@@ -9,24 +9,43 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Final, final
 
-from gateway.bridge.queues.contents import CONTENT
 from gateway.bridge.queues.places import (
     AVAILABLE,
     NO_PAGE,
     PAGE_BITS,
     PAGE_MASK,
     Away,
+    AwayCopy,
     Entry,
     Places,
 )
-from gateway.message import Message
+from gateway.message import Flag, Message
 
 MIDDLE: Final = 5
+FILE: Final = int(Flag.FILE)
+STREAM: Final = int(Flag.STREAM)
+CONTENT: Final = FILE | STREAM
+# What is known of a copy that is on disk, in an octet: `kind_of`.
+RANK: Final = 15
+RANK_MAX: Final = 9
+KIND_FILE: Final = 16
+KIND_STREAM: Final = 32
+KIND_CONTENT: Final = KIND_FILE | KIND_STREAM
 
 
-def is_higher(message: Message) -> bool:
-    """Whether content of a class is of the higher of two levels: of the priorities 5 to 9."""
-    return message.flags & CONTENT != 0 and message.rank() >= MIDDLE
+def kind_of(message: Message) -> int:
+    """Its priority, 9 at most, and of which class it is, if of one of the two."""
+    kind = min(message.rank(), RANK_MAX)
+    if message.flags & FILE:
+        kind |= KIND_FILE
+    if message.flags & STREAM:
+        kind |= KIND_STREAM
+    return kind
+
+
+def is_higher(kind: int) -> bool:
+    """Whether it is content of the higher of two levels: of the priorities 5 to 9."""
+    return kind & KIND_CONTENT != 0 and kind & RANK >= MIDDLE
 
 
 @final
@@ -49,9 +68,13 @@ class Band:
         """The first copy that nobody holds."""
         returned = self._returned
         while returned:
-            entry = self.places.get(returned[0])
+            position = returned[0]
+            entry = self.places.get(position)
             if entry is not None and entry.holder == AVAILABLE:
                 return entry
+            if entry is None and self.places.holds(position):
+                self.places.missed = position >> PAGE_BITS
+                return None
             heappop(returned)
             if entry is not None:
                 entry.returned = False
@@ -75,6 +98,19 @@ class Band:
         if entry.position < self._head and not entry.returned:
             entry.returned = True
             heappush(self._returned, entry.position)
+
+    def near(self, count: int) -> list[int]:
+        """The pages, by number, of the next copies: so many of those given back, and of others."""
+        pages = self.places.ahead(self._head, count)
+        if self._returned:
+            pages.extend(self.places.ahead(self._returned[0], count))
+        return [page.number for page in pages]
+
+    def come_back(self, entries: list[Entry | None]) -> None:
+        """Copies are here again that were on disk: those before `head` wait among the returned."""
+        for entry in entries:
+            if entry is not None and entry.position < self._head:
+                entry.returned = True
 
     def forget(self) -> None:
         """The queue is empty."""
@@ -107,9 +143,13 @@ class Bands:
 
     def level_of(self, message: Message) -> int:
         """0 is the lowest."""
+        return self.level_of_kind(kind_of(message))
+
+    def level_of_kind(self, kind: int) -> int:
+        """The same of a copy that is on disk."""
         if self._by_class:
-            return 1 if is_higher(message) else 0
-        return min(max(message.rank() - self._first, 0), len(self.levels) - 1)
+            return 1 if is_higher(kind) else 0
+        return min(max((kind & RANK) - self._first, 0), len(self.levels) - 1)
 
     def band_of(self, entry: Entry) -> Band:
         """Where a copy is."""
@@ -179,6 +219,15 @@ class Bands:
                 return entry
         return None
 
+    def lay(self, number: int, away: Away, kinds: bytes) -> None:
+        """A page behind all others that is on disk, with copies of these kinds."""
+        counts = [0 for _ in self.levels]
+        for kind in set(kinds):
+            counts[self.level_of_kind(kind)] += kinds.count(kind)
+        for level, band in enumerate(self.levels):
+            if counts[level]:
+                band.places.lay(number, away, counts[level])
+
     def send_away(self, number: int, away: Away) -> None:
         """A page of the queue is on disk from now on."""
         for band in self.levels:
@@ -202,8 +251,16 @@ class Bands:
             page = band.places.page(number)
             if page is not None and page.away is not None:
                 band.places.bring_back(page, away, by_level[level])
+                band.come_back(by_level[level])
                 if found[level] < page.live:
                     band.places.lose(page, page.live - found[level])
+
+    def leave_away(self, number: int, copy: AwayCopy) -> None:
+        """A copy leaves whose page is on disk."""
+        places = self.levels[self.level_of_kind(copy.kind)].places
+        page = places.page(number)
+        assert page is not None
+        places.remove_away(page, copy.size, copy.memory)
 
     def forget(self) -> None:
         """The queue is empty."""

@@ -2,8 +2,9 @@
 
 A file is never let go to make room: where it finds none, it enters all the same, and whoever
 published it waits. A stream's message makes room by letting go of those of its class, the lowest
-priority first, the oldest of it. Which copies those are, heaps of theirs say, whose entries are
-looked at when they are taken out: so it costs no walk through the queue.
+priority first, the oldest of it. In which pages such copies are, heaps say, and a page is looked
+through when it comes up: so it costs no walk through the queue, and nothing for each copy, which
+may be on disk.
 """
 
 from __future__ import annotations
@@ -11,13 +12,122 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import Final, final
 
-from gateway.bridge.queues.places import AVAILABLE, Entry, Places
-from gateway.message import Flag
+from gateway.bridge.queues.bands import (
+    FILE,
+    KIND_FILE,
+    KIND_STREAM,
+    RANK,
+    Bands,
+    is_higher,
+    kind_of,
+)
+from gateway.bridge.queues.places import (
+    AVAILABLE,
+    NO_PAGE,
+    PAGE_BITS,
+    PAGE_MASK,
+    Entry,
+    Page,
+    Places,
+)
+from gateway.wire.work import LOOK, WORK
 
-FILE: Final = int(Flag.FILE)
-STREAM: Final = int(Flag.STREAM)
-CONTENT: Final = FILE | STREAM
+LEVELS: Final = 10
 REBUILD_SLACK: Final = 64
+
+
+def is_file(entry: Entry) -> bool:
+    """Whether a copy is one that stays."""
+    return entry.message.flags & FILE != 0
+
+
+@final
+class Candidates:
+    """Which copies of one kind may go, the lowest first, and the oldest of these.
+
+    What stands in the heap is a level and a page that may have such copies of it; and one page of
+    one level is known as far as it has been looked through.
+
+    Attributes:
+        streams: they are streams' messages, by their priority; else all that is no file.
+        number: of that page, from which more may go.
+    """
+
+    __slots__ = ("_heap", "_index", "_level", "_places", "_there", "number", "streams")
+
+    def __init__(self, places: Places, *, streams: bool) -> None:
+        self.streams = streams
+        self._places = places
+        self._heap: list[tuple[int, int]] = []
+        self._there: set[tuple[int, int]] = set()
+        self._level = 0
+        self.number: int = NO_PAGE
+        self._index = 0
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def put(self, level: int, position: int) -> None:
+        """A copy may go: it is new, or nobody has it any more."""
+        number = position >> PAGE_BITS
+        if number == self.number and level == self._level:
+            self._index = min(self._index, position & PAGE_MASK)
+        item = level, number
+        if item not in self._there:
+            self._there.add(item)
+            heappush(self._heap, item)
+            if len(self._heap) > 2 * LEVELS * self._places.pages + REBUILD_SLACK:
+                self._trim()
+
+    def _trim(self) -> None:
+        """Forget pages that have gone, once they are the most."""
+        places = self._places
+        self._there = {item for item in self._there if places.page(item[1]) is not None}
+        self._heap = list(self._there)
+        heapify(self._heap)
+
+    def first(self, bands: Bands | None) -> Entry | None:
+        """The copy that goes first; `None`: none may, or its page is away (`Places.missed`).
+
+        `bands`: by which levels are told apart.
+        """
+        places = self._places
+        places.missed = NO_PAGE
+        while self._heap:
+            level, number = self._heap[0]
+            page = places.page(number)
+            if page is not None and page.away is not None:
+                places.missed = number
+                return None
+            entry = None if page is None else self._in(page, level, bands)
+            if entry is not None:
+                return entry
+            self._there.discard(heappop(self._heap))
+        return None
+
+    def _in(self, page: Page, level: int, bands: Bands | None) -> Entry | None:
+        """The first copy of that level in a page that may go."""
+        self._places.wanted.discard(page.number)
+        if self.number != page.number or self._level != level:
+            self.number = page.number
+            self._level = level
+            self._index = 0
+        entries = page.entries
+        while self._index < len(entries):
+            entry = entries[self._index]
+            if entry is not None and entry.holder == AVAILABLE:
+                WORK.units += LOOK
+                if self._is_of(entry, level, bands):
+                    return entry
+            self._index += 1
+        self.number = NO_PAGE
+        return None
+
+    def _is_of(self, entry: Entry, level: int, bands: Bands | None) -> bool:
+        kind = kind_of(entry.message)
+        if self.streams:
+            return kind & KIND_STREAM != 0 and kind & RANK == level
+        return not kind & KIND_FILE and level == _level_of(kind, bands)
 
 
 @final
@@ -25,68 +135,58 @@ class Contents:
     """That of one queue, from its first content of these classes on.
 
     Attributes:
-        files: how many of its copies are files.
+        files: how many of its copies are files; `higher`: content of the higher of two levels.
         flows: its publishers are made to wait for room that files take.
-        streams: which streams' messages may go, by priority and position; some have left.
-        others: the same of what is no file, by level and position, of a ring.
+        streams: which streams' messages may go, by priority.
+        others: the same of what is no file, by level, of a ring.
     """
 
-    __slots__ = ("_places", "files", "flows", "others", "streams")
+    __slots__ = ("files", "flows", "higher", "others", "streams")
 
     def __init__(self, places: Places, *, rings: bool) -> None:
-        self._places = places
-        self.streams: list[tuple[int, int]] = []
-        self.others: list[tuple[int, int]] | None = [] if rings else None
+        self.streams = Candidates(places, streams=True)
+        self.others: Candidates | None = Candidates(places, streams=False) if rings else None
         self.files = 0
+        self.higher = 0
         self.flows = False
 
     def put(self, entry: Entry, level: int) -> None:
         """A copy has come in, of that level."""
-        if entry.message.flags & FILE:
-            self.files += 1
-        else:
-            self.free(entry, level)
+        self.count(kind_of(entry.message), 1)
+        self.free(entry, level)
 
     def free(self, entry: Entry, level: int) -> None:
         """A copy that is no file may go: it is new, or nobody has it any more."""
-        if entry.message.flags & FILE:
+        self._offer(kind_of(entry.message), level, entry.position)
+
+    def _offer(self, kind: int, level: int, position: int) -> None:
+        if kind & KIND_FILE:
             return
-        if entry.message.flags & STREAM:
-            heappush(self.streams, (entry.message.rank(), entry.position))
-            self._trim(self.streams)
-        others = self.others
-        if others is not None:
-            heappush(others, (level, entry.position))
-            self._trim(others)
+        if kind & KIND_STREAM:
+            self.streams.put(kind & RANK, position)
+        if self.others is not None:
+            self.others.put(level, position)
 
-    def remove(self, entry: Entry) -> None:
-        """A copy leaves."""
-        if entry.message.flags & FILE:
-            self.files -= 1
+    def lay(self, number: int, kinds: bytes, bands: Bands | None) -> None:
+        """A page behind all others that is on disk, with copies of these kinds."""
+        for kind in set(kinds):
+            self.count(kind, kinds.count(kind))
+            self._offer(kind, _level_of(kind, bands), number << PAGE_BITS)
 
-    def is_file(self, entry: Entry) -> bool:
-        """Whether a copy is one that stays."""
-        return entry.message.flags & FILE != 0
+    def near(self) -> list[int]:
+        """The pages, by number, from which more may go next."""
+        found = [self.streams.number]
+        if self.others is not None:
+            found.append(self.others.number)
+        return [number for number in found if number != NO_PAGE]
 
-    def stream_to_go(self) -> Entry | None:
-        """The stream's message that goes first; `None`: nobody may let go of any."""
-        return self._first(self.streams)
+    def count(self, kind: int, copies: int) -> None:
+        """So many copies of that kind have come, or left."""
+        if kind & KIND_FILE:
+            self.files += copies
+        if is_higher(kind):
+            self.higher += copies
 
-    def other_to_go(self) -> Entry | None:
-        """The copy of a ring that goes first, of those that are no files."""
-        return None if self.others is None else self._first(self.others)
 
-    def _trim(self, heap: list[tuple[int, int]]) -> None:
-        """Forget those that have gone, once they are the most."""
-        places = self._places
-        if len(heap) > 2 * places.count + REBUILD_SLACK:
-            heap[:] = {item for item in heap if places.get(item[1]) is not None}
-            heapify(heap)
-
-    def _first(self, heap: list[tuple[int, int]]) -> Entry | None:
-        while heap:
-            entry = self._places.get(heap[0][1])
-            if entry is not None and entry.holder == AVAILABLE:
-                return entry
-            heappop(heap)  # it has gone, or comes again when nobody has it
-        return None
+def _level_of(kind: int, bands: Bands | None) -> int:
+    return 0 if bands is None else bands.level_of_kind(kind)

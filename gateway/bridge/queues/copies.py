@@ -117,6 +117,7 @@ class Copies:
             self.paging.make_room(queue, size)
         entry = queue.append(message, durable, stock)
         entry.ticket = ticket
+        entry.entered_us = self.ledger.latency.now_us
         self.pressure.entered(size, stock)
         if entry.position & PAGE_MASK == 0:
             self.paging.began(queue)
@@ -148,7 +149,7 @@ class Copies:
 
     def lay(self, queue: Queue, laying: Laying) -> None:
         """A page that the store brought back, and that stays on disk."""
-        self.paging.laid(queue, laying.number, laying.summary())
+        self.paging.laid(queue, laying.number, laying.summary(), laying.kinds)
         if laying.earliest_ms != NEVER:
             queue.expiring.came(laying.first, laying.earliest_ms)
             self.deadlines.arm(queue, laying.earliest_ms)
@@ -214,7 +215,7 @@ class Copies:
 
     def lose(self, queue: Queue, page: Page, away: AwayPage, back: Back) -> None:
         """See `Losing`. The store, if it has one of them, keeps it."""
-        for position, message in back.lost:
+        for position, message, _ in back.lost:
             self.ledger.lost(queue, message, position)
             self._let_go(queue, position)
         for number, source in enumerate(away.sources):

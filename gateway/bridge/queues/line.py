@@ -466,6 +466,11 @@ class Line:
             if not acquire:
                 queue.places.pin(entry.position, 1)
         elif acquire:
+            run = subscription.runs[entry.message.encoding]
+            if run.since_us == entry.entered_us:
+                run.count += 1
+            else:
+                run.begin(entry.entered_us)
             copies.leave(queue, entry)
         return True
 

@@ -29,9 +29,9 @@ class Numbering:
         self._last += 1
         self._numbers[entry.position] = self._last
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, position: int) -> None:
         """A copy leaves."""
-        del self._numbers[entry.position]
+        del self._numbers[position]
 
     def shown(self, entry: Entry) -> Message:
         """The copy's message, as it is sent: with its number."""

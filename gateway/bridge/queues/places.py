@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol, final
 
+from mypy_extensions import i64 as int64
 from mypy_extensions import mypyc_attr
 
 from gateway.bridge.quotas import NOBODY, Stock
@@ -43,12 +44,14 @@ class Entry:
         annotations: what subscribers added to it, as in `Delivery`.
         ticket: who is told when the copy ends; only in transit queues.
         stock: whose quota it counts for.
+        entered_us: when it came, in microseconds of the gateway's clock.
     """
 
     __slots__ = (
         "annotations",
         "delivery_count",
         "durable",
+        "entered_us",
         "excluded",
         "holder",
         "message",
@@ -76,6 +79,7 @@ class Entry:
         self.annotations = b""
         self.ticket: Ticket | None = None
         self.stock = stock
+        self.entered_us: int64 = message.arrived_ms * 1000
 
 
 class Away(Protocol):
@@ -106,12 +110,20 @@ class AwayCopy:
         position, message, durable, stock: as of an entry; the message by its number.
         size: octets of its message.
         memory: its share of `Away.memory`.
+        kind: what is known of it besides (`bands.kind_of`).
     """
 
-    __slots__ = ("durable", "memory", "message", "position", "size", "stock")
+    __slots__ = ("durable", "kind", "memory", "message", "position", "size", "stock")
 
     def __init__(
-        self, position: int, message: int, durable: bool, stock: Stock, size: int, memory: int
+        self,
+        position: int,
+        message: int,
+        durable: bool,
+        stock: Stock,
+        size: int,
+        memory: int,
+        kind: int,
     ) -> None:
         self.position = position
         self.message = message
@@ -119,6 +131,7 @@ class AwayCopy:
         self.stock = stock
         self.size = size
         self.memory = memory
+        self.kind = kind
 
 
 @final
@@ -211,12 +224,12 @@ class Places:
         page.live += 1
         self.count += 1
 
-    def lay(self, number: int, away: Away) -> None:
-        """Add a page behind all others whose copies are on disk."""
+    def lay(self, number: int, away: Away, count: int) -> None:
+        """Add a page behind all others whose copies are on disk, so many of them these places'."""
         page = self._new_page(number)
-        page.live = away.messages
+        page.live = count
         page.away = away
-        self.count += away.messages
+        self.count += count
         self._count_away(away, 1)
 
     def get(self, position: int) -> Entry | None:

@@ -13,8 +13,8 @@ from typing import Final, Protocol, final
 
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.alarms import Alarm
-from gateway.bridge.queues.bands import Band, Bands, is_higher
-from gateway.bridge.queues.contents import CONTENT, Contents
+from gateway.bridge.queues.bands import CONTENT, Band, Bands, is_higher, kind_of
+from gateway.bridge.queues.contents import Contents, is_file
 from gateway.bridge.queues.discipline import NO_ALERTS, NO_FLOW, FlowLimits, Policy
 from gateway.bridge.queues.entrance import Entrance
 from gateway.bridge.queues.expiring import Expiring
@@ -383,11 +383,9 @@ class Queue:
         position = entry.position
         message = entry.message
         if message.flags & CONTENT:
-            self._take_content(message)
+            self.expect(message)
         self.next_position = position + 1
         self.places.append(entry)
-        if message.flags & CONTENT:
-            self.places.pin(position, 1)  # `contents` is to find it
         if self.bands is not None:
             self.bands.put(entry)
         if self.contents is not None:
@@ -403,9 +401,16 @@ class Queue:
         if message.expires_ms != NEVER:
             self.expiring.came(position, message.expires_ms)
 
-    def lay(self, number: int, away: Away) -> None:
-        """A page that is recovered, and on disk; what comes next is in another one."""
-        self.places.lay(number, away)
+    def lay(self, number: int, away: Away, kinds: bytes) -> None:
+        """A page that is recovered, and on disk; what comes next is in another one.
+
+        `kinds`: of its copies, each of which was expected.
+        """
+        self.places.lay(number, away, away.messages)
+        if self.bands is not None:
+            self.bands.lay(number, away, kinds)
+        if self.contents is not None:
+            self.contents.lay(number, kinds, self.bands)
         self.next_position = (number + 1) << PAGE_BITS
         self.octets += away.payload
         self.checksum ^= away.mix
@@ -419,38 +424,49 @@ class Queue:
             contents = Contents(self.places, rings=self.rings)
             self.contents = contents
             # What is there goes before all files in any case, unless by its level.
-            entry = self.places.next_at(0) if self.rings and self.bands is not None else None
-            while entry is not None:
-                contents.put(entry, self.lane_of(entry))
-                entry = self.places.next_at(entry.position + 1)
-                WORK.units += LOOK
+            if contents.others is not None and self.bands is not None:
+                for level, band in enumerate(self.bands.levels):
+                    for page in band.places.ahead(0, band.places.pages):
+                        contents.others.put(level, page.number << PAGE_BITS)
+                        WORK.units += LOOK
         return contents
 
-    def _take_content(self, message: Message) -> None:
+    def expect(self, message: Message) -> None:
         """A file or a stream's message comes: of these there are two levels of priority at least.
 
         Messages stay in their order: they are all of the lower one.
         """
-        self._contents()
+        contents = self._contents()
         local = self.placement is None and not self.transit
-        here = local and self.places.away == 0  # of what is on disk the order is known there
-        if self.bands is None and self.groups is None and here and is_higher(message):
-            bands = Bands(2, (), by_class=True)
-            entry = self.places.next_at(0)
-            while entry is not None:
-                entry.returned = False
-                bands.put(entry)
+        # Where such content came while the queue was none of ours, what is on disk is in no order.
+        known = contents.higher == 0 or self.places.away == 0
+        if (
+            self.bands is None
+            and self.groups is None
+            and local
+            and known
+            and is_higher(kind_of(message))
+        ):
+            self.bands = self._divided()
+
+    def _divided(self) -> Bands:
+        """Two levels; all that is on disk is of the lower one."""
+        bands = Bands(2, (), by_class=True)
+        for page in self.places.ahead(0, self.places.pages):
+            if page.away is not None:
+                bands.levels[0].places.lay(page.number, page.away, page.live)
+            for entry in page.entries:
+                if entry is not None:
+                    entry.returned = False
+                    bands.put(entry)
                 WORK.units += LOOK
-                entry = self.places.next_at(entry.position + 1)
-            self.bands = bands
+        return bands
 
     def remove(self, entry: Entry) -> None:
         """The copy leaves the queue, whoever held it."""
-        if entry.message.flags & CONTENT:
-            self.places.pin(entry.position, -1)
         self.places.remove(entry)
         if self.contents is not None:
-            self.contents.remove(entry)
+            self.contents.count(kind_of(entry.message), -1)
         if self.bands is not None:
             self.bands.remove(entry)
         if self.last_values is not None:
@@ -458,7 +474,7 @@ class Queue:
         if self.groups is not None:
             self.groups.remove(entry)
         if self.numbering is not None:
-            self.numbering.remove(entry)
+            self.numbering.remove(entry.position)
         message = entry.message
         self.octets -= len(message.payload)
         if self.flow is not None:
@@ -469,16 +485,29 @@ class Queue:
         if self.places.count == 0:
             self._forget()
 
-    def lose(self, page: Page, copies: list[tuple[int, int]], octets: int) -> None:
-        """These copies of a page, by position and message, have not come back; what they had."""
+    def send_away(self, page: Page, away: Away) -> None:
+        """The copies of a page are on disk from now on."""
+        self.places.send_away(page, away)
+        if self.bands is not None:
+            self.bands.send_away(page.number, away)
+
+    def bring_back(self, page: Page, away: Away, entries: list[Entry | None]) -> None:
+        """And here again; of levels what is not among `entries` is lost."""
+        self.places.bring_back(page, away, entries)
+        if self.bands is None:
+            self.band.come_back(entries)
+        else:
+            self.bands.bring_back(page.number, away, entries)
+
+    def lose(self, page: Page, copies: list[tuple[int, int, int]], octets: int) -> None:
+        """Copies of a page, by position, message and kind, have not come back; what they had."""
         self.places.lose(page, len(copies))
         self.octets -= octets
-        for position, message in copies:
+        for position, message, kind in copies:
             self.checksum ^= entry_mix(message, position)
+            self._forget_away(position, kind)
             if self.groups is not None:
                 self.groups.lose(position)
-            if self.last_values is not None:
-                self.last_values.remove(position)
         if self.flow is not None:
             self.flow.left(self.places.count, self.octets)
         if self.places.count == 0:
@@ -488,12 +517,22 @@ class Queue:
         """A copy leaves whose page is on disk."""
         position, size = copy.position, copy.size
         self.places.remove_away(page, size, copy.memory)
-        if self.last_values is not None:
-            self.last_values.remove(position)
+        if self.bands is not None:
+            self.bands.leave_away(page.number, copy)
+        self._forget_away(position, copy.kind)
         self.octets -= size
         if self.flow is not None:
             self.flow.left(self.places.count, self.octets)
         self.checksum ^= entry_mix(copy.message, position)
+
+    def _forget_away(self, position: int, kind: int) -> None:
+        """A copy leaves that is on disk: what else knows of it."""
+        if self.contents is not None:
+            self.contents.count(kind, -1)
+        if self.last_values is not None:
+            self.last_values.remove(position)
+        if self.numbering is not None:
+            self.numbering.remove(position)
 
     def _forget(self) -> None:
         """It is empty."""
@@ -525,14 +564,14 @@ class Queue:
         bands = self.bands
         contents = self.contents
         if not self.rings:
-            return None if contents is None else contents.stream_to_go()
+            return None if contents is None else contents.streams.first(None)
         entry = self.band.peek() if bands is None else bands.lowest()
         if bands is not None:
             self.places.missed = bands.missed
         if entry is None and self.places.missed != NO_PAGE:
             return None  # it is on disk
-        if contents is not None and contents.files:
-            return contents.other_to_go() if entry is None or contents.is_file(entry) else entry
+        if contents is not None and contents.files and contents.others is not None:
+            return contents.others.first(bands) if entry is None or is_file(entry) else entry
         if entry is not None and entry.position != self.next_position - 1:
             return entry
         oldest = self.places.next_at(0) if bands is None else bands.oldest()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, Protocol, final
 
 from gateway.bridge.queues.credit import UNLIMITED, Credit
+from gateway.bridge.queues.latency import Run
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.seams import Filter, Outlet, Owner, SubscribeOptions
 
@@ -63,6 +64,7 @@ class Subscription:
         settled: what is sent is settled by that.
         exclusive: nobody else may subscribe while it lives.
         name: by which its owner subscribes again; "": by none.
+        runs: how long what it settles had waited, by the `Encoding` of that.
         attaching: an upstream was asked for its node and has not answered (`Outlet.on_attached`).
         sent, unsettled: deliveries so far, and of them not ended; also after `cancel`.
         taken_back: those that ended with their queue, and that the face has not settled yet.
@@ -88,6 +90,7 @@ class Subscription:
         "owner",
         "queue",
         "queue_name",
+        "runs",
         "sent",
         "settled",
         "taken_back",
@@ -103,6 +106,7 @@ class Subscription:
         owner: Owner,
         line: Wake,
         options: SubscribeOptions,
+        runs: list[Run],
     ) -> None:
         self.number = number
         self.queue = queue
@@ -114,6 +118,7 @@ class Subscription:
         self.exclusive = options.exclusive
         self.settled = options.settled
         self.name = options.name
+        self.runs = runs
         self.filter: Filter | None = options.filter
         self.allowance = Credit()
         # Kept by the line: whether it is in the ring, and where a browser or a chooser stands.

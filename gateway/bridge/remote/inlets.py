@@ -103,6 +103,7 @@ class Inlets:
             owner,
             inlet,
             SubscribeOptions(exclusive=options.exclusive, settled=options.settled),
+            self._dispatcher.copies.ledger.latency.settled_by(options.target, inbound=True),
         )
         inlet.begin(subscription)
         self.by_queue.setdefault(queue.name, {})[subscription.number] = inlet

@@ -16,7 +16,7 @@ from mypy_extensions import i64 as int64
 
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
-from gateway.bridge.queues.contents import FILE
+from gateway.bridge.queues.bands import FILE
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import AVAILABLE, NO_PAGE, Entry
 from gateway.bridge.queues.queue import Queue
@@ -253,7 +253,8 @@ class Displacing:
         missed = queue.places.missed
         if missed != NO_PAGE and queue.number not in self._awaiting:
             self._awaiting.add(queue.number)
-            self._copies.paging.want(queue, missed, Trimming(self, queue))
+            trimming = Trimming(self, queue)
+            self._copies.paging.want(queue, missed, trimming, alone=queue.contents is not None)
 
     def on_page(self, trimming: Trimming, queue: Queue) -> None:
         """It is here."""

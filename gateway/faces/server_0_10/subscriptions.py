@@ -20,7 +20,7 @@ from gateway.faces.server_0_10.outlets import SessionOutlets
 from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.subscription import ServerSubscription
 from gateway.faces.server_0_10.unsettled import Unsettled
-from gateway.message import Condition, Refusal
+from gateway.message import Condition, Encoding, Refusal
 from gateway.translate.view import neutral_0_10
 from gateway.wire.accounts import weigh
 from gateway.wire.work import SUBSCRIPTION, WORK
@@ -142,6 +142,7 @@ class Subscriptions(SessionOutlets[ServerSubscription]):
             name=destination,
             filter=filter,
             selector=asked,
+            target=Encoding.AMQP_0_10,
         )
         flags = 0 if acquire else AuditFlag.COPY
         return self._begin(destination, outlet, command.queue or "", options, flags=flags)

@@ -2,13 +2,11 @@
 
 upstream                 one upstream: what the bridge asks of it, and its connection's life
 context                  what all its links share; they know this, and not the upstream
-health                   how it is, for operators
-connection, transports   one transport to it, from SASL to close; those that there are
-slot, links, sleepers    what keeps one link over connections, all of them, and their deadlines
+connection               one transport to it, from SASL to close
+slot, links              what keeps one link over connections, and all of them
 sessions                 those of a connection, and which of them a link gets
-states                   the tables of what a slot, and a receiver, go through
-detours, location        links that it redirects, to another address or container
-settings, addresses      what the configuration says of it, and what its nodes are called
+states                   the table of what a slot goes through
+detours                  links that it redirects, to another address or container
 errors                   what its errors mean to clients
 tokens                   claims-based security, for upstreams that want it
 transactions             the link to its coordinator, and the transactions on it

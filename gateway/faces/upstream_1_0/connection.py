@@ -36,12 +36,12 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.redirects import Redirect, redirect_of
 from gateway.audit.schema import Reason
 from gateway.errors import RemoteProtocolError
+from gateway.faces.dialled.location import Location
 from gateway.faces.face import STOPS, Ending, PeerStatus, endpoint
 from gateway.faces.room import Room
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.errors import accuses, is_idle_detach, text_of
+from gateway.faces.upstream_1_0.errors import accuses, is_idle_detach, note, text_of
 from gateway.faces.upstream_1_0.links import Links, slot_of
-from gateway.faces.upstream_1_0.location import Location
 from gateway.faces.upstream_1_0.slot import LinkSlot, SessionUse
 from gateway.translate.outcomes import lose_words
 from gateway.wire.tagged import Tagged
@@ -303,7 +303,7 @@ class UpstreamConnection:
             use = event.session.context
             answer = isinstance(use, SessionUse) and use.ended and event.error is None
             self.upstream.unheard.on_end(event.session, answer=answer)
-            self.upstream.health.note_error(event.error)
+            note(self.upstream.health, event.error)
             links.on_ended(event.session, event.error, None)
         elif isinstance(event, SessionViolation):
             self._note(event.error)
@@ -339,7 +339,7 @@ class UpstreamConnection:
         if slot is None or self.home.redirects(slot, detach.error, self):
             return
         if not is_idle_detach(detach.error):
-            self.upstream.health.note_error(detach.error, _in_words(event.link))
+            note(self.upstream.health, detach.error, _in_words(event.link))
         self.home.links.on_detached(slot, detach.error, detach.closed is True)
 
     def _on_derived(self, now_ms: int) -> None:

@@ -13,10 +13,10 @@ from typing import Final, Protocol, final
 
 from gateway.amqp_1_0._spec import Error
 from gateway.amqp_1_0.redirects import Redirect, link_redirect_of
+from gateway.faces.dialled.location import Location
 from gateway.faces.upstream_1_0.connection import UpstreamConnection
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.links import Links
-from gateway.faces.upstream_1_0.location import Location
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.faces.upstream_1_0.tokens import Cbs
 

@@ -11,7 +11,8 @@ from typing import Final
 from gateway.amqp_1_0 import _spec_conditions as conditions
 from gateway.amqp_1_0._spec import DeliveryState, Error, Rejected
 from gateway.errors import RemoteProtocolError
-from gateway.message import Condition, Refusal
+from gateway.faces.dialled.health import UpstreamHealth
+from gateway.message import Refusal
 from gateway.translate.conditions import FROM_SYMBOLS
 
 PASSING: Final = (
@@ -79,9 +80,11 @@ def refusal_of(error: Error | None) -> Refusal | None:
     return Refusal(condition, error.description or error.condition)
 
 
-def lasting(upstream: str, problem: str) -> Refusal:
-    """What our client is told of an error that should have passed, and has not."""
-    return Refusal(Condition.INTERNAL_ERROR, f"upstream {upstream}: {problem}")
+def note(health: UpstreamHealth, error: Error | None, whose: str = "") -> None:
+    """The peer ended something, and said this of it: operators may want to know."""
+    if error is not None:
+        text = text_of(error)
+        health.note_problem(f"{whose}: {text}" if whose else text)
 
 
 def text_of(error: Error | None) -> str:

@@ -16,10 +16,11 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.session import Session
 from gateway.bridge.bridge import Bridge
 from gateway.errors import RemoteProtocolError
+from gateway.faces.dialled.settings import UpstreamCounts, UpstreamSettings
+from gateway.faces.dialled.sleepers import Sleepers
+from gateway.faces.dialled.transports import Transports
 from gateway.faces.upstream_1_0.errors import TooSmallError
 from gateway.faces.upstream_1_0.sessions import Sessions
-from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
-from gateway.faces.upstream_1_0.sleepers import Sleepers
 from gateway.faces.upstream_1_0.slot import (
     Gate,
     LinkSlot,
@@ -28,7 +29,6 @@ from gateway.faces.upstream_1_0.slot import (
     UpstreamLink,
 )
 from gateway.faces.upstream_1_0.states import SlotInput, SlotState
-from gateway.faces.upstream_1_0.transports import Transports
 
 # The peer has not answered yet, or has not even been asked.
 WITHOUT_ANSWER: Final = (SlotState.QUEUED, SlotState.ATTACHING)

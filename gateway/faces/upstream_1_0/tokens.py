@@ -19,10 +19,10 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.errors import DecodeError, RemoteProtocolError
+from gateway.faces.dialled.settings import CbsToken, Tokens
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import text_of
 from gateway.faces.upstream_1_0.links import Links
-from gateway.faces.upstream_1_0.settings import CbsToken, Tokens
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.wire.buffers import Writer
 from gateway.wire.tagged import Tagged

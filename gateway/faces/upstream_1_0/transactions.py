@@ -28,8 +28,9 @@ from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.bridge.remote.remote import Work
 from gateway.bridge.seams import Publisher
 from gateway.errors import RemoteProtocolError
+from gateway.faces.dialled.reaching import lasting
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
+from gateway.faces.upstream_1_0.errors import refusal_of, text_of
 from gateway.faces.upstream_1_0.receiving.receiver import Receiver
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import Outcome, Refusal

@@ -23,12 +23,12 @@ from gateway.bridge.remote.remote import (
     Target,
     Work,
 )
+from gateway.faces.dialled.health import UpstreamState
+from gateway.faces.dialled.location import Location
 from gateway.faces.upstream_1_0.connection import UpstreamConnection
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.detours import Detours
-from gateway.faces.upstream_1_0.health import UpstreamState
 from gateway.faces.upstream_1_0.links import Links
-from gateway.faces.upstream_1_0.location import Location
 from gateway.faces.upstream_1_0.managing.management import Management
 from gateway.faces.upstream_1_0.managing.queues import ManagedQueues
 from gateway.faces.upstream_1_0.receiving.feeder import feeding_refused
@@ -45,7 +45,7 @@ from gateway.wire.tagged import Tagged
 
 @final
 class Upstream:
-    """Implements `bridge.remote.remote.Remote`, and `connection.Home` of its own connection.
+    """Implements `dialled.dialled.DialledUpstream`, and `connection.Home` of its own connection.
 
     Attributes:
         context: what all its links share.
@@ -267,6 +267,14 @@ class Upstream:
             if relay.unsettled():
                 return True
         return self.context.takers.outstanding()
+
+    def links_attached(self) -> int:
+        """On its own connection and on detours."""
+        return len([slot for slot in self.detours.all_slots() if slot.attached])
+
+    def links_wanted(self) -> int:
+        """The same, attached or not."""
+        return len(self.detours.all_slots())
 
     def flush(self) -> None:
         """The turn ends: attach what is due, give credit."""

@@ -13,6 +13,8 @@ sessions   those that are kept without a connection, and links that are suspende
 subscriptions   durable subscriptions, and whose they are
 branches   distributed transactions, and how operators end them
 measures   a reader for every row of `gateway.metrics`
+samples    what readers make of what is counted
+by_queue   readers for the rows that are by name of queue
 scrape     metrics as they are asked for
 census     what all queues hold, in sums
 keeping    what is kept of the audit log

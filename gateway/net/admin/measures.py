@@ -15,11 +15,12 @@ from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
 from gateway.faces.leaving import KeptSessions
 from gateway.message import Condition, Encoding
-from gateway.metrics import HistogramSample, Reader, Sample
+from gateway.metrics import Reader, Sample
 from gateway.net.admin.branches import oldest_prepared_s, states
-from gateway.net.admin.census import Census, named_queues
+from gateway.net.admin.census import Census
 from gateway.net.admin.disk import Disk
 from gateway.net.admin.keeping import Kept, keeping
+from gateway.net.admin.samples import PROTOCOLS, gap, labelled, one, protocols, timed
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.listening.authenticate import Authentication
@@ -32,12 +33,11 @@ from gateway.store.spill import Spill
 from gateway.translate.context import Counts as TranslationCounts
 from gateway.translate.mapping_rows import ROWS
 from gateway.translate.replies import ReplyTable
-from gateway.wire.work import COUNTED, WORK
+from gateway.wire.work import WORK
 
-PROTOCOLS: Final = {Encoding.AMQP_0_10: "0-10", Encoding.AMQP_1_0: "1.0"}
+PARTIES: Final = (*PROTOCOLS.values(), "upstream")
+CONFIRMED: Final = ("memory", "disk", "upstream")
 CONDITIONS: Final = [condition for condition in Condition if condition != Condition.NONE]
-OBJECTS_MAX: Final = 10_000
-OTHER: Final = ("other", "other")
 
 # stage, outcome -> the bridge's count of it
 STAGES: Final = (
@@ -128,8 +128,8 @@ def readers(sources: Sources) -> dict[str, Reader]:
 def start_readers(net: NetCounts) -> dict[str, Reader]:
     """How far the start has come."""
     return {
-        "gateway_start_messages": lambda: _one(net.start_messages),
-        "gateway_start_messages_recovered": lambda: _one(net.start_messages_recovered),
+        "gateway_start_messages": lambda: one(net.start_messages),
+        "gateway_start_messages_recovered": lambda: one(net.start_messages_recovered),
     }
 
 
@@ -138,26 +138,27 @@ def _process(sources: Sources) -> dict[str, Reader]:
     net = sources.net
     return {
         "gateway_build_info": lambda: [((sources.version, sources.form), 1)],
-        "gateway_start_time_seconds": lambda: _one(sources.started_ms / 1000),
-        "gateway_ready": lambda: _one(sources.ready() is None),
+        "gateway_start_time_seconds": lambda: one(sources.started_ms / 1000),
+        "gateway_ready": lambda: one(sources.ready() is None),
         **start_readers(net),
-        "gateway_certificate_expiry_timestamp_seconds": lambda: _one(
+        "gateway_certificate_expiry_timestamp_seconds": lambda: one(
             sources.certificate_expires_s()
         ),
-        "gateway_clock_drift_seconds": lambda: _one(sources.clock.drift_ms() / 1000),
+        "gateway_clock_drift_seconds": lambda: one(sources.clock.drift_ms() / 1000),
         "gateway_changes_total": lambda: [
             ((result,), count) for result, count in net.changes.items()
         ],
-        "gateway_paused_rules": lambda: _one(net.paused_rules),
-        "gateway_event_loop_lag_seconds": lambda: _lag(net),
-        "gateway_turns_total": lambda: _one(net.turns),
-        "gateway_stalls_total": lambda: _labelled(net.stalls),
-        "gateway_work_units_total": lambda: _one(int(WORK.units)),
-        "gateway_turns_cut_total": lambda: _one(WORK.cut),
-        "gateway_work_refused_total": lambda: _one(WORK.refused),
-        "gateway_selectors_given_up_total": lambda: _one(WORK.given_up),
-        "gateway_defects_total": lambda: _one(net.defects),
-        "gateway_log_lines_dropped_total": lambda: _one(lines_dropped()),
+        "gateway_paused_rules": lambda: one(net.paused_rules),
+        "gateway_refused_files": lambda: one(net.refused_files),
+        "gateway_event_loop_lag_seconds": lambda: [timed((), net.lag)],
+        "gateway_turns_total": lambda: one(net.turns),
+        "gateway_stalls_total": lambda: labelled(net.stalls),
+        "gateway_work_units_total": lambda: one(int(WORK.units)),
+        "gateway_turns_cut_total": lambda: one(WORK.cut),
+        "gateway_work_refused_total": lambda: one(WORK.refused),
+        "gateway_selectors_given_up_total": lambda: one(WORK.given_up),
+        "gateway_defects_total": lambda: one(net.defects),
+        "gateway_log_lines_dropped_total": lambda: one(lines_dropped()),
     }
 
 
@@ -165,19 +166,19 @@ def _entrance(sources: Sources) -> dict[str, Reader]:
     """Connections before they have opened, logins, and the admin port."""
     net = sources.net
     return {
-        "gateway_connections_accepted_total": lambda: _one(net.accepted),
-        "gateway_connections_refused_total": lambda: _labelled(net.refused),
-        "gateway_waiting_connections": lambda: _one(net.waiting),
-        "gateway_ending_connections": lambda: _one(net.ending),
-        "gateway_handshake_failures_total": lambda: _labelled(net.handshake_failures),
+        "gateway_connections_accepted_total": lambda: one(net.accepted),
+        "gateway_connections_refused_total": lambda: labelled(net.refused),
+        "gateway_waiting_connections": lambda: one(net.waiting),
+        "gateway_ending_connections": lambda: one(net.ending),
+        "gateway_handshake_failures_total": lambda: labelled(net.handshake_failures),
         "gateway_authentications_total": lambda: _authentications(sources.authentication),
-        "gateway_admin_connections": lambda: _one(sources.admin.open),
-        "gateway_admin_connections_cut_total": lambda: _one(sources.admin.gave_way),
-        "gateway_admin_refused_total": lambda: _labelled(sources.admin.refused),
-        "gateway_logins_throttled_total": lambda: _one(sources.authentication.throttled),
-        "gateway_plain_logins_in_clear_total": lambda: _one(sources.authentication.plain_in_clear),
-        "gateway_waiting_logins": lambda: _one(sources.authentication.waiting),
-        "gateway_throttle_entries": lambda: _one(len(sources.authentication.throttle)),
+        "gateway_admin_connections": lambda: one(sources.admin.open),
+        "gateway_admin_connections_cut_total": lambda: one(sources.admin.gave_way),
+        "gateway_admin_refused_total": lambda: labelled(sources.admin.refused),
+        "gateway_logins_throttled_total": lambda: one(sources.authentication.throttled),
+        "gateway_plain_logins_in_clear_total": lambda: one(sources.authentication.plain_in_clear),
+        "gateway_waiting_logins": lambda: one(sources.authentication.waiting),
+        "gateway_throttle_entries": lambda: one(len(sources.authentication.throttle)),
     }
 
 
@@ -185,35 +186,35 @@ def _clients(sources: Sources) -> dict[str, Reader]:
     """Clients, what they have attached, and what they were refused."""
     faces, net, sessions = sources.faces, sources.net, sources.sessions
     return {
-        "gateway_connections": lambda: _gap(faces.connections_opened, faces.connections_closed),
-        "gateway_connections_opened_total": lambda: _protocols(faces.connections_opened),
-        "gateway_connections_redirected_total": lambda: _protocols(faces.connections_redirected),
-        "gateway_access_refused_total": lambda: _labelled(
+        "gateway_connections": lambda: gap(faces.connections_opened, faces.connections_closed),
+        "gateway_connections_opened_total": lambda: protocols(faces.connections_opened),
+        "gateway_connections_redirected_total": lambda: protocols(faces.connections_redirected),
+        "gateway_access_refused_total": lambda: labelled(
             {action.name.lower(): faces.access_refused[action] for action in Action}
         ),
-        "gateway_protocol_errors_total": lambda: _protocols(faces.protocol_errors),
+        "gateway_protocol_errors_total": lambda: protocols(faces.protocol_errors),
         "gateway_session_errors_total": lambda: _session_errors(faces),
-        "gateway_user_ids_unchecked_total": lambda: _one(faces.user_ids_unchecked),
-        "gateway_sessions": lambda: _gap(faces.sessions_opened, faces.sessions_closed),
-        "gateway_sessions_opened_total": lambda: _protocols(faces.sessions_opened),
-        "gateway_absent_sessions": lambda: _one(len(sessions.absent)),
-        "gateway_absent_session_bytes": lambda: _one(sessions.octets()),
-        "gateway_sessions_detached_total": lambda: _one(sessions.detached),
-        "gateway_sessions_resumed_total": lambda: _one(sessions.resumed),
-        "gateway_sessions_expired_total": lambda: _one(sessions.expired),
-        "gateway_links": lambda: _gap(faces.links_opened, faces.links_closed),
-        "gateway_links_opened_total": lambda: _protocols(faces.links_opened),
-        "gateway_network_bytes_total": lambda: _labelled(
+        "gateway_user_ids_unchecked_total": lambda: one(faces.user_ids_unchecked),
+        "gateway_sessions": lambda: gap(faces.sessions_opened, faces.sessions_closed),
+        "gateway_sessions_opened_total": lambda: protocols(faces.sessions_opened),
+        "gateway_absent_sessions": lambda: one(len(sessions.absent)),
+        "gateway_absent_session_bytes": lambda: one(sessions.octets()),
+        "gateway_sessions_detached_total": lambda: one(sessions.detached),
+        "gateway_sessions_resumed_total": lambda: one(sessions.resumed),
+        "gateway_sessions_expired_total": lambda: one(sessions.expired),
+        "gateway_links": lambda: gap(faces.links_opened, faces.links_closed),
+        "gateway_links_opened_total": lambda: protocols(faces.links_opened),
+        "gateway_network_bytes_total": lambda: labelled(
             {"received": net.octets_received, "sent": net.octets_sent}
         ),
-        "gateway_open_transactions": lambda: _one(
+        "gateway_open_transactions": lambda: one(
             faces.transactions_declared - faces.transactions_discharged
         ),
-        "gateway_transactions_refused_total": lambda: _one(faces.transactions_refused),
-        "gateway_arguments_ignored_total": lambda: _one(faces.arguments_ignored),
+        "gateway_transactions_refused_total": lambda: one(faces.transactions_refused),
+        "gateway_arguments_ignored_total": lambda: one(faces.arguments_ignored),
         "gateway_unsupported_total": lambda: _features(faces.unsupported),
-        "gateway_kept_bytes": lambda: _one(sources.accounts.everybody.held),
-        "gateway_kept_refused_total": lambda: _labelled(sources.accounts.refusals()),
+        "gateway_kept_bytes": lambda: one(sources.accounts.everybody.held),
+        "gateway_kept_refused_total": lambda: labelled(sources.accounts.refusals()),
     }
 
 
@@ -225,9 +226,9 @@ def _translation(
         "gateway_translation_losses_total": lambda: _rows(translated.lost),
         "gateway_translation_escrowed_total": lambda: _rows(translated.escrowed),
         "gateway_translation_restored_total": lambda: _rows(translated.restored),
-        "gateway_reply_table_entries": lambda: _one(sum([len(each) for each in replies.values()])),
-        "gateway_reply_table_bytes": lambda: _one(sum([each.octets for each in replies.values()])),
-        "gateway_reply_table_evicted_total": lambda: _one(
+        "gateway_reply_table_entries": lambda: one(sum([len(each) for each in replies.values()])),
+        "gateway_reply_table_bytes": lambda: one(sum([each.octets for each in replies.values()])),
+        "gateway_reply_table_evicted_total": lambda: one(
             sum([each.evicted for each in replies.values()])
         ),
     }
@@ -241,44 +242,54 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
             ((Reason(reason).name.lower(),), count)
             for reason, count in bridge.counts.refusals.items()
         ],
-        "gateway_transactions_total": lambda: _labelled(
+        "gateway_transactions_total": lambda: labelled(
             {
                 "committed": bridge.counts.committed,
                 "rolled_back": bridge.counts.rolled_back,
                 "in_doubt": bridge.counts.in_doubt,
             }
         ),
-        "gateway_branches": lambda: _labelled(states(bridge)),
-        "gateway_oldest_prepared_branch_seconds": lambda: _one(oldest_prepared_s(bridge)),
-        "gateway_staged_files": lambda: _one(
+        "gateway_branches": lambda: labelled(states(bridge)),
+        "gateway_oldest_prepared_branch_seconds": lambda: one(oldest_prepared_s(bridge)),
+        "gateway_staged_files": lambda: one(
             sum(len(host.staging) for host in bridge.hosts.values())
         ),
-        "gateway_staged_bytes": lambda: _one(
+        "gateway_staged_bytes": lambda: one(
             sum(host.staging.octets for host in bridge.hosts.values())
         ),
-        "gateway_staging_expired_total": lambda: _one(
+        "gateway_staging_expired_total": lambda: one(
             sum(host.staging.expired for host in bridge.hosts.values())
         ),
-        "gateway_queues": lambda: _one(
+        "gateway_queues": lambda: one(
             sum(len(host.topology.queues) for host in bridge.hosts.values())
         ),
-        "gateway_topology_bytes": lambda: _one(
+        "gateway_topology_bytes": lambda: one(
             sum(host.bindings.kept.held for host in bridge.hosts.values())
         ),
-        "gateway_routes_bytes": lambda: _one(
+        "gateway_routes_bytes": lambda: one(
             sum(host.topology.routes.held for host in bridge.hosts.values())
         ),
-        "gateway_topology_refused_total": lambda: _one(
+        "gateway_topology_refused_total": lambda: one(
             sum(host.bindings.kept.refused for host in bridge.hosts.values())
         ),
-        "gateway_queue_depth_messages": lambda: _one(int(bridge.pressure.held)),
-        "gateway_queue_depth_bytes": lambda: _one(bridge.pressure.payload),
+        "gateway_queue_depth_messages": lambda: one(int(bridge.pressure.held)),
+        "gateway_queue_depth_bytes": lambda: one(bridge.pressure.payload),
         "gateway_quotas_used_up": lambda: _quotas(bridge, lambda quota: quota.high),
         "gateway_quota_held_back_total": lambda: _quotas(bridge, lambda quota: quota.held_back),
-        "gateway_queue_alerts_total": lambda: _labelled(bridge.copies.alarms.crossed),
-        "gateway_unsettled_messages": lambda: _one(census.unsettled),
-        "gateway_waiting_publishes": lambda: _one(bridge.copies.tickets.open),
-        "gateway_withheld_publishes": lambda: _one(bridge.copies.tickets.withheld),
+        "gateway_queue_alerts_total": lambda: labelled(bridge.copies.alarms.crossed),
+        "gateway_unsettled_messages": lambda: one(census.unsettled),
+        "gateway_publish_confirm_duration_seconds": lambda: [
+            timed((name, by), run.durations)
+            for protocol, name in PROTOCOLS.items()
+            for by, run in zip(CONFIRMED, bridge.latency.arrivals[protocol].runs, strict=True)
+        ],
+        "gateway_enter_settle_duration_seconds": lambda: [
+            timed((source, target), run.durations)
+            for source, runs in zip(PARTIES, bridge.latency.settled, strict=True)
+            for target, run in zip(PARTIES, runs, strict=True)
+        ],
+        "gateway_waiting_publishes": lambda: one(bridge.copies.tickets.open),
+        "gateway_withheld_publishes": lambda: one(bridge.copies.tickets.withheld),
     }
 
 
@@ -286,12 +297,12 @@ def _paging(bridge: Bridge, spill: Spill | None) -> dict[str, Reader]:
     """What is on disk of queues, and comes and goes."""
     paging = bridge.paging
     return {
-        "gateway_paged_messages": lambda: _one(int(bridge.pressure.away_messages)),
-        "gateway_paged_bytes": lambda: _one(int(bridge.pressure.away_octets)),
-        "gateway_paged_file_bytes": lambda: _one(0 if spill is None else spill.octets),
-        "gateway_pages_total": lambda: _labelled({"out": paging.went, "in": paging.came}),
-        "gateway_page_waits_total": lambda: _one(paging.waits),
-        "gateway_page_failures_total": lambda: _labelled(
+        "gateway_paged_messages": lambda: one(int(bridge.pressure.away_messages)),
+        "gateway_paged_bytes": lambda: one(int(bridge.pressure.away_octets)),
+        "gateway_paged_file_bytes": lambda: one(0 if spill is None else spill.octets),
+        "gateway_pages_total": lambda: labelled({"out": paging.went, "in": paging.came}),
+        "gateway_page_waits_total": lambda: one(paging.waits),
+        "gateway_page_failures_total": lambda: labelled(
             {"write": paging.refused, "read": paging.failed}
         ),
     }
@@ -301,100 +312,36 @@ def _disk(sources: Sources) -> dict[str, Reader]:
     """Store and audit log."""
     store, bridge = sources.store, sources.bridge
     return {
-        "gateway_store_commits_total": lambda: _one(store.commits),
-        "gateway_store_commit_seconds_total": lambda: _one(store.commit_us / 1e6),
-        "gateway_store_bytes_total": lambda: _one(store.octets),
-        "gateway_store_failures_total": lambda: _labelled(
+        "gateway_store_commits_total": lambda: one(store.commits),
+        "gateway_store_commit_duration_seconds": lambda: [timed((), store.commit_times)],
+        "gateway_store_commit_seconds_total": lambda: one(store.commit_us / 1e6),
+        "gateway_store_bytes_total": lambda: one(store.octets),
+        "gateway_store_failures_total": lambda: labelled(
             {"store": store.failures, "audit": store.audit_failures}
         ),
         "gateway_store_blocked": lambda: _blocked(bridge),
-        "gateway_data_bytes": lambda: _labelled(sources.disk.seen.used),
-        "gateway_data_free_bytes": lambda: _labelled(sources.disk.seen.free),
-        "gateway_store_waiting_turns": lambda: _one(store.turns_waiting),
-        "gateway_store_waiting_bytes": lambda: _one(store.octets_waiting),
-        "gateway_store_rows": lambda: _one(store.rows),
-        "gateway_store_rows_damaged": lambda: _one(store.rows_damaged),
-        "gateway_audit_log_differences": lambda: _one(store.log_differences),
-        "gateway_audit_log_cut_bytes": lambda: _one(store.log_octets_cut),
-        "gateway_audit_records_total": lambda: _one(int(bridge.audit.next_sequence) - 1),
+        "gateway_data_bytes": lambda: labelled(sources.disk.seen.used),
+        "gateway_data_free_bytes": lambda: labelled(sources.disk.seen.free),
+        "gateway_store_waiting_turns": lambda: one(store.turns_waiting),
+        "gateway_store_waiting_bytes": lambda: one(store.octets_waiting),
+        "gateway_store_rows": lambda: one(store.rows),
+        "gateway_store_rows_damaged": lambda: one(store.rows_damaged),
+        "gateway_audit_log_differences": lambda: one(store.log_differences),
+        "gateway_audit_log_cut_bytes": lambda: one(store.log_octets_cut),
+        "gateway_audit_records_total": lambda: one(int(bridge.audit.next_sequence) - 1),
         "gateway_audit_head_sequence": lambda: _head(sources, lambda head: head.sequence),
         "gateway_audit_head_segment": lambda: _head(sources, lambda head: head.segment),
         "gateway_audit_head_timestamp_seconds": lambda: _head(
             sources, lambda head: (head.time_ms + sources.clock.drift_ms()) / 1000
         ),
-        "gateway_audit_head_failures_total": lambda: _one(sources.head_failures()),
+        "gateway_audit_head_failures_total": lambda: one(sources.head_failures()),
         "gateway_audit_head_signed": lambda: _head(sources, lambda head: bool(head.signature)),
     }
 
 
 def _head(sources: Sources, measure: Callable[[Head], float]) -> list[Sample]:
     head = sources.head()
-    return _one(0 if head is None else measure(head))
-
-
-@final
-class ByQueue:
-    """What each queue has, by name; beyond `OBJECTS_MAX`, one sample for the rest."""
-
-    def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
-        self._samples: list[list[Sample]] = [[], [], [], []]
-
-    def readers(self) -> dict[str, Reader]:
-        """A reader for each row of `OBJECT_METRICS`."""
-        return {
-            "gateway_object_queue_messages": lambda: self._samples[0],
-            "gateway_object_queue_bytes": lambda: self._samples[1],
-            "gateway_object_queue_subscriptions": lambda: self._samples[2],
-            "gateway_object_queue_stopped": lambda: self._samples[3],
-        }
-
-    def count(self) -> Iterator[None]:
-        """Count anew, in pieces."""
-        messages: list[Sample] = []
-        octets: list[Sample] = []
-        subscriptions: list[Sample] = []
-        stopped: list[Sample] = []  # of those that have flow control
-        depth = size = used = stops = 0  # of the rest
-        for host, queues in named_queues(self._bridge):
-            if len(messages) < OBJECTS_MAX:
-                WORK.units += 3 * COUNTED * len(queues)
-            for queue in queues:
-                if len(messages) < OBJECTS_MAX:
-                    labels = (host, queue.name)
-                    messages.append((labels, queue.depth))
-                    octets.append((labels, queue.octets))
-                    subscriptions.append((labels, queue.users.subscriptions))
-                    if queue.flow is not None:
-                        stopped.append((labels, int(queue.flow.stopped)))
-                else:
-                    depth += queue.depth
-                    size += queue.octets
-                    used += queue.users.subscriptions
-                    stops += queue.flow is not None and queue.flow.stopped
-            yield
-        if len(messages) == OBJECTS_MAX:
-            messages.append((OTHER, depth))
-            octets.append((OTHER, size))
-            subscriptions.append((OTHER, used))
-            stopped.append((OTHER, stops))
-        self._samples = [messages, octets, subscriptions, stopped]
-
-
-def _one(value: float) -> list[Sample]:
-    return [((), value)]
-
-
-def _labelled(values: dict[str, int]) -> list[Sample]:
-    return [((label,), value) for label, value in values.items()]
-
-
-def _protocols(values: list[int]) -> list[Sample]:
-    return [((name,), values[protocol]) for protocol, name in PROTOCOLS.items()]
-
-
-def _gap(opened: list[int], closed: list[int]) -> list[Sample]:
-    return [((name,), opened[number] - closed[number]) for number, name in PROTOCOLS.items()]
+    return one(0 if head is None else measure(head))
 
 
 def _authentications(authentication: Authentication) -> list[Sample]:
@@ -409,7 +356,7 @@ def _authentications(authentication: Authentication) -> list[Sample]:
 def _blocked(bridge: Bridge) -> list[Sample]:
     error = bridge.store_error
     cause = "" if error is None else error.cause
-    return _labelled({each: int(each == cause) for each in ("full", "slow", "gone", "error")})
+    return labelled({each: int(each == cause) for each in ("full", "slow", "gone", "error")})
 
 
 def _stages(bridge: Bridge) -> list[Sample]:
@@ -445,7 +392,3 @@ def _session_errors(faces: FaceCounts) -> list[Sample]:
 
 def _features(by_number: list[int]) -> list[Sample]:
     return [((feature.name.lower(),), by_number[feature]) for feature in Feature]
-
-
-def _lag(net: NetCounts) -> list[HistogramSample]:
-    return [((), net.lag_s.cumulative(), net.lag_s.total)]

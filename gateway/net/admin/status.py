@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from gateway.config.upstreams import NodeSection
-from gateway.faces.upstream_1_0.upstream import Upstream
+from gateway.faces.dialled.dialled import DialledUpstream
 from gateway.net.admin.census import Census, Load, Share
+from gateway.net.upstreams.detours import detours_of
 from gateway.net.upstreams.dialer import Dialer
 from gateway.net.upstreams.reload import Reloading
 from gateway.net.upstreams.upstreams import Upstreams
@@ -38,8 +39,8 @@ def status(reloading: Reloading, upstreams: Upstreams, census: Census, now_ms: i
     }
 
 
-def _upstream(upstream: Upstream, dialer: Dialer | None, load: Load, now_ms: int) -> Told:
-    slots = upstream.detours.all_slots()
+def _upstream(upstream: DialledUpstream, dialer: Dialer | None, load: Load, now_ms: int) -> Told:
+    detours = detours_of(upstream)
     health = upstream.health
     next_try_ms = None if dialer is None else dialer.next_try_ms
     return {
@@ -53,8 +54,8 @@ def _upstream(upstream: Upstream, dialer: Dialer | None, load: Load, now_ms: int
         "next_try_in_s": None if next_try_ms is None else _seconds(next_try_ms - now_ms),
         "last_error": health.last_error,
         "last_error_at": _time(health.last_error_ms) if health.last_error else None,
-        "links": sum(slot.attached for slot in slots),
-        "links_wanted": len(slots),
+        "links": upstream.links_attached(),
+        "links_wanted": upstream.links_wanted(),
         "detours": [
             {
                 "host": str(detour.location),
@@ -62,7 +63,7 @@ def _upstream(upstream: Upstream, dialer: Dialer | None, load: Load, now_ms: int
                 "since": _time(detour.since_ms),
                 "links": sum(slot.attached for slot in detour.links.slots),
             }
-            for detour in upstream.detours.standing
+            for detour in ([] if detours is None else detours.standing)
         ],
         "held": load.held,
         "spooled": load.spooled,

@@ -13,7 +13,7 @@ import secrets
 from urllib.parse import quote
 
 from gateway.config.upstreams import UpstreamSection
-from gateway.faces.upstream_1_0.settings import CbsToken, Tokens
+from gateway.faces.dialled.settings import CbsToken, Tokens
 from gateway.files.json_text import json_value
 from gateway.files.whole import SECRET_MAX, read_regular
 from gateway.net.kept_files import Read

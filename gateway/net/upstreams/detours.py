@@ -16,8 +16,10 @@ from twisted.python.failure import Failure
 
 from gateway.config.units import Host
 from gateway.errors import GatewayError
+from gateway.faces.dialled.dialled import DialledUpstream
 from gateway.faces.face import Face, endpoint
-from gateway.faces.upstream_1_0.detours import Detour
+from gateway.faces.upstream_1_0.detours import Detour, Detours
+from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
 from gateway.net.logs import NamedLogger
@@ -207,3 +209,8 @@ class DetourDialers:
         if over is not None and not self._dialers:
             self._over = None
             over.callback(None)
+
+
+def detours_of(upstream: DialledUpstream) -> Detours | None:
+    """Those of an upstream; `None`: in its protocol no link is redirected."""
+    return upstream.detours if isinstance(upstream, Upstream) else None

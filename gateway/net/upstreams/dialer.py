@@ -34,10 +34,10 @@ from zope.interface import implementer
 
 from gateway.config.units import Host
 from gateway.errors import GatewayError
+from gateway.faces.dialled.dialled import DialledUpstream
+from gateway.faces.dialled.health import UpstreamState
+from gateway.faces.dialled.location import Location
 from gateway.faces.face import Face
-from gateway.faces.upstream_1_0.health import UpstreamState
-from gateway.faces.upstream_1_0.location import Location
-from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
 from gateway.net.duties import Duties
@@ -45,7 +45,13 @@ from gateway.net.logs import NamedLogger
 from gateway.net.pump import Pump
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.back_off import BackOff, policy
-from gateway.net.upstreams.detours import STOP_S, DetourDialers, EndpointFor, reached
+from gateway.net.upstreams.detours import (
+    STOP_S,
+    DetourDialers,
+    EndpointFor,
+    detours_of,
+    reached,
+)
 
 LOOK_INTERVAL_S: Final = 0.25
 PROBLEMS_MAX: Final = 20  # of one outage are told
@@ -123,7 +129,7 @@ class Dialer(Factory):
         now_ms: Callable[[], int],
         turns: TurnLoop,
         counts: NetCounts,
-        upstream: Upstream,
+        upstream: DialledUpstream,
         hosts: list[Host],
         *,
         endpoint_for: EndpointFor,
@@ -172,7 +178,9 @@ class Dialer(Factory):
             hostname=hostname,
             next_connection_id=next_connection_id,
         )
-        upstream.detours.dialling = self.detours
+        detours = detours_of(upstream)
+        if detours is not None:
+            detours.dialling = self.detours
 
     def start(self) -> None:
         """Dial."""

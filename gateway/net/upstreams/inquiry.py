@@ -16,7 +16,7 @@ from twisted.internet.interfaces import IDelayedCall
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.host import VirtualHost
 from gateway.config.placement import NodeRule, asked_address
-from gateway.faces.upstream_1_0.upstream import Upstream
+from gateway.faces.dialled.dialled import DialledUpstream
 from gateway.message import Condition, Refusal
 from gateway.net.alarm import Later
 from gateway.net.upstreams.upstreams import PlacementsByRule
@@ -44,7 +44,7 @@ class Arrival:
     """
 
     rule: NodeRule
-    upstream: Upstream
+    upstream: DialledUpstream
     host: str
     name: str
     address: str

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from gateway.faces.upstream_1_0.health import UpstreamHealth
-from gateway.faces.upstream_1_0.settings import UpstreamCounts
-from gateway.faces.upstream_1_0.upstream import Upstream
+from gateway.faces.dialled.dialled import DialledUpstream
+from gateway.faces.dialled.health import UpstreamHealth
+from gateway.faces.dialled.settings import UpstreamCounts
 from gateway.message import OutcomeKind
 from gateway.metrics import Reader, Sample
 from gateway.net.admin.census import Census, Load
+from gateway.net.admin.samples import timed
 from gateway.net.clock import GatewayClock
+from gateway.net.upstreams.detours import detours_of
 from gateway.net.upstreams.upstreams import Upstreams
 
 Count = Callable[[UpstreamCounts], int]
@@ -47,7 +49,7 @@ def _states(all_of_them: Upstreams, clock: GatewayClock) -> dict[str, Reader]:
     """How each is, and what there is to it."""
     upstreams = all_of_them.upstreams
 
-    def one(measure: Callable[[Upstream], float]) -> Reader:
+    def one(measure: Callable[[DialledUpstream], float]) -> Reader:
         return lambda: [((name,), measure(each)) for name, each in upstreams.items()]
 
     return {
@@ -65,15 +67,15 @@ def _states(all_of_them: Upstreams, clock: GatewayClock) -> dict[str, Reader]:
         "gateway_upstream_failed_tries": lambda: [
             ((name,), each.failed_tries) for name, each in all_of_them.dialers.items()
         ],
-        "gateway_upstream_links": one(
-            lambda each: sum(slot.attached for slot in each.detours.all_slots())
+        "gateway_upstream_links": one(lambda each: each.links_attached()),
+        "gateway_upstream_detour_connections": one(
+            lambda each: 0 if (detours := detours_of(each)) is None else len(detours.standing)
         ),
-        "gateway_upstream_detour_connections": one(lambda each: len(each.detours.standing)),
     }
 
 
 def _loads(
-    upstreams: dict[str, Upstream], census: Census, clock: GatewayClock
+    upstreams: dict[str, DialledUpstream], census: Census, clock: GatewayClock
 ) -> dict[str, Reader]:
     """What is on its way to each, and from it."""
 
@@ -98,7 +100,7 @@ def _loads(
     }
 
 
-def _counters(upstreams: dict[str, Upstream]) -> dict[str, Reader]:
+def _counters(upstreams: dict[str, DialledUpstream]) -> dict[str, Reader]:
     """What has happened, by each."""
 
     def one(count: Count) -> Reader:
@@ -113,6 +115,9 @@ def _counters(upstreams: dict[str, Upstream]) -> dict[str, Reader]:
 
     return {
         "gateway_upstream_connections_total": several(CONNECTIONS),
+        "gateway_upstream_settle_duration_seconds": lambda: [
+            timed((name,), each.context.settling.durations) for name, each in upstreams.items()
+        ],
         "gateway_upstream_sessions_ended_total": one(lambda counts: counts.sessions_ended),
         "gateway_upstream_links_total": several(LINKS),
         "gateway_upstream_messages_total": several(MESSAGES),
@@ -129,7 +134,7 @@ def _down_seconds(health: UpstreamHealth, now_ms: int) -> float:
     return 0 if health.connected else (now_ms - health.turned_ms) / 1000
 
 
-def _outcomes(upstreams: dict[str, Upstream]) -> list[Sample]:
+def _outcomes(upstreams: dict[str, DialledUpstream]) -> list[Sample]:
     samples: list[Sample] = []
     for name, upstream in upstreams.items():
         counts = upstream.context.counts

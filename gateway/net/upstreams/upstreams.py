@@ -22,9 +22,12 @@ from gateway.config import Settings
 from gateway.config.placement import NodeRule, Rules, rules_of
 from gateway.config.units import Host
 from gateway.config.upstreams import UpstreamSection, UpstreamTls
+from gateway.faces.dialled.context import DialledContext
+from gateway.faces.dialled.dialled import DialledUpstream
+from gateway.faces.dialled.settings import Derive, UpstreamCounts, UpstreamSettings
 from gateway.faces.face import FaceSettings
+from gateway.faces.upstream_0_10.upstream import Upstream010
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.settings import Derive, UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.files.whole import read_regular
 from gateway.net.counts import NetCounts
@@ -38,7 +41,7 @@ from gateway.net.upstreams.credentials import UpstreamCredentials
 from gateway.net.upstreams.detours import BareError, EndpointFor
 from gateway.net.upstreams.dialer import Dialer
 from gateway.translate.profiles.loading import ATTRIBUTES, load_profile
-from gateway.translate.profiles.profile import Profile
+from gateway.translate.profiles.profile import AMQP_0_10, Profile
 from gateway.translate.profiles.templates import Template, Wildcards
 from gateway.wire.limits import Limits
 
@@ -49,7 +52,7 @@ HANDSHAKE_MAX: Final = 256 * 1024  # octets of an upstream's, with the certifica
 class PlacementsByRule:
     """Where nodes live by one set of rules; implements `bridge.remote.remote.Placements`."""
 
-    def __init__(self, rules: Rules, upstreams: dict[str, Upstream]) -> None:
+    def __init__(self, rules: Rules, upstreams: dict[str, DialledUpstream]) -> None:
         self.rules = rules
         self.upstreams = upstreams
         self._placements: dict[NodeRule, Placement] = {}
@@ -91,7 +94,7 @@ class Estate:
     """What settings come to: the upstreams, those that were kept among them, and the rules."""
 
     settings: Settings
-    upstreams: dict[str, Upstream]
+    upstreams: dict[str, DialledUpstream]
     placements: PlacementsByRule
     credentials: dict[str, UpstreamCredentials]
 
@@ -122,7 +125,7 @@ class Upstreams:
         self._bridge = bridge
         self._turns = turns
         self._faces = faces
-        self.upstreams: dict[str, Upstream] = {}
+        self.upstreams: dict[str, DialledUpstream] = {}
         self.dialers: dict[str, Dialer] = {}
         self.credentials: dict[str, UpstreamCredentials] = {}
         self._dial: Callable[[str], Dialer] | None = None
@@ -144,7 +147,7 @@ class Upstreams:
     def prepare(self, settings: Settings, profiles: dict[str, Profile]) -> Estate:
         """What other settings would come to; upstreams that they leave alone are kept."""
         rules = rules_of(settings.nodes, profiles)
-        upstreams: dict[str, Upstream] = {}
+        upstreams: dict[str, DialledUpstream] = {}
         credentials: dict[str, UpstreamCredentials] = {}
         for name, section in settings.upstreams.items():
             kept = self._kept(name, section, profiles[name])
@@ -160,24 +163,21 @@ class Upstreams:
                 upstreams[name] = kept
         return Estate(settings, upstreams, PlacementsByRule(rules, upstreams), credentials)
 
-    def _kept(self, name: str, section: UpstreamSection, profile: Profile) -> Upstream | None:
+    def _kept(
+        self, name: str, section: UpstreamSection, profile: Profile
+    ) -> DialledUpstream | None:
         if self.settings.upstreams.get(name) != section:
             return None
         upstream = self.upstreams[name]
         return upstream if same_profile(upstream.context.profile, profile) else None
 
-    def _made(self, settings: UpstreamSettings, profile: Profile) -> Upstream:
+    def _made(self, settings: UpstreamSettings, profile: Profile) -> DialledUpstream:
         before = self.upstreams.get(settings.name)
-        return Upstream(
-            UpstreamContext(
-                self._bridge,
-                self._turns,
-                settings,
-                profile,
-                self._faces,
-                UpstreamCounts() if before is None else before.context.counts,
-            )
-        )
+        counts = UpstreamCounts() if before is None else before.context.counts
+        bridge, turns, faces = self._bridge, self._turns, self._faces
+        if profile.protocol == AMQP_0_10:
+            return Upstream010(DialledContext(bridge, turns, settings, profile, faces, counts))
+        return Upstream(UpstreamContext(bridge, turns, settings, profile, faces, counts))
 
     # Connections.
 
@@ -320,6 +320,7 @@ def _settings_of(
         tokens=credentials.tokens,
         random=random.random,
         rules=rules,
+        hostname=section.hostname or "",
         attach_timeout_ms=section.attach_timeout,
         back_off_min_ms=section.back_off.initial,
         back_off_max_ms=section.back_off.maximum,
@@ -382,6 +383,8 @@ def limits_of(settings: Settings, section: UpstreamSection) -> Limits:
     limits = settings.limits.as_limits()
     limits.max_frame_size = section.max_frame_size
     limits.idle_timeout_ms = section.idle_timeout
+    # 0-10: who has heard nothing for two heartbeats hangs up.
+    limits.heartbeat_s = -(-section.idle_timeout // 2000)
     limits.handshake_timeout_ms = section.connect_timeout
     limits.links_max = section.links
     limits.link_credit = section.link_credit

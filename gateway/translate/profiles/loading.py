@@ -44,6 +44,11 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
         "How the broker's open begins that tells its product and version, for `check --connect` to"
         " find a profile of another broker; none: it may be any.",
     ),
+    "protocol": Attribute(
+        ("1.0", "0-10"),
+        "The AMQP that the broker speaks with the gateway. To one of 0-10 `queue` makes the name of"
+        " a queue and `exchange` that of an exchange; what concerns links of 1.0 has no effect.",
+    ),
     "queue": Attribute("template", "The address of a queue, from {queue}."),
     "queue_created": Attribute(
         "template",

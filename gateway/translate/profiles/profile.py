@@ -10,6 +10,7 @@ from typing import Final, final
 from gateway.translate.profiles.templates import Template, Wildcards
 
 QUEUE: Final = Template("{queue}")
+AMQP_0_10: Final = "0-10"  # `protocol`
 ANNOTATIONS: Final = "annotations"  # `keys_in`: the broker says the key of each message
 
 
@@ -44,6 +45,7 @@ class Profile:
         "name",
         "no_local",
         "products",
+        "protocol",
         "queue",
         "queue_capabilities",
         "queue_created",
@@ -107,6 +109,7 @@ class Profile:
         forgets_failed: bool = False,
         management: str = "none",
         detach_lingers: bool = False,
+        protocol: str = "1.0",
     ) -> None:
         self.name = name
         self.about = about
@@ -150,6 +153,7 @@ class Profile:
         self.forgets_failed = forgets_failed
         self.management = management
         self.detach_lingers = detach_lingers
+        self.protocol = protocol
 
     def queue_address(self, queue: str) -> str:
         """The address of a queue; "" if it has none."""

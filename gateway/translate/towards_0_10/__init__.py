@@ -5,4 +5,5 @@ delivery   header and addressing as delivery-properties
 fields     properties and annotations as message-properties
 merged     annotations that a 1.0 receiver added, beside a 0-10 message
 hop        what each 0-10 hop does
+published  what else is said to a broker that messages are published to
 """

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from support.bridge_world import World
 
 from gateway.bridge.paging.away import AwayPage, found_in, octets_of
+from gateway.bridge.queues.bands import KIND_FILE, KIND_STREAM
 from gateway.bridge.queues.places import PAGE_MASK, Entry, Page, Places
 from gateway.bridge.quotas import NOBODY, Quota, Stock
 from gateway.bridge.tickets import Ticket
 from gateway.errors import DecodeError
+from gateway.message import Flag
 
 WORLD = World()
 QUEUE = 7
@@ -84,7 +86,7 @@ def test_what_is_not_found_or_another_message_is_lost() -> None:
     del found[first]
     found[second].message = WORLD.message()
     back = away.back(page.number, found, 0)
-    assert [position for position, _ in back.lost] == [first, second]
+    assert [position for position, _, _ in back.lost] == [first, second]
     assert back.messages == [2]
     assert away.payload - back.payload == back.octets[0] == 0 + 1
 
@@ -96,17 +98,13 @@ def test_octets_that_end_too_early_are_none() -> None:
         found_in(octets[:-1], QUEUE)
 
 
-@pytest.mark.parametrize("what", ["held", "returned", "excluded", "awaited"])
+@pytest.mark.parametrize("what", ["held", "awaited"])
 def test_a_page_stays_if_one_of_its_copies_has_to(what: str) -> None:
     page = page_of([(False, True, 0, b"", 1)] * 5)
     entry = page.entries[-1]
     assert entry is not None
     if what == "held":
         entry.holder = 3
-    elif what == "returned":
-        entry.returned = True
-    elif what == "excluded":
-        entry.excluded = {3}
     else:
         entry.ticket = Ticket(None, 0, 1)  # type: ignore[arg-type]  # nobody is told
     assert not AwayPage().fill(page, sized=False)
@@ -142,3 +140,34 @@ def test_what_is_taken_out_is_not_missed_and_the_rest_comes_back(
 def test_a_page_of_which_copies_may_be_taken_out_has_none_with_annotations() -> None:
     page = page_of([(False, True, 0, b"x", 1)])
     assert not AwayPage().fill(page, sized=True)
+
+
+def test_whom_copies_are_kept_from_is_known_when_they_are_back() -> None:
+    page = page_of([(False, True, 0, b"", 1)] * 5)
+    kept: list[set[int] | None] = [{3}, None, {3, -7}, {3}, None]
+    for entry, whom in zip([each for each in page.entries if each], kept, strict=True):
+        entry.excluded = whom
+    away = AwayPage()
+    assert away.fill(page, sized=False)
+    back = away.back(page.number, found_in(octets_of(page, QUEUE), QUEUE), 0)
+    entries = [entry for entry in back.entries if entry is not None]
+    assert [entry.excluded for entry in entries] == kept
+    first, *_, last, _ = entries
+    assert first.excluded is not last.excluded  # each may be kept from more
+
+
+def test_what_is_lost_or_taken_out_is_known_by_its_kind() -> None:
+    places = Places()
+    flags = [0, Flag.FILE, Flag.STREAM, Flag.FILE]
+    for position, flag in enumerate(flags):
+        message = WORLD.message(b"x", priority=9 if position > 1 else 0, flags=flag)
+        places.append(Entry(position, message, 0, False))
+    page = places.tail
+    assert page is not None
+    kinds = [0, KIND_FILE, KIND_STREAM | 9, KIND_FILE | 9]
+    lost = AwayPage()
+    assert lost.fill(page, sized=False)
+    assert [kind for _, _, kind in lost.back(0, {}, 0).lost] == kinds
+    away = AwayPage()
+    assert away.fill(page, sized=True)
+    assert [away.take(position).kind for position in range(len(flags))] == kinds

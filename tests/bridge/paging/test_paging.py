@@ -19,7 +19,6 @@ from gateway.message import (
     NO_TTL,
     REJECTED,
     RELEASED,
-    Flag,
     Kind,
     Message,
     OutcomeKind,
@@ -102,28 +101,6 @@ def test_many_small_queues_have_together_what_one_may_have() -> None:
     for _ in range(4 * world.bridge.paging.patience):
         world.turn()
     assert world.bridge.paging.near > 1
-    world.check()
-
-
-@DURABLE
-@pytest.mark.parametrize("flags", [Flag.FILE, Flag.STREAM])
-def test_files_and_streams_stay_in_memory_and_what_is_not_near_them_goes(
-    durable: bool, flags: Flag
-) -> None:
-    world = paged_world()
-    world.queue(durable=True)
-    content = world.message(b"content", key="q", flags=flags, priority=9, durable=durable)
-    world.host.publishing.publish(content, None, 0)
-    queue = filled(world, MANY - 1, durable=durable)
-    assert queue.places.away > 10
-    assert world.bridge.pressure.octets <= 12 * PAGE * COPY_OCTETS
-    consumer, subscription = world.subscribe(credit=300)
-    seen: list[bytes] = []
-    while len(seen) < MANY:
-        world.turn()
-        seen += settle_all(world, consumer)
-        subscription.grant(300, -1)
-    assert seen == [b"content", *(b"%d" % number for number in range(MANY - 1))]
     world.check()
 
 
@@ -300,17 +277,27 @@ def test_failed_deliveries_are_still_counted_of_what_comes_from_the_log() -> Non
     world.check()
 
 
-def test_what_was_given_back_stays_in_memory() -> None:
+@DURABLE
+def test_what_was_given_back_goes_but_for_what_is_next(durable: bool) -> None:
     world = paged_world(1)
-    world.bridge.paging.near = 1
-    world.queue()
+    world.bridge.paging.near = world.bridge.paging.patience = 1
+    world.queue(durable=True)
     consumer, subscription = world.subscribe()
-    queue = filled(world, 4 * PAGE)
-    for delivery in consumer.take():
+    queue = filled(world, 4 * PAGE, durable=durable)
+    given = consumer.take()
+    for delivery in reversed(given):
         world.host.settlement.settle(delivery, RELEASED)
     subscription.cancel()
-    filled(world, 4 * PAGE)
-    assert queue.places.away == 2  # not the last, nor that which is next
+    filled(world, 4 * PAGE, durable=durable)
+    assert queue.places.away == 5  # not the last, nor that which is next, nor the first new one
+    again, subscription = world.subscribe(credit=0)
+    seen: list[bytes] = []
+    while queue.depth:
+        subscription.grant(100, -1)
+        world.turn()
+        seen += settle_all(world, again)
+    assert seen == [b"%d" % number for number in range(4 * PAGE)] * 2
+    world.check()
 
 
 @DURABLE
@@ -800,22 +787,6 @@ def test_where_the_disk_is_full_pages_that_are_back_make_room() -> None:
     filled(world, 12 * PAGE)
     assert world.bridge.paging.refused > 0
     assert len(world.disk.pages) == queue.places.away
-    world.check()
-
-
-def test_what_cannot_go_to_the_disk_stops_its_own_publishers_alone() -> None:
-    world = paged_world()
-    world.queue(max_count=MANY, discipline=Discipline(policy=Policy.RING))
-    world.queue("other")
-    content = world.message(b"content", key="q", flags=Flag.FILE, priority=9)
-    world.host.publishing.publish(content, None, 0)
-    filled(world, 14 * PAGE)
-    publish = world.host.publishing.publish
-    stopped = [
-        publish(world.message(b"x", key=name), Producer(), 1).status == PublishStatus.PENDING
-        for name in ("q", "other")
-    ]
-    assert stopped == [True, False]
     world.check()
 
 

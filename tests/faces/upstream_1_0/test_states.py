@@ -1,15 +1,11 @@
 import pytest
 
 from gateway.faces.upstream_1_0 import states
-from gateway.faces.upstream_1_0.states import ReceiverInput, ReceiverState, SlotInput, SlotState
+from gateway.faces.upstream_1_0.states import SlotInput, SlotState
 from gateway.wire.machine import Machine
 
 TABLES = {
     "slot": (states.SLOT, SlotState, SlotInput, [SlotState.IDLE], {SlotState.DROPPED}),
-    "receiver": (
-        states.RECEIVER, ReceiverState, ReceiverInput,
-        [ReceiverState.ASKING, ReceiverState.MOVING_IN], {ReceiverState.OVER},
-    ),
 }  # fmt: skip
 
 
@@ -64,25 +60,3 @@ def test_only_a_link_that_is_idle_backs_off_or_is_placed():
     for what in (SlotInput.BACK_OFF, SlotInput.PLACE):
         allowed = {state for state in SlotState if (state, what) in states.SLOT}
         assert allowed == {SlotState.IDLE}
-
-
-LEFT = {ReceiverState.LEAVING, ReceiverState.QUIET, ReceiverState.OVER}
-
-
-@pytest.mark.parametrize("start", [ReceiverState.ASKING, ReceiverState.MOVING_IN])
-def test_a_receiver_can_leave_from_wherever_it_has_a_client_and_does_not_come_back(start):
-    with_a_client = reachable(states.RECEIVER, [start]) - LEFT
-    for state in with_a_client:
-        assert Machine(states.RECEIVER, state).allows(ReceiverInput.LEAVE)
-    assert reachable(states.RECEIVER, [ReceiverState.LEAVING]) == LEFT
-
-
-def test_a_receiver_that_has_left_is_not_refused_and_drains_nothing():
-    for state in LEFT:
-        for what in (ReceiverInput.REFUSE, ReceiverInput.SEND_DRAIN, ReceiverInput.RECV_ATTACH):
-            assert not Machine(states.RECEIVER, state).allows(what)
-
-
-def test_a_drain_ends_with_its_answer_with_the_link_or_with_the_client():
-    ends = {what for (at, what) in states.RECEIVER if at == ReceiverState.DRAINING}
-    assert ends == {ReceiverInput.DRAINED, ReceiverInput.LOSE, ReceiverInput.LEAVE}

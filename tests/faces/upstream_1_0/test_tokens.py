@@ -9,8 +9,8 @@ from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events
 from gateway.errors import DecodeError
+from gateway.faces.dialled.settings import CbsToken
 from gateway.faces.upstream_1_0 import tokens as cbs_1_0
-from gateway.faces.upstream_1_0.settings import CbsToken
 from gateway.message import Condition, OutcomeKind
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template

@@ -7,8 +7,8 @@ from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.audit.schema import Flag, Kind
-from gateway.faces.upstream_1_0.health import UpstreamState
-from gateway.faces.upstream_1_0.location import Location
+from gateway.faces.dialled.health import UpstreamState
+from gateway.faces.dialled.location import Location
 from gateway.message import ACCEPTED, Condition
 from gateway.translate.profiles.profile import Profile
 from gateway.wire.buffers import FLUSH_OCTETS

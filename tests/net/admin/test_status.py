@@ -9,8 +9,8 @@ from typing import Any
 from support.whole_gateway import WholeGateway
 
 from gateway.clients.letter import Letter, Typed
+from gateway.faces.dialled.location import Location
 from gateway.faces.upstream_1_0.detours import Detour
-from gateway.faces.upstream_1_0.location import Location
 from gateway.net.admin.census import Census
 from gateway.net.admin.status import status
 

@@ -15,9 +15,9 @@ from twisted.python.failure import Failure
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.config.units import Host
 from gateway.config.upstreams import UpstreamSection
+from gateway.faces.dialled.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.face import FaceSettings
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.upstreams.detours import STOP_S, BareError
 from gateway.net.upstreams.dialer import Dialer

@@ -11,10 +11,10 @@ from twisted.logger import capturedLogs, formatEvent
 from twisted.python.failure import Failure
 
 from gateway.config.units import Host
+from gateway.faces.dialled.health import UpstreamState
+from gateway.faces.dialled.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.face import FaceSettings
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.health import UpstreamState
-from gateway.faces.upstream_1_0.settings import UpstreamCounts, UpstreamSettings
 from gateway.faces.upstream_1_0.upstream import Upstream
 from gateway.net.upstreams.back_off import BackOff
 from gateway.net.upstreams.dialer import Dialer

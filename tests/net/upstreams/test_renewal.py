@@ -10,7 +10,7 @@ from support.web_token import web_token
 from support.whole_gateway import START_S, WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
-from gateway.faces.upstream_1_0.health import UpstreamState
+from gateway.faces.dialled.health import UpstreamState
 from gateway.net.kept_files import read_all
 from gateway.net.upstreams.renewal import Renewal
 from gateway.service.files import kept

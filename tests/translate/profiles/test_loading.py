@@ -42,7 +42,8 @@ def test_every_attribute_can_be_listed() -> None:
 
 def test_every_profile_of_the_gateway_is_one() -> None:
     assert set(names()) == {
-        "activemq", "amazon-mq", "artemis", "azure-service-bus", "generic", "qpid-broker-j",
+        "activemq", "amazon-mq", "artemis", "azure-service-bus", "generic", "qpid-0-10",
+        "qpid-broker-j",
         "rabbitmq310", "rabbitmq4",
     }  # fmt: skip
     for name in names():

@@ -24,7 +24,7 @@ from gateway.faces.server_0_10.outlets import SessionOutlets
 from gateway.faces.server_0_10.parking import Parking
 from gateway.faces.server_0_10.subscriptions import FILTER_ARGUMENTS, filter_of
 from gateway.faces.server_0_10.unsettled import Unsettled
-from gateway.message import Condition, Refusal
+from gateway.message import Condition, Encoding, Refusal
 
 CONSUMER_OCTETS: Final = 4096  # what a consumer takes, apart from its selector
 
@@ -84,7 +84,12 @@ class Consumers(SessionOutlets[Consumer]):
             kept=CONSUMER_OCTETS + (0 if filter is None else filter.octets),
             no_local=no_local,
         )
-        options = SubscribeOptions(exclusive=command.exclusive, settled=stream, filter=filter)
+        options = SubscribeOptions(
+            exclusive=command.exclusive,
+            settled=stream,
+            filter=filter,
+            target=Encoding.AMQP_0_10,
+        )
         refusal = self._begin(tag, outlet, command.queue or "", options)
         if refusal is None:
             self._taken().add(tag)

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from gateway.amqp_1_0 import types
 from gateway.bridge.remote.remote import LookUpWaiter
+from gateway.faces.dialled.reaching import lasting
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.errors import lasting
 from gateway.faces.upstream_1_0.managing.management import NOTHING, UNANSWERED, Answer, Management
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged

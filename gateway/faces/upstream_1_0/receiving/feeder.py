@@ -19,6 +19,7 @@ from gateway.audit.schema import Flag as AuditFlag
 from gateway.bridge.exchanges.exchange import HEADERS, KEYED, TOPIC
 from gateway.bridge.remote.remote import Feed, LookUpWaiter
 from gateway.errors import DecodeError, RemoteProtocolError
+from gateway.faces.dialled.reaching import Reaching
 from gateway.faces.placed import selector_of
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import refusal_of, text_of
@@ -26,7 +27,6 @@ from gateway.faces.upstream_1_0.managing.managed import ManagedBinding, Tidying,
 from gateway.faces.upstream_1_0.managing.management import UNANSWERED, Answer, Management
 from gateway.faces.upstream_1_0.receiving import sources
 from gateway.faces.upstream_1_0.receiving.incoming_link import IncomingLink
-from gateway.faces.upstream_1_0.receiving.reaching import Reaching
 from gateway.message import Condition, Outcome, Refusal
 from gateway.translate import routing_key
 from gateway.translate.facts import Arrival

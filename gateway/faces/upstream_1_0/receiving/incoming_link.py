@@ -12,9 +12,9 @@ from gateway.amqp_1_0 import _spec
 from gateway.amqp_1_0._spec import Error
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.session import Session
+from gateway.faces.dialled.takers import Taker
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.receiving.intake import Bearer, Intake
-from gateway.faces.upstream_1_0.receiving.takers import Taker
 from gateway.faces.upstream_1_0.slot import LinkSlot, UpstreamLink
 from gateway.message import Outcome
 
@@ -73,7 +73,14 @@ class IncomingLink:
         """It is attached: the audit log learns where `number`, the gateway's own, leads to."""
         self.link = link
         if self.slot is not None:
-            self._upstream.note_link(number, node, self.slot, flags)
+            slot = self.slot
+            self._upstream.note_link(
+                number,
+                node,
+                address=slot.address,
+                connection=slot.transport.number,
+                flags=flags,
+            )
 
     def owe(self, taker: Taker) -> None:
         """Have its owner look at its credit at the end of the turn, if there is a link."""

@@ -15,8 +15,9 @@ from gateway.amqp_1_0.session import Session
 from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.errors import RemoteProtocolError
+from gateway.faces.dialled.reaching import lasting
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
+from gateway.faces.upstream_1_0.errors import refusal_of, text_of
 from gateway.faces.upstream_1_0.receiving import sources
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import Condition, Refusal

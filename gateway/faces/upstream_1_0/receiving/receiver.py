@@ -19,15 +19,15 @@ from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.bridge.remote.remote import Inlet
 from gateway.errors import RemoteProtocolError
-from gateway.faces.upstream_1_0 import states
+from gateway.faces.dialled.reaching import lasting
+from gateway.faces.dialled.receiver_states import RECEIVER, ReceiverState
+from gateway.faces.dialled.receiver_states import ReceiverInput as Input
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.errors import lasting, refusal_of, text_of
+from gateway.faces.upstream_1_0.errors import refusal_of, text_of
 from gateway.faces.upstream_1_0.links import is_elsewhere
 from gateway.faces.upstream_1_0.managing.queues import ManagedQueues
 from gateway.faces.upstream_1_0.receiving import sources
 from gateway.faces.upstream_1_0.receiving.incoming_link import IncomingLink
-from gateway.faces.upstream_1_0.states import ReceiverInput as Input
-from gateway.faces.upstream_1_0.states import ReceiverState
 from gateway.message import Condition, Outcome, Refusal
 from gateway.wire.machine import Machine
 
@@ -57,7 +57,7 @@ _QUIET: Final = int(ReceiverState.QUIET)
 class Receiver:
     """Implements `bridge.remote.remote.Source`, `UpstreamLink`, `Taker`, `Sleeper`, `CommitWaiter`.
 
-    Its life is `states.RECEIVER`.
+    Its life is `receiver_states.RECEIVER`.
     """
 
     def __init__(self, upstream: UpstreamContext, queues: ManagedQueues, inlet: Inlet) -> None:
@@ -73,7 +73,7 @@ class Receiver:
         self._intake = self._incoming.intake
         moves_in = inlet.established
         start = ReceiverState.MOVING_IN if moves_in else ReceiverState.ASKING
-        self._machine = Machine(states.RECEIVER, start)
+        self._machine = Machine(RECEIVER, start)
         # Not a state: whose link the inlet has, which is the same while it leaves and is quiet.
         self._moved = False  # it has another one
         # Not a state: what the peer agreed to, attach by attach.

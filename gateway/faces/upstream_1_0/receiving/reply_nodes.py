@@ -246,8 +246,8 @@ class ReplyNode:
             self._upstream.note_link(
                 self._number,
                 self._node(),
-                self.slot,
-                address=self.address,
+                address=self.slot.address or self.address,
+                connection=self.slot.transport.number,
                 user=self.asker.access.who.user,
             )
         event.link.send_flow(credit=REPLY_CREDIT)

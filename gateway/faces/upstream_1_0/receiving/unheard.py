@@ -15,7 +15,7 @@ from gateway.amqp_1_0._spec import Error
 from gateway.amqp_1_0.carrier import Carrier
 from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.session import Session
-from gateway.faces.upstream_1_0.receiving.seen_before import SeenBefore
+from gateway.faces.dialled.seen_before import SeenBefore
 
 UNHEARD_MAX: Final = 100_000  # messages
 

@@ -10,8 +10,8 @@ from typing import Protocol, final
 
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import Target
+from gateway.faces.dialled.settings import UpstreamCounts
 from gateway.faces.upstream_1_0.receiving.feeders import Feeders
-from gateway.faces.upstream_1_0.settings import UpstreamCounts
 from gateway.message import Refusal
 
 

@@ -21,15 +21,15 @@ from gateway.amqp_1_0.transfers.outgoing import Outgoing
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.remote.remote import Target as QueueTarget
 from gateway.errors import RemoteProtocolError
+from gateway.faces.dialled.outflow import Outflow
+from gateway.faces.dialled.reaching import Reaching
+from gateway.faces.dialled.returns import Returns
 from gateway.faces.outcomes import OUTCOMES, outcome_of
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import TooSmallError, accuses, is_busy, refusal_of
 from gateway.faces.upstream_1_0.links import Links
 from gateway.faces.upstream_1_0.receiving.look_ups import LookUp
-from gateway.faces.upstream_1_0.receiving.reaching import Reaching
 from gateway.faces.upstream_1_0.sending.credit_watch import CreditWatch
-from gateway.faces.upstream_1_0.sending.outflow import Outflow
-from gateway.faces.upstream_1_0.sending.returns import Returns
 from gateway.faces.upstream_1_0.slot import LinkSlot
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Refusal
 
@@ -63,6 +63,7 @@ class Sender:
     __slots__ = (
         "_answered",
         "_asked",
+        "_latency",
         "_link",
         "_name",
         "_outflow",
@@ -91,6 +92,7 @@ class Sender:
         address: str,
     ) -> None:
         self._upstream = upstream
+        self._latency = upstream.bridge.latency
         self._outflow = outflow
         self._returns = returns
         self._sending = sending
@@ -168,6 +170,7 @@ class Sender:
         self._tags += 1
         tag = self._tags.to_bytes(8, "big")
         self.unsettled[tag] = delivery
+        delivery.sent_us = self._latency.now_us
         link.send_delivery(
             tag,
             head,
@@ -249,7 +252,7 @@ class Sender:
         self.refusal = None
         self._reaching.answer(None)
         if self.slot is not None:
-            self._outflow.note_link(self.slot)
+            self._outflow.note_link(self.slot.address, self.slot.transport.number)
         if self.unsettled:
             self._resume(event)
         self._outflow.resume()
@@ -286,6 +289,11 @@ class Sender:
         sent = self.unsettled.pop(delivery.tag, None)
         if sent is None:
             return
+        run = self._upstream.settling
+        if run.since_us == sent.sent_us:
+            run.count += 1
+        else:
+            run.begin(sent.sent_us)
         if is_busy(state):
             self._returns.on_busy(sent)
             return

@@ -9,8 +9,8 @@ from support.service_bus import NAMESPACE, ServiceBus
 from support.upstream_world import UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events
-from gateway.faces.upstream_1_0.location import Location
-from gateway.faces.upstream_1_0.settings import CbsToken
+from gateway.faces.dialled.location import Location
+from gateway.faces.dialled.settings import CbsToken
 from gateway.message import ACCEPTED, Condition, OutcomeKind
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template

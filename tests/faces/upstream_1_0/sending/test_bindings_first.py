@@ -7,7 +7,7 @@ from support.upstream_world import UpstreamWorld
 from gateway.amqp_1_0 import _spec
 from gateway.bridge.remote.moving import Moving
 from gateway.bridge.remote.remote import Placement
-from gateway.faces.upstream_1_0.receiving.reaching import PATIENCE_MS
+from gateway.faces.dialled.reaching import PATIENCE_MS
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template
 

@@ -3,8 +3,9 @@ from support.rules import rule
 from support.upstream_relays import bodies, publish, world
 from support.upstream_world import UpstreamWorld
 
+from gateway.bridge.queues.latency import UPSTREAM
 from gateway.bridge.seams import PublishStatus
-from gateway.message import Condition, Flag, OutcomeKind
+from gateway.message import Condition, Encoding, Flag, OutcomeKind
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template
 
@@ -22,6 +23,24 @@ def test_a_publisher_is_told_when_the_upstream_has_accepted():
         (1, OutcomeKind.ACCEPTED)
     ]
     w.check()
+
+
+def test_how_long_it_took_to_settle_is_counted_for_the_publisher_the_copy_and_the_upstream():
+    w = world()
+    broker = w.connect()
+    bridge = w.world.bridge
+    bridge.now_us = came_us = bridge.now_us + 1
+    publish(w, b"a", publisher=Producer())
+    bridge.now_us = came_us + 700
+    broker.settle(*broker.received())
+    w.step()
+    bridge.now_us = came_us + 900
+    latency = bridge.latency
+    settled = latency.settled[Encoding.AMQP_1_0][UPSTREAM]
+    told = latency.arrivals[Encoding.AMQP_1_0].runs[UPSTREAM]
+    for run in (settled, told, w.upstream.context.settling):
+        assert run.durations.cumulative()[-1][1] == 1
+        assert run.durations.total_us == 700
 
 
 def test_what_is_published_before_there_is_a_connection_waits_for_it_in_order():

@@ -1,0 +1,441 @@
+"""Sends what is in one queue of the bridge to its node at a 0-10 upstream: the queue's outlet.
+
+One relay for each queue that an upstream serves, with a session of its own. A message goes to a
+queue by the default exchange, to an exchange with the key it came with; accept-mode explicit, so
+that a peer which rejects says so. What an exception names is refused; all else that was under way
+then, or when the connection was lost, is sent again, marked, in its order.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, final
+
+from gateway.amqp_0_10 import _spec as spec
+from gateway.amqp_0_10.events import CommandReceived, ResultReceived
+from gateway.amqp_0_10.primitives import Ranges
+from gateway.amqp_0_10.session import Session
+from gateway.audit.digests import digest
+from gateway.bridge.queues.queue import Queue
+from gateway.bridge.queues.subscription import UNLIMITED
+from gateway.bridge.remote.remote import LookUpWaiter, Target
+from gateway.bridge.seams import DeliverStatus
+from gateway.faces import losses
+from gateway.faces.checking import check, wants_look
+from gateway.faces.dialled.context import DialledContext
+from gateway.faces.dialled.outflow import Outflow
+from gateway.faces.dialled.reaching import Reaching
+from gateway.faces.dialled.returns import Returns
+from gateway.faces.upstream_0_10.errors import refusal_of, text_of
+from gateway.faces.upstream_0_10.known import Known
+from gateway.faces.upstream_0_10.sessions import Sessions
+from gateway.faces.upstream_0_10.unconfirmed import Ended, Unconfirmed
+from gateway.message import Condition, Delivery, Loss, Message, Outcome, OutcomeKind, Refusal
+from gateway.translate.contents.leaving import transfer_header
+from gateway.translate.context import Translated010
+from gateway.translate.facts import AMQP_0_10
+from gateway.translate.message import to_0_10
+from gateway.translate.outcomes import of_reject
+from gateway.translate.routing_key import lose
+from gateway.translate.towards_0_10.published import lose_user_id, to_queue, without_user_id
+
+NOTHING: Final = Refusal(Condition.NONE, "")
+NAME_MAX: Final = 255  # octets
+
+
+class Serving(Protocol):
+    """The upstream as the bridge knows it: the `Remote` that serves the queue."""
+
+    def on_relay_over(self, queue: Queue) -> None:
+        """The relay of `queue` has stopped, and nothing of it is unsettled."""
+
+
+@final
+class Relay:
+    """Implements `Outlet`, `Owner`, `returns.Stopping`, `SessionUser`, `Owing`,
+    `Sleeper`.
+
+    Attributes:
+        outflow: the bridge's side.
+    """
+
+    __slots__ = (
+        "_behind",
+        "_context",
+        "_known",
+        "_number",
+        "_queue",
+        "_reaching",
+        "_refusal",
+        "_remote",
+        "_returns",
+        "_session",
+        "_sessions",
+        "_slot",
+        "_subscribing",
+        "_suspicion",
+        "_unconfirmed",
+        "_upstream",
+        "outflow",
+    )
+
+    def __init__(
+        self, upstream: DialledContext, sessions: Sessions, remote: Serving, queue: Queue
+    ) -> None:
+        self._upstream = upstream
+        self._sessions = sessions
+        self._remote = remote
+        self._queue = queue
+        self._number = upstream.bridge.numbers.next_owner()
+        host = upstream.bridge.hosts[queue.host]
+        self._subscribing = host.subscribing
+        self.outflow = Outflow(upstream, queue)
+        self._returns = Returns(upstream, host, self.outflow, self)
+        self._suspicion = self._returns.suspicion
+        self._context = upstream.translation(host)
+        self._reaching = Reaching(upstream)
+        self._known = Known(exchanges=queue.target == Target.EXCHANGE)
+        self._unconfirmed = Unconfirmed()
+        self._behind: dict[str, None] = {}  # queues that were sent to in this turn; "": an exchange
+        self._session: Session | None = None
+        self._slot = sessions.add(self)
+        self._refusal = NOTHING
+
+    def start(self) -> None:
+        """Take what the queue has, from now on."""
+        subscription = self._subscribing.relay(self._queue, self, self)
+        self.outflow.subscription = subscription
+        subscription.grant(UNLIMITED)
+
+    def stop(self) -> None:
+        """Send nothing more; over when nothing is unsettled."""
+        outflow = self.outflow
+        outflow.stopped = True
+        if outflow.subscription is not None:
+            outflow.subscription.stop()
+        self._leave()
+
+    def abandon(self) -> None:
+        """Send nothing more, and wait for no outcome: what is unsettled goes back, marked."""
+        self._give_back()
+        self.stop()
+
+    def reach(self, waiter: LookUpWaiter, token: int) -> bool:
+        """Have `waiter` hear whether the queue's node exists; `False`: it does, or nobody knows."""
+        name = self._node()
+        if not name or (self._known.is_known(name) and self._known.refusal(name) is None):
+            return False
+        self._reaching.wait(waiter, token)
+        self._known.forget_missing()
+        session = self._session
+        if session is not None:
+            self._ask(session, name)
+        else:
+            self._slot.hurry()
+        return True
+
+    def unsettled(self) -> int:
+        """How many copies the upstream has and has not settled."""
+        return len(self._unconfirmed)
+
+    # As an `Owner`.
+
+    def owner_id(self) -> int:
+        """The number that the bridge knows this relay by."""
+        return self._number
+
+    def connection_id(self) -> int:
+        """No client's connection."""
+        return 0
+
+    def user(self) -> str:
+        """No client's."""
+        return ""
+
+    # As an `Outlet`.
+
+    def deliver(self, delivery: Delivery) -> DeliverStatus:
+        """Send one message to its node."""
+        message = delivery.message
+        name = self._node_of(message)
+        if not name or len(name.encode("utf-8")) > NAME_MAX:
+            text = f"{self._queue.name!r} has no address at upstream {self._upstream.name}"
+            return self._refuse(Refusal(Condition.NOT_IMPLEMENTED, text))
+        session = self._ready()
+        if session is None:
+            return self.outflow.block()
+        if not self._known.is_known(name):
+            self._ask(session, name)
+            return self.outflow.block()
+        refusal = self._known.refusal(name)
+        if refusal is not None:
+            return self._refuse(refusal)
+        context = self._context
+        context.now_ms = self._upstream.bridge.now_ms
+        translated = to_0_10(message, context, delivery.delivery_count, delivery.annotations)
+        if translated.refusal is not None:
+            bridge = self._upstream.bridge
+            losses.record(bridge, translated.losses, message.id, delivery.subscription)
+            return self._refuse(translated.refusal)
+        return self._send(session, delivery, translated, name)
+
+    def _ready(self) -> Session | None:
+        """The session, if something can be sent by it now."""
+        upstream = self._upstream
+        session = self._session
+        if session is None or session.ended or upstream.draining or self._sessions.full:
+            return None
+        if upstream.bridge.now_ms < self.outflow.wait_until_ms:
+            return None
+        under_way = len(self._unconfirmed)
+        most = 1 if self._suspicion.one_by_one else upstream.settings.window
+        return session if under_way < most else None
+
+    def _send(
+        self, session: Session, delivery: Delivery, translated: Translated010, name: str
+    ) -> DeliverStatus:
+        upstream, message = self._upstream, delivery.message
+        lost = list(translated.losses)
+        header = self._header(message, translated, name, lost)
+        if lost:
+            losses.record(upstream.bridge, lost, message.id, delivery.subscription)
+        delivery.body_digest = digest(translated.body)
+        delivery.body_changed = translated.body_changed
+        delivery.id_digest = translated.id_digest
+        if message.encoding != AMQP_0_10 and wants_look(message.id, translated.kind, self._context):
+            check(
+                upstream.bridge,
+                delivery,
+                translated.header,
+                translated.body,
+                translated.losses,
+                self._context,
+                empty_body=translated.empty_body,
+            )
+        to_exchange = self._queue.target == Target.EXCHANGE
+        transfer = spec.MessageTransfer(
+            destination=name if to_exchange else "",
+            accept_mode=spec.AcceptMode.EXPLICIT,
+            acquire_mode=spec.AcquireMode.PRE_ACQUIRED,
+        )
+        command_id = session.send_command(
+            transfer, header=header, body=translated.body, empty_body=translated.empty_body
+        )
+        queue = "" if to_exchange else name
+        self._unconfirmed.add(command_id, delivery, queue)
+        if not self._behind:
+            self._sessions.owe(self)
+        self._behind[queue] = None
+        upstream.counts.sent += 1
+        upstream.touch()
+        return DeliverStatus.TAKEN
+
+    def _header(
+        self, message: Message, translated: Translated010, name: str, lost: list[Loss]
+    ) -> bytes:
+        """The header segment as the upstream gets it."""
+        context = self._context
+        header = translated.header
+        if translated.structs:
+            left = transfer_header(header, context)
+            header = left.header
+            lost += left.losses
+        if self._queue.target != Target.EXCHANGE:
+            header = to_queue(header, name)
+            if message.exchange and self._queue.target == Target.QUEUE:
+                lost += lose(context.counts)
+        if not self._upstream.profile.user_id:
+            without = without_user_id(header)
+            if without is not header:
+                header = without
+                lost.append(lose_user_id(context.counts))
+        return header
+
+    def refusal(self) -> Refusal:
+        """Why the last delivery was refused."""
+        return self._refusal
+
+    def on_attached(self) -> None:
+        """A queue in transit is local: there was nothing to wait for."""
+
+    def on_drained(self) -> None:
+        """Never asked for."""
+
+    def on_cancelled(self, condition: Condition, description: str) -> None:
+        """The queue is gone; what is under way ends as the upstream says."""
+        self.outflow.stopped = True
+        self._leave()
+
+    def _refuse(self, refusal: Refusal) -> DeliverStatus:
+        self._refusal = refusal
+        return DeliverStatus.REFUSED
+
+    # Nodes.
+
+    def _node(self) -> str:
+        """The one node to which all goes; "": it depends."""
+        queue = self._queue
+        if queue.target == Target.EXCHANGE:
+            return self._upstream.addresses.exchange_address(queue.host, queue.name, "")
+        return self._upstream.addresses.queue_target(queue) or ""
+
+    def _node_of(self, message: Message) -> str:
+        return message.routing_key if self._queue.target == Target.ADDRESS else self._node()
+
+    def _ask(self, session: Session, name: str) -> None:
+        if not session.ended and not self._known.is_asked(name):
+            self._known.ask(session, name)
+            self._upstream.touch()
+
+    # As a `SessionUser`.
+
+    def on_session(self, session: Session) -> None:
+        """It is attached: ask whether the node is there."""
+        self._session = session
+        name = self._node()
+        if name:
+            self.outflow.note_link(name, self._sessions.number)
+            self._ask(session, name)
+        self.outflow.resume()
+
+    def on_completed(self, ranges: Ranges) -> None:
+        """Transfers are done, and with them mostly confirmed."""
+        self._end(self._unconfirmed.on_completed(ranges))
+
+    def on_result(self, event: ResultReceived) -> None:
+        """Whether a node is there."""
+        answer = self._known.take(event)
+        if answer is None:
+            return
+        if answer.refusal is None:
+            self._end(self._unconfirmed.on_seen(answer.name, answer.command_id))
+        else:
+            self._wait_for_missing()
+            gone = self._unconfirmed.on_missing(answer.name, answer.command_id, answer.refusal)
+            self._end(gone)
+        if answer.name == self._node():
+            self._reaching.answer(answer.refusal)
+        self.outflow.resume()
+
+    def on_command(self, event: CommandReceived) -> None:
+        """It rejects; that it accepts is told by the completion, too."""
+        command = event.command
+        if isinstance(command, spec.MessageReject):
+            outcome = of_reject(command.code or 0, command.text or "")
+            self._unconfirmed.on_rejected(command.transfers or [], outcome)
+        event.session.complete(event.command_id, event.command_id)
+
+    def on_exception(self, exception: spec.ExecutionException) -> None:
+        """What it names is refused; of all else that was under way nobody knows."""
+        self._session = None
+        refusal = refusal_of(exception)
+        command_id = exception.command_id
+        if refusal is not None and self._known.deny(command_id, refusal):
+            self._wait_for_missing()
+            self._reaching.answer(refusal)
+        elif refusal is not None and command_id is not None:
+            delivery = self._unconfirmed.take(command_id)
+            if delivery is not None:
+                self._returns.on_outcome(
+                    delivery,
+                    Outcome(
+                        OutcomeKind.REJECTED,
+                        condition=refusal.condition,
+                        description=refusal.description,
+                    ),
+                )
+                self._slot.settle_down()
+        else:
+            self.on_broken()
+        self._upstream.health.note_problem(f"to {self._queue.name}: {text_of(exception)}")
+        self._again()
+
+    def on_ended(self, why: str) -> None:
+        """It is over without a word against a message."""
+        self._again()
+
+    def on_lost(self) -> None:
+        """Gone with the connection."""
+        self._session = None
+        self._reaching.answer(None)
+        self._known.forget()
+        self._give_back()
+
+    def on_room(self) -> None:
+        """There is room again."""
+        self.outflow.resume()
+
+    def flush(self) -> None:
+        """Ask behind what was sent in this turn, and have its completion told."""
+        session = self._session
+        if session is None or not self._behind or session.ended:
+            return
+        for queue in self._behind:
+            if queue:
+                self._known.ask(session, queue)
+        self._behind.clear()
+        session.send_command(spec.ExecutionSync(), sync=True)
+
+    def handle_deadline(self, now_ms: int) -> None:
+        """What was not there may be by now."""
+        if self._known.forget_missing():
+            self.outflow.resume()
+            name = self._node()
+            session = self._session
+            if name and session is not None:
+                self._ask(session, name)
+
+    def on_returned(self) -> None:
+        """It was stopped, and one copy less is unsettled."""
+        self._leave()
+
+    def on_broken(self) -> None:
+        """The upstream is about to break what these messages were sent by, or has."""
+        unsettled = self._unconfirmed.deliveries()
+        if not unsettled:
+            return
+        suspicion = self._suspicion
+        if suspicion.on_broken(unsettled):
+            self._unconfirmed.take_all()
+            text = "the upstream broke off each time that this message was sent alone"
+            self._returns.on_poison(unsettled[0], text)
+        if suspicion.one_by_one:
+            self.outflow.wait(self._upstream.settings.back_off_ms(suspicion.ends - 1))
+
+    def _wait_for_missing(self) -> None:
+        self._upstream.wake_in(self, self._upstream.settings.back_off_ms(1))
+
+    def _again(self) -> None:
+        self._session = None
+        self._known.forget()
+        self._give_back()
+        if self.outflow.stopped:
+            self._leave()
+        else:
+            self._slot.retry()
+        self.outflow.resume()
+
+    def _end(self, ended: list[Ended]) -> None:
+        for each in ended:
+            self._returns.on_outcome(each.delivery, each.outcome)
+        if ended:
+            self._slot.settle_down()
+            self.outflow.resume()
+
+    def _give_back(self) -> None:
+        """The outcome of what is under way is unknown."""
+        self._behind.clear()
+        for delivery in self._unconfirmed.take_all():
+            self._returns.on_unknown(delivery)
+
+    def _leave(self) -> None:
+        """Stopped: the session goes once the upstream has settled everything."""
+        subscription = self.outflow.subscription
+        if subscription is None or self.unsettled():
+            return
+        self.outflow.subscription = None
+        subscription.cancel()
+        self._session = None
+        self._upstream.unwake(self)
+        self._reaching.answer_soon()
+        self._slot.drop()
+        self._remote.on_relay_over(self._queue)
