@@ -23,7 +23,10 @@ class Artemis(Target):
     profile: ClassVar[str] = "artemis"
     host: ClassVar[str] = "amqp://new-broker:5672"
     file: ClassVar[str] = "artemis-broker.xml"
-    how: ClassVar[str] = "put both sections into <core> of etc/broker.xml, which Artemis reads anew"
+    how: ClassVar[str] = (
+        "put what artemis-broker.xml has into the same sections of etc/broker.xml, which Artemis"
+        " reads anew"
+    )
 
     def problem(self, planned: PlannedQueue) -> str:
         """See `Target`."""
