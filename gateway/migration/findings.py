@@ -42,7 +42,14 @@ def findings(survey: Survey) -> list[Finding]:
 
 def lost_findings(survey: Survey) -> list[Finding]:
     """Those of what no configuration brings back."""
-    return [*_of_federation(survey), *_of_management(survey)]
+    return [*_of_federation(survey), *_of_management(survey), *_of_made_on_demand(survey)]
+
+
+def _of_made_on_demand(survey: Survey) -> Iterator[Finding]:
+    patterns = ", ".join(survey.broker.made_on_demand)
+    if patterns:
+        what = "are made there when somebody asks for them, here when they are declared"
+        yield _found("breaks", f"nodes called {patterns}", what)
 
 
 def _found(severity: Severity, where: str, what: str) -> Finding:
@@ -144,6 +151,8 @@ def of_queue(queue: Queue) -> Iterator[tuple[Severity, str]]:
     fates = fates_of(queue.arguments)
     if fates.refused:
         yield "breaks", f"a declare with these arguments is refused: {fates.refused}"
+    if queue.alternate_queue:
+        yield "differs", "its alternate is a queue; here it is an exchange, to which that is bound"
     for name, why in fates.without_effect.items():
         yield "differs", f"{name}: kept and counted, without effect; {why}"
 

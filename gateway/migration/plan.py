@@ -33,6 +33,7 @@ NEW: Final = "new"  # the upstream to which queues move
 CONFIGURATION: Final = "gateway.yaml"
 ACL: Final = "qpidd.acl"
 HOST: Final = "default"
+WITHOUT_LOGIN: Final = ("", "anonymous")
 
 
 @final
@@ -156,11 +157,8 @@ def _of_users(survey: Survey, queues: set[str], profile: Profile) -> Iterator[st
 
 def _plan_users(plan: Plan, survey: Survey) -> None:
     """Passwords are not told: whoever knows them makes the users."""
-    names = {
-        each.user.partition("@")[0] for each in survey.clients if each.mechanism != "ANONYMOUS"
-    }
-    plan.steps += [
-        f"amqp-gateway user add --file users.yaml {name}" for name in sorted(names - {""})
-    ]
-    if names - {""}:
+    users = [each.user for each in survey.clients if each.mechanism != "ANONYMOUS"]
+    names = {each.partition("@")[0] for each in users if each.lower() not in WITHOUT_LOGIN}
+    plan.steps += [f"amqp-gateway user add --file users.yaml {name}" for name in sorted(names)]
+    if names:
         plan.steps.append("set users_file: users.yaml")

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
-from gateway.bridge.exchanges.exchange import HEADERS, TOPIC, TYPES
+from gateway.bridge.exchanges.exchange import FANOUT, HEADERS, TOPIC, TYPES
 from gateway.bridge.exchanges.filters import SELECTOR_ARGUMENTS
 from gateway.bridge.exchanges.headers import MATCH_ARGUMENT
 from gateway.config.topology import PREDECLARED, RESERVED, field_table
@@ -22,6 +22,7 @@ from gateway.migration.findings import BRIDGE_QUEUE, is_durable_subscription, is
 
 Entry = dict[str, Any]  # Any: what YAML holds
 MATCHES: Final = ("all", "any")
+ALTERNATE_PREFIX: Final = "alternate."  # of exchanges in front of queues that are alternates
 JMS_SEPARATOR: Final = ":"  # between client-id and subscription, in a queue of the Java client
 
 
@@ -63,6 +64,7 @@ def planned_nodes(survey: Survey) -> PlannedNodes:
     types = PREDECLARED | {each.name: each.type for each in nodes.exchanges}
     _plan_queues(nodes, survey, types)
     _plan_bindings(nodes, survey.bindings, types)
+    _plan_alternates(nodes)
     return nodes
 
 
@@ -202,6 +204,22 @@ def _looks_like_one(queue: Queue, survey: Survey, types: dict[str, str]) -> bool
         return False
     bound = [each for each in survey.bindings if each.queue == queue.name]
     return bool(bound) and all(types.get(each.exchange) == TOPIC for each in bound)
+
+
+def _plan_alternates(nodes: PlannedNodes) -> None:
+    """An exchange in front of each queue that is others' alternate."""
+    names = {each.name for each in nodes.queues}
+    made: dict[str, str] = {}
+    for each in nodes.queues:
+        to = each.queue.alternate_queue
+        if to and to not in names:
+            nodes.left.append(f"queue {each.name}: its alternate {to} is not planned")
+        elif to:
+            name = made.setdefault(to, f"{ALTERNATE_PREFIX}{to}")
+            each.queue = each.queue.model_copy(update={"alternate_exchange": name})
+    for to, name in made.items():
+        nodes.exchanges.append(Exchange(name=name, type=FANOUT, durable=True))
+        nodes.bindings.append(Binding(exchange=name, queue=to))
 
 
 def _some(names: list[str], most: int = 5) -> str:

@@ -16,6 +16,7 @@ import yaml
 from interop import installed, qpid_cpp
 from interop.brokers.artemis import Artemis
 from interop.brokers.broker import Broker
+from interop.brokers.broker_j import BrokerJ
 from interop.brokers.rabbitmq import RabbitMQ4
 from interop.needed import without
 from interop.old_installation import QUEUES, furnish
@@ -51,7 +52,7 @@ def planned(survey: Path, target: str, broker: Broker | None, directory: Path) -
     """The configuration that is planned, with what a person adds to it."""
     at = [] if broker is None else ["--at", f"amqp://127.0.0.1:{broker.port}"]
     done = run("migrate", "plan", str(survey), "--target", target, *at, "-o", str(directory))
-    assert done.returncode == 1, done.stderr  # federation is left
+    assert done.returncode == 1, done.stderr  # something is left: federation, or names on demand
     config: dict[str, Any] = yaml.safe_load((directory / "gateway.yaml").read_text())
     if "access" in config:
         config["access"]["qpidd_file"] = str(directory / config["access"]["qpidd_file"])
@@ -181,3 +182,56 @@ def test_artemis_takes_its_sections_and_gets_what_is_bound_at_the_gateway(
     before = artemis.queue_depth("orders")
     routed(config, tmp_path / "gateway")
     assert artemis.queue_depth("orders") == before + 2
+
+
+def test_a_broker_j_is_surveyed_by_its_rest_and_stands_at_a_gateway_as_planned(
+    broker_j: BrokerJ, tmp_path: Path, name: str
+) -> None:
+    queues: dict[str, dict[str, Any]] = {
+        "dead": {},
+        "values": {"type": "lvq", "lvqKey": "symbol"},
+        "urgent": {"type": "priority", "priorities": 5},
+        "ring": {"maximumQueueDepthMessages": 5, "overflowPolicy": "RING"},
+        "waiting": {"maximumQueueDepthBytes": 50_000, "overflowPolicy": "PRODUCER_FLOW_CONTROL"},
+        "grouped": {"messageGroupKeyOverride": "g", "messageGroupType": "SHARED_GROUPS"},
+        "orders": {"alternateBinding": {"destination": f"{name}.dead"}},
+    }
+    for kind, attributes in queues.items():
+        made = {"durable": True, **attributes}
+        broker_j.change("PUT", f"queue/default/default/{name}.{kind}", made)
+    bound = {"destination": f"{name}.orders", "bindingKey": f"{name}.#", "arguments": {}}
+    broker_j.change("POST", "exchange/default/default/amq.topic/bind", bound)
+    lines = Lines(broker_j.anonymous_port)
+    client = lines.connect_0_10()
+    lines.wait_for(client.receive(Subscription(f"{name}.ring", browse=True), lambda _: None))
+    survey = tmp_path / "survey.yaml"
+    done = run("migrate", "survey", "--rest", broker_j.management, "-o", str(survey))
+    lines.hang_up()
+    assert done.returncode == 0, done.stderr
+    found = read(survey.read_bytes(), "survey")
+    assert (found.broker.product, found.broker.made_on_demand) == ("qpid-broker-j", ["auto[.].*"])
+    arguments = {
+        each.name.partition(".")[2]: each.arguments
+        for each in found.queues
+        if each.name.startswith(name)
+    }
+    assert arguments == {
+        "dead": {},
+        "values": {"qpid.last_value_queue_key": "symbol"},
+        "urgent": {"qpid.priorities": 5},
+        "ring": {"qpid.max_count": 5, "qpid.policy_type": "ring"},
+        "waiting": {"qpid.flow_stop_size": 50_000, "qpid.flow_resume_size": 40_000},
+        "grouped": {"qpid.group_header_key": "g", "qpid.shared_msg_group": 1},
+        "orders": {},
+    }
+    [watching] = [each for each in found.subscriptions if each.queue == f"{name}.ring"]
+    clients = {each.address: each for each in found.clients}
+    assert (watching.browse, clients[watching.client].product) == (True, "amqp-gateway")
+
+    config = planned(survey, "local", None, tmp_path / "plan")
+    with GatewayProcess(tmp_path / "gateway", config | {"anonymous": True}) as gateway:
+        lines = Lines(gateway.amqp_port)
+        letter = Letter(body=Typed("string", "an order"))
+        sent = lines.connect_0_10().send(f"amq.topic/{name}.new", letter)
+        assert lines.wait_for(sent) == "accepted"
+        lines.hang_up()

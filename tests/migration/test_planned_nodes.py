@@ -150,3 +150,22 @@ def test_a_binding_that_cannot_be_made_is_left() -> None:
         "binding of q to amq.match by 'deep': an argument is neither a number nor a text, true nor"
         " false",
     ]
+
+
+def test_a_queue_that_is_an_alternate_has_an_exchange_in_front_of_it() -> None:
+    queues = [
+        Queue(name="a", durable=True, alternate_queue="dead"),
+        Queue(name="b", durable=True, alternate_queue="dead"),
+        Queue(name="c", durable=True, alternate_queue="gone"),
+        Queue(name="dead", durable=True),
+    ]
+    nodes = planned(queues=queues)
+    assert [entry_of(each) for each in nodes.exchanges] == [
+        {"name": "alternate.dead", "type": "fanout"}
+    ]
+    assert [binding_entry_of(each) for each in nodes.bindings] == [
+        {"exchange": "alternate.dead", "queue": "dead"}
+    ]
+    alternates = [each.queue.alternate_exchange for each in nodes.queues]
+    assert alternates == ["alternate.dead", "alternate.dead", "", ""]
+    assert nodes.left == ["queue c: its alternate gone is not planned"]
