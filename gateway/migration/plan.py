@@ -6,6 +6,7 @@ and bindings stay at the gateway, which puts into the queues at the upstream wha
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -159,6 +160,7 @@ def _plan_users(plan: Plan, survey: Survey) -> None:
     """Passwords are not told: whoever knows them makes the users."""
     users = [each.user for each in survey.clients if each.mechanism != "ANONYMOUS"]
     names = {each.partition("@")[0] for each in users if each.lower() not in WITHOUT_LOGIN}
-    plan.steps += [f"amqp-gateway user add --file users.yaml {name}" for name in sorted(names)]
+    add = "amqp-gateway user add --file users.yaml"
+    plan.steps += [f"{add} {shlex.quote(name)}" for name in sorted(names)]
     if names:
         plan.steps.append("set users_file: users.yaml")

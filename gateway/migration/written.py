@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import yaml
 
+from gateway.audit.printable import printable
 from gateway.migration.document import Survey
 from gateway.migration.plan import Plan
 from gateway.migration.planned_nodes import Entry
 
 WIDTH: Final = 98
-EMPTY: Final = "# It is the configuration of a gateway with nothing in it."
 
 
 def configuration(plan: Plan, survey: Survey, target: str) -> str:
@@ -38,7 +38,7 @@ def _lists(plan: Plan) -> Iterator[str]:
 
 def _comment(text: str, mark: str = "") -> Iterator[str]:
     wrapped = textwrap.wrap(
-        mark + text,
+        mark + printable(text),
         WIDTH,
         subsequent_indent=" " * len(mark),
         break_long_words=False,
@@ -50,6 +50,9 @@ def _comment(text: str, mark: str = "") -> Iterator[str]:
 def _keys(entry: Entry) -> Iterator[str]:
     for key, value in entry.items():
         yield ""
+        if not value:
+            yield f"{key}: {_flow(value)}"
+            continue
         yield f"{key}:"
         if isinstance(value, list):
             for each in value:

@@ -131,6 +131,23 @@ def test_a_limit_of_connections_goes_along() -> None:
     assert plan.configuration["limits"] == {"connections_per_address": 7}
 
 
+def test_no_name_at_the_old_broker_becomes_a_line_of_the_file_or_a_command(tmp_path: Path) -> None:
+    hostile = "a\u2028access: null\n\x1b[0mb"
+    queues = [
+        Queue(name=hostile, durable=True, arguments={"x-new": 1}),
+        Queue(name="*", durable=True),
+    ]
+    clients = [Client(address="a", user="a; reboot@QPID", mechanism="PLAIN")]
+    found = survey(queues=queues, clients=clients)
+    plan = plan_of(found, "artemis")
+    file = tmp_path / CONFIGURATION
+    file.write_text(configuration(plan, found, "artemis"))
+    settings = load(file)
+    assert [each.name for each in settings.virtual_hosts[0].queues] == [hostile, "*"]
+    assert settings.nodes == []
+    assert "amqp-gateway user add --file users.yaml 'a; reboot'" in plan.steps
+
+
 def test_the_file_says_on_top_what_is_left_and_in_lines_what_is_there() -> None:
     found = survey(queues=[Queue(name="no", durable=True)], links=[Link(name="l", host="h")])
     text = configuration(plan_of(found, "artemis", "amqps://new:5671"), found, "artemis")

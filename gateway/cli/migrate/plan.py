@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import click
 
+from gateway.audit.printable import printable
 from gateway.cli.options import FILE
 from gateway.config.load import load
 from gateway.errors import ConfigurationError, GatewayError
@@ -68,7 +69,7 @@ def plan(survey: pathlib.Path, target: str, host: str, output: pathlib.Path, for
     _write(made, output, force=force)
     load(output / CONFIGURATION)  # which says what is wrong, as of --at
     for line in lines(made, output):
-        click.echo(line)
+        click.echo(printable(line))
     click.get_current_context().exit(1 if made.left else 0)
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 import click
 
+from gateway.audit.printable import printable
 from gateway.cli.letter_options import Seconds, check_names
 from gateway.cli.messages import ConnectionOptions
 from gateway.cli.options import FILE
@@ -98,7 +99,7 @@ def survey(  # one parameter for each option
     found = found.model_copy(update={"findings": findings(found)})
     _write(found, output)
     for line in lines(found):
-        click.echo(line, err=output == STANDARD_OUTPUT)
+        click.echo(printable(line), err=output == STANDARD_OUTPUT)
     click.get_current_context().exit(1 if found.not_asked else 0)
 
 

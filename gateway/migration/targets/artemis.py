@@ -13,7 +13,7 @@ from gateway.migration.targets.target import Taken, Target, notes, unlike_any
 
 FULL: Final = {Policy.REJECT: "FAIL", Policy.FLOW_TO_DISK: "PAGE"}
 # What means something else in the name of an address there: routing types, wildcards, queues of it.
-SPECIAL: Final = ("::", "*", "#", ">")
+SPECIAL: Final = ("::", "#", ">")
 
 
 @final

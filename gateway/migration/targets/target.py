@@ -60,6 +60,8 @@ class Target(ABC):
 def unlike_any(planned: PlannedQueue) -> str:
     """What none of them does; "" if there is nothing of that."""
     settings = planned.fates.settings
+    if "*" in planned.name or not planned.name.isprintable():
+        return "such a name"  # which a rule would take for a pattern, or a file could not have
     if settings.no_local:
         return "no-local as a queue's argument"
     if settings.discipline.number_header:
