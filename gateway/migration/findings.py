@@ -202,6 +202,8 @@ def _of_clients(clients: Iterable[Client]) -> Iterator[Finding]:
 
 def _product(client: Client) -> str:
     told = f"{client.product} {client.version}".strip()
+    if told and client.process:
+        return f"{told} ({client.process})"
     return told or client.process or "a client that does not say what it is"
 
 

@@ -116,3 +116,18 @@ def test_a_gateway_says_that_it_has_no_qmf_and_is_asked_by_names(connector: Any)
     assert exchanges["prices"] == "topic"
     assert exchanges["amq.match"] == "headers"
     assert found.clients == []
+
+
+def test_where_to_ask_qmf_is_forbidden_that_is_told_and_nodes_are_found_by_their_names(
+    tmp_path: pathlib.Path,
+) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("rules:\n- {deny: publish, exchange: qmf.default.direct}\n- allow: all\n")
+    whole = WholeGateway(tmp_path, f"access.file={rules}").start()
+    connector = MemoryConnector(whole)
+    asking = survey(connector, wanted())  # type: ignore[arg-type]  # a fake
+    found = connector.play(asking)
+    assert found.broker.asked == ["0-10"]
+    assert found.not_asked[0].startswith("its QMF does not answer: ")
+    assert "(403)" in found.not_asked[0]
+    assert "amq.topic" in [each.name for each in found.exchanges]
