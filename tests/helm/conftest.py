@@ -67,6 +67,15 @@ def helm_4() -> Helm:
 
 
 @pytest.fixture(scope="session")
+def prometheus() -> str:
+    """Where the program is."""
+    binary = shutil.which("prometheus") or str(CACHE / "helm" / "prometheus")
+    if not pathlib.Path(binary).exists():
+        missing("prometheus")
+    return binary
+
+
+@pytest.fixture(scope="session")
 def promtool() -> Callable[..., subprocess.CompletedProcess[str]]:
     binary = shutil.which("promtool") or str(CACHE / "helm" / "promtool")
     if not pathlib.Path(binary).exists():

@@ -243,7 +243,9 @@ def test_every_metric_has_a_reader_and_the_numbers_are_those_of_the_run(
     assert {family.name for family in collector.collect()} == {
         row.name.removesuffix("_total") for row in METRICS
     }
-    assert set(ByQueue(whole.service.bridge).readers()) == {row.name for row in OBJECT_METRICS}
+    assert set(ByQueue(whole.service.bridge, lambda: 0).readers()) == {
+        row.name for row in OBJECT_METRICS
+    }
     whole.stop()
 
 
