@@ -40,6 +40,8 @@ def prints(files: Iterable[tuple[pathlib.Path, int]]) -> Prints:
 
 
 def _print(path: pathlib.Path, octets_max: int) -> str:
+    if not path.is_file():  # whoever writes to a pipe would take this for its reading
+        return "no file"
     try:
         return hashlib.sha256(read_regular(path, octets_max)).hexdigest()
     except OSError as error:
