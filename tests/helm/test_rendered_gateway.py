@@ -11,10 +11,14 @@ import sys
 import urllib.request
 from typing import Any
 
+import pytest
 import yaml
 from support.certificates import Authority
 
+from gateway.config import load
+
 from .conftest import Render
+from .scenarios import SCENARIOS
 
 NAME = "rel-amqp-gateway"
 
@@ -138,6 +142,19 @@ def test_every_default_of_the_chart_is_a_configuration_that_check_accepts(
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("values", SCENARIOS.values(), ids=SCENARIOS)
+def test_the_configuration_of_every_scenario_is_one_that_the_gateway_takes(
+    render: Render, tmp_path: pathlib.Path, values: dict[str, Any]
+) -> None:
+    text = here(render(**values)["ConfigMap", NAME]["data"]["gateway.yaml"], tmp_path, {})
+    for named in re.findall(rf"{tmp_path}/etc/\S+", text):
+        pathlib.Path(named).parent.mkdir(parents=True, exist_ok=True)
+        pathlib.Path(named).touch()
+    file = tmp_path / "gateway.yaml"
+    file.write_text(text)
+    assert load(file).data_directory == tmp_path / "var/lib/amqp-gateway/data"
 
 
 class Volume:
