@@ -255,6 +255,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
     """A name stays when its module moves; one without is that of its module and class."""
     assert loggers() == [
         "gateway.net.admin.disk.Disk",
+        "gateway.net.admin.expiring.UpstreamCertificates",
         "gateway.net.admin.scrape.Scrape",
         "gateway.net.admin.tokens.Tokens",
         "gateway.net.authenticate.Authentication",
