@@ -29,10 +29,12 @@ from zope.interface import implementer
 
 from gateway.audit.printable import printable, printable_json
 from gateway.config.settings import Severity, Subsystem
+from gateway.errors import ConfigurationError
 from gateway.net.log_queue import LogQueue
 
 LEVELS: Final = {level.name: level for level in LogLevel.iterconstants()}
 NAMESPACE: Final = "gateway"
+ALL: Final = "all"
 # What operators may want more or less of -> the loggers of that, and what is below them.
 SUBSYSTEMS: Final[dict[Subsystem, tuple[str, ...]]] = {
     "clients": (
@@ -139,6 +141,22 @@ def set_levels(
     for subsystem, own in levels.items():
         for logger in SUBSYSTEMS[subsystem]:
             predicate.setLogLevelForNamespace(logger, LEVELS[own])
+
+
+def change_level(subsystem: str, level: str, predicate: LogLevelFilterPredicate = PROCESS) -> str:
+    """That of one subsystem, or of `all`, until `set_levels`; what was done. ConfigurationError."""
+    if level not in LEVELS:
+        raise ConfigurationError([("level", f"must be one of {', '.join(LEVELS)}")])
+    if subsystem not in SUBSYSTEMS and subsystem != ALL:
+        known = ", ".join([ALL, *SUBSYSTEMS])
+        raise ConfigurationError([("subsystem", f"must be one of {known}")])
+    if subsystem == ALL:
+        set_levels(level, {}, predicate)
+    for each, loggers in SUBSYSTEMS.items():
+        if each == subsystem:
+            for logger in loggers:
+                predicate.setLogLevelForNamespace(logger, LEVELS[level])
+    return f"the log has lines of {subsystem} from {level} on, until the next reload"
 
 
 def writes_steps(logger: str) -> bool:
