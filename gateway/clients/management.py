@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.clients.client import ClientError, Delivered, Login, Subscription
@@ -52,8 +53,8 @@ async def survey(connector: Connector, wanted: Wanted) -> document.Survey:
     """What is there, without findings. Raises ClientError."""
     where = wanted.where
     client = await connector.connect_0_10(where, wanted.login, wanted.timeout_s)
-    asker = Asker(connector, client, wanted.timeout_s)
     address = f"{where.host}:{where.port}"
+    asker = Asker(connector, client, wanted.timeout_s)
     try:
         await asker.begin()
         objects: qmf.Objects = {}
@@ -61,7 +62,10 @@ async def survey(connector: Connector, wanted: Wanted) -> document.Survey:
             objects[name] = await asker.objects(name)
         return qmf.survey_of(objects, address, asker.queue)
     except NoManagementError as error:
-        return await _by_names(asker, wanted, address, str(error))
+        why = str(error)
+    # That may have ended the session, as where access rules forbid to ask.
+    client = await connector.connect_0_10(where, wanted.login, wanted.timeout_s)
+    return await _by_names(Asker(connector, client, wanted.timeout_s), wanted, address, why)
 
 
 class NoManagementError(ClientError):
@@ -112,8 +116,13 @@ class Asker:
         what = f"objects of class {name} by QMF"
         # A qpidd tells of an accept when it is next asked to, so that only a rejection is heard.
         sent = self._client.send(f"{REQUESTS}/{AGENT}", request)
-        sent.addCallbacks(self._on_outcome, lambda _failure: None)
-        await self._answered(self._whole, what)
+        sent.addCallbacks(self._on_outcome, self._on_failure)
+        try:
+            await self._answered(self._whole, what)
+        except NoManagementError:
+            raise
+        except ClientError as error:
+            raise NoManagementError(f"its QMF does not answer: {error}") from None
         return [each for part in self._parts for each in _objects(part, what)]
 
     async def query(self, command: spec.ExchangeQuery | spec.QueueQuery, name: str) -> object:
@@ -129,6 +138,10 @@ class Asker:
     def _on_outcome(self, outcome: str) -> None:
         if outcome != "accepted" and not self._whole.called:
             self._whole.errback(NoManagementError(f"its QMF takes no request: {outcome}"))
+
+    def _on_failure(self, failure: Failure) -> None:
+        if not self._whole.called:
+            self._whole.errback(failure)
 
     async def _answered(self, answer: Deferred[T], what: str) -> T:
         return await self._connector.answered(answer, what, self._timeout_s)

@@ -31,6 +31,8 @@ class Broker(Section):
     product: str = ""
     version: str = ""
     virtual_host: str = ""
+    made_on_demand: list[str] = Field(default_factory=list)
+    """Of names that match these it makes nodes when somebody asks for them."""
     prepared: int = 0
     """Branches of distributed transactions that are prepared and not decided."""
     ha: str = ""
@@ -60,6 +62,8 @@ class Queue(Section):
     auto_delete: bool = False
     exclusive: bool = False
     alternate_exchange: str = ""
+    alternate_queue: str = ""
+    """Where a Broker-J sends what it cannot deliver, if that is a queue."""
     arguments: Arguments = Field(default_factory=dict)
     messages: int = 0
     octets: int = 0

@@ -31,14 +31,25 @@ def findings(survey: Survey) -> list[Finding]:
     found = [
         *_of_broker(survey),
         *_of_acl(survey),
-        *_of_federation(survey),
-        *_of_management(survey),
+        *lost_findings(survey),
         *(each for exchange in survey.exchanges for each in of_exchange(exchange)),
         *_of_queues(survey.queues),
         *_of_durable_subscriptions(survey),
         *_of_clients(survey.clients),
     ]
     return sorted(found, key=lambda each: RANK[each.severity])
+
+
+def lost_findings(survey: Survey) -> list[Finding]:
+    """Those of what no configuration brings back."""
+    return [*_of_federation(survey), *_of_management(survey), *_of_made_on_demand(survey)]
+
+
+def _of_made_on_demand(survey: Survey) -> Iterator[Finding]:
+    patterns = ", ".join(survey.broker.made_on_demand)
+    if patterns:
+        what = "are made there when somebody asks for them, here when they are declared"
+        yield _found("breaks", f"nodes called {patterns}", what)
 
 
 def _found(severity: Severity, where: str, what: str) -> Finding:
@@ -90,9 +101,9 @@ def _of_federation(survey: Survey) -> Iterator[Finding]:
         what = "federation is not offered: its routes end, and so does what they bring"
         yield _found("breaks", f"link {link.name} to {link.host}:{link.port}", what)
     for bridge in survey.bridges:
-        way = f"{bridge.source} to {bridge.destination or 'this broker'}"
-        what = f"brings what {way} has" + (" dynamically" if bridge.dynamic else "")
-        yield _found("breaks", f"bridge {bridge.name}", f"{what}: publish it to where it is wanted")
+        way = f"from {bridge.source} to {bridge.destination}" + (" there" if bridge.push else "")
+        what = f"what it brings {way} is to be published where it is wanted"
+        yield _found("breaks", f"bridge {bridge.name}", what)
     count = sum(1 for each in survey.queues if each.name.startswith(BRIDGE_QUEUE))
     if count or any(each.federation for each in survey.clients):
         what = f"other brokers take from here by {count} bridges: they get nothing any longer"
@@ -140,6 +151,8 @@ def of_queue(queue: Queue) -> Iterator[tuple[Severity, str]]:
     fates = fates_of(queue.arguments)
     if fates.refused:
         yield "breaks", f"a declare with these arguments is refused: {fates.refused}"
+    if queue.alternate_queue:
+        yield "differs", "its alternate is a queue; here it is an exchange, to which that is bound"
     for name, why in fates.without_effect.items():
         yield "differs", f"{name}: kept and counted, without effect; {why}"
 
@@ -189,6 +202,8 @@ def _of_clients(clients: Iterable[Client]) -> Iterator[Finding]:
 
 def _product(client: Client) -> str:
     told = f"{client.product} {client.version}".strip()
+    if told and client.process:
+        return f"{told} ({client.process})"
     return told or client.process or "a client that does not say what it is"
 
 

@@ -116,3 +116,10 @@ def test_an_ordinary_installation_has_nothing_that_differs() -> None:
     queues = [Queue(name="orders", durable=True, arguments={"qpid.max_count": 5})]
     exchanges = [Exchange(name="amq.topic", type="topic"), Exchange(name="x", type="headers")]
     assert told(queues=queues, exchanges=exchanges) == {}
+
+
+def test_names_that_are_made_on_demand_break_and_an_alternate_that_is_a_queue_differs() -> None:
+    broker = Broker(address="old:5672", made_on_demand=["auto.*"])
+    queues = [Queue(name="q", alternate_queue="dead")]
+    found = {each.where: each.severity for each in findings(Survey(broker=broker, queues=queues))}
+    assert found == {"nodes called auto.*": "breaks", "queue q": "differs"}

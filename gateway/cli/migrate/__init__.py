@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-MODULES: Final = {"survey": "survey"}
+MODULES: Final = {"survey": "survey", "plan": "plan"}
 
 
 class Steps(click.Group):

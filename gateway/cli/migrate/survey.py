@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import pathlib
+import ssl
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import click
 
+from gateway.audit.printable import printable
 from gateway.cli.letter_options import Seconds, check_names
 from gateway.cli.messages import ConnectionOptions
 from gateway.cli.options import FILE
-from gateway.clients import management
+from gateway.clients import broker_j, management
 from gateway.clients.conversation import converse
 from gateway.errors import ConfigurationError
 from gateway.files.whole import CONFIGURATION_MAX, read_whole
@@ -29,6 +31,7 @@ Examples:
   amqp-gateway migrate survey --host old.example --user admin --acl qpidd.acl
   amqp-gateway migrate survey --host old.example --output - > survey.yaml
   amqp-gateway migrate survey --host old.example --queue orders --exchange prices
+  amqp-gateway migrate survey --rest https://old.example:8443 --user admin
 
 \b
 Exit codes:
@@ -42,6 +45,9 @@ Exit codes:
 @click.option("--host", default="127.0.0.1", show_default=True, help="The old broker.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Default: 5672, TLS 5671.")
 @click.option("--tls-ca", type=FILE, help="Speak TLS; a PEM file of the authority to trust.")
+@click.option(
+    "--rest", metavar="URL", help="Ask a Broker-J by its management over HTTP, instead of 0-10."
+)
 @click.option("-u", "--user", help="User name, who may ask QMF. Without: ANONYMOUS.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 @click.option("--virtual-host", default="", help="Virtual host; a qpidd has one.")
@@ -63,6 +69,7 @@ def survey(  # one parameter for each option
     host: str,
     port: int | None,
     tls_ca: pathlib.Path | None,
+    rest: str | None,
     user: str | None,
     password_stdin: bool,
     virtual_host: str,
@@ -80,17 +87,30 @@ def survey(  # one parameter for each option
     check_names("0-10", {"--virtual-host": virtual_host})
     given = None if acl is None else _text(acl)
     options = ConnectionOptions(host, port, tls_ca, user, password_stdin, virtual_host)
-    wanted = management.Wanted(options.where, options.login, timeout, queues, exchanges)
-    found = converse(lambda connector: management.survey(connector, wanted))
+    if rest is not None:
+        found = broker_j.survey(broker_j.Management(rest, options.login, timeout, _tls(tls_ca)))
+    else:
+        wanted = management.Wanted(options.where, options.login, timeout, queues, exchanges)
+        found = converse(lambda connector: management.survey(connector, wanted))
     if given is not None:
-        at_broker = str(acl) if found.acl is None else found.acl.at_broker
-        found = found.model_copy(update={"acl": Acl(at_broker=at_broker, text=given)})
+        known = found.acl or Acl(at_broker=str(acl), kind="qpidd" if rest is None else "broker-j")
+        found = found.model_copy(update={"acl": known.model_copy(update={"text": given})})
     found = found.model_copy(update={"taken_at": datetime.now(UTC).isoformat(timespec="seconds")})
     found = found.model_copy(update={"findings": findings(found)})
     _write(found, output)
     for line in lines(found):
-        click.echo(line, err=output == STANDARD_OUTPUT)
+        click.echo(printable(line), err=output == STANDARD_OUTPUT)
     click.get_current_context().exit(1 if found.not_asked else 0)
+
+
+def _tls(ca: pathlib.Path | None) -> ssl.SSLContext | None:
+    """Who is believed behind https, if not whom the system believes."""
+    if ca is None:
+        return None
+    try:
+        return ssl.create_default_context(cafile=str(ca))
+    except (OSError, ssl.SSLError) as error:
+        raise click.UsageError(f"{ca}: {error.strerror or error}") from None
 
 
 def _text(file: pathlib.Path) -> str:

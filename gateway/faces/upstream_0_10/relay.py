@@ -231,6 +231,7 @@ class Relay:
             transfer, header=header, body=translated.body, empty_body=translated.empty_body
         )
         queue = "" if exchange else name
+        delivery.sent_us = upstream.bridge.latency.now_us
         self._unconfirmed.add(command_id, delivery, queue)
         if not self._behind:
             self._sessions.owe(self)
@@ -395,7 +396,9 @@ class Relay:
         self.outflow.resume()
 
     def _end(self, ended: list[Ended]) -> None:
+        run = self._upstream.settling
         for each in ended:
+            run.count_one(each.delivery.sent_us)
             self._returns.on_outcome(each.delivery, each.outcome)
         if ended:
             self._slot.settle_down()

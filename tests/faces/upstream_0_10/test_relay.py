@@ -20,9 +20,14 @@ def test_a_publish_is_done_when_the_old_broker_has_completed_it():
     answers = world.publish(b"one", b"two", publisher=publisher)
     assert [each.status for each in answers] == [PublishStatus.PENDING] * 2
     assert publisher.published == []
+    bridge = world.bridge
+    bridge.now_us = bridge.now_us + 700
     broker.silent = False
     world.step()
+    bridge.now_us = bridge.now_us + 1
     assert outcomes(publisher) == [OutcomeKind.ACCEPTED] * 2
+    settling = world.upstream.context.settling.durations
+    assert (settling.cumulative()[-1][1], settling.total_us) == (2, 1400)
     assert broker.bodies() == [b"one", b"two"]
     world.check()
 

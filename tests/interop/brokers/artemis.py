@@ -105,6 +105,19 @@ class Artemis(Broker):
         present: list[str] = self._manage("broker", "getAddressNames")
         return present
 
+    def add_sections(self, sections: str) -> None:
+        """Put addresses and their settings into its file, which it reads anew while it runs."""
+        file = self.work / "etc/broker.xml"
+        text = file.read_text()
+        for name in ("addresses", "address-settings"):
+            added = sections.split(f"<{name}>")[1].split(f"</{name}>")[0]
+            text = text.replace(f"</{name}>", f"{added}</{name}>")
+        file.write_text(text)
+
+    def queue_attribute(self, name: str, getter: str) -> object:
+        """What its management says of a queue."""
+        return self._manage(f"queue.{name}", getter)
+
     def _create(self, name: str, routing_type: str) -> None:
         if name not in self.address_names():
             self._manage("broker", "createAddress", name, routing_type)

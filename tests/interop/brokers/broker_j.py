@@ -52,6 +52,15 @@ class BrokerJ(Broker):
     def topic_target(self, name: str) -> str:
         return f"{name}/news"
 
+    @property
+    def management(self) -> str:
+        """Where its management over HTTP is."""
+        return f"http://127.0.0.1:{self._http_port}"
+
+    def change(self, method: str, url: str, given: object) -> None:
+        """Have its management make or change what is there, below api/latest."""
+        self._ask(method, url, given)
+
     def identity(self) -> Identity:
         """Where it asks for tokens; to be entered by the test that shows some."""
         return Identity(self._authority, self._identity_port)

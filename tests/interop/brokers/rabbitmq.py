@@ -86,6 +86,10 @@ class RabbitMQ(Broker):
             f"ok = rabbit_binding:add({{binding, {', '.join(ends)}, []}}, {_binary(self.username)})"
         )
 
+    def import_definitions(self, definitions: str) -> None:
+        """Make what is defined there, as its command of that name does."""
+        self._change(f"ok = rabbit_definitions:import_raw({_binary(definitions)})")
+
     def queue_depth(self, name: str) -> int:
         said = self._evaluate(
             f"{{ok, Queue}} = rabbit_amqqueue:lookup({_resource('queue', name)}),"
