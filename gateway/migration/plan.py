@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from gateway.config.settings import AccessSettings
+from gateway.config.topology import PREDECLARED
 from gateway.faces.features import EXCHANGES
 from gateway.migration.document import Survey
 from gateway.migration.findings import lost_findings
@@ -62,29 +63,30 @@ class Plan:
 def plan_of(survey: Survey, target: str, host: str = "") -> Plan:
     """Plan for a target, one of `targets.NAMES`; `host`: where it is."""
     plan = Plan()
-    nodes = planned_nodes(survey)
-    plan.left += [*_not_surveyed(survey), *nodes.left]
-    plan.told += nodes.told
+    plan.left += [f"the survey is not whole: {each}" for each in survey.not_asked]
     _plan_access(plan, survey)
     if survey.broker.connections_per_address:
         most = survey.broker.connections_per_address
         plan.configuration["limits"] = {"connections_per_address": most}
     if target == OLD:
-        _plan_old(plan, survey, nodes, host)
+        _plan_old(plan, survey, host)
     else:
-        taken: list[Taken] = []
-        if target in TARGETS:
-            taken = _plan_target(plan, survey, nodes, TARGETS[target](), host)
-        _plan_nodes(plan, survey, nodes, {each.planned.name for each in taken})
+        _plan_move(plan, survey, target, host)
     _plan_users(plan, survey)
     plan.steps.append(f"amqp-gateway check --config {CONFIGURATION}")
     return plan
 
 
-def _not_surveyed(survey: Survey) -> list[str]:
-    """What no configuration can bring back."""
-    lost = [f"{each.where}: {each.what}" for each in lost_findings(survey)]
-    return [*[f"the survey is not whole: {each}" for each in survey.not_asked], *lost]
+def _plan_move(plan: Plan, survey: Survey, target: str, host: str) -> None:
+    """Nothing is left at the old broker."""
+    nodes = planned_nodes(survey)
+    plan.left += [f"{each.where}: {each.what}" for each in lost_findings(survey)]
+    plan.left += nodes.left
+    plan.told += nodes.told
+    taken: list[Taken] = []
+    if target in TARGETS:
+        taken = _plan_target(plan, survey, nodes, TARGETS[target](), host)
+    _plan_nodes(plan, survey, nodes, {each.planned.name for each in taken})
 
 
 def _plan_access(plan: Plan, survey: Survey) -> None:
@@ -130,7 +132,7 @@ def _plan_nodes(plan: Plan, survey: Survey, nodes: PlannedNodes, remote: set[str
     ]
 
 
-def _plan_old(plan: Plan, survey: Survey, nodes: PlannedNodes, host: str) -> None:
+def _plan_old(plan: Plan, survey: Survey, host: str) -> None:
     """All stays where it is: the gateway stands in front of it."""
     broker = survey.broker
     at_management = broker.address.startswith("http")
@@ -140,13 +142,15 @@ def _plan_old(plan: Plan, survey: Survey, nodes: PlannedNodes, host: str) -> Non
     }
     if broker.virtual_host:
         section["hostname"] = broker.virtual_host
-    queues = [each.name for each in nodes.queues if "*" not in each.name]
-    bound = {each.exchange for each in survey.bindings} - {*EXCHANGES}
-    exchanges = sorted({*bound, *[each.name for each in nodes.exchanges]})
+    lasting = [each.name for each in survey.queues if not each.exclusive and not each.auto_delete]
+    bound = {each.exchange for each in survey.bindings}
+    made = {each.name for each in survey.exchanges if each.name not in PREDECLARED}
+    queues = [name for name in lasting if "*" not in name]
+    exchanges = [name for name in sorted((bound | made) - {*EXCHANGES}) if "*" not in name]
     plan.configuration["upstreams"] = {OLD: section}
     plan.configuration["nodes"] = [
         *[{"queue": name, "upstream": OLD} for name in queues],
-        *[{"exchange": name, "upstream": OLD} for name in exchanges if "*" not in name],
+        *[{"exchange": name, "upstream": OLD} for name in exchanges],
     ]
     plan.left += _of_users(survey, set(queues), load_profile(OLD_PROFILE))
     if exchanges:

@@ -50,7 +50,10 @@ def old(tmp_path: Path) -> Iterator[int]:
 
 
 def planned(survey: Path, target: str, broker: Broker | None, directory: Path) -> dict[str, Any]:
-    """The configuration that is planned, with what a person adds to it."""
+    """The configuration that is planned, with what a person adds to it.
+
+    Something is left to decide: federation, or names on demand; in front of the old broker nothing.
+    """
     at = [] if broker is None else ["--at", f"amqp://127.0.0.1:{broker.port}"]
     done = run("migrate", "plan", str(survey), "--target", target, *at, "-o", str(directory))
     assert done.returncode == 1, done.stderr  # something is left: federation, or names on demand
