@@ -8,6 +8,7 @@ FROM debian:bookworm-slim AS accounting-build
 RUN --mount=type=bind,target=/src,rw /src/image/build /src accounting
 
 FROM accounting-build AS accounting
+ENV XDG_CACHE_HOME=/opt/amqp-gateway/cache
 USER 10010:10010
 WORKDIR /var/lib/amqp-gateway
 ENTRYPOINT ["amqp-gateway"]

@@ -14,6 +14,7 @@ steps                   what must be equal, and what is wrong where it is not
 locations               where all of it is: paths of this machine, URIs of others
 telling                 what people and other programs are told
 session, java, bundle   Spark: one here, its Java, what a cluster is given
+classes                 what Java has of Spark's classes, kept from run to run
 memory, partitions      what Java may have of it; what is little, and stays in one piece
 scratch, signals        where its temporary files are; how it is told to end
 

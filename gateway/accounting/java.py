@@ -77,4 +77,7 @@ def java_home(scratch: Path, environment: Mapping[str, str] = os.environ) -> Pat
     wrapper.parent.mkdir(parents=True, exist_ok=True)
     wrapper.write_text(_WRAPPER % java)
     wrapper.chmod(0o755)
+    library = wrapper.parent.parent / "lib"
+    library.unlink(missing_ok=True)
+    library.symlink_to(java.resolve().parent.parent / "lib")
     return wrapper.parent.parent

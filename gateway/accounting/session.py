@@ -16,9 +16,11 @@ from typing import Any, Final
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 from pyspark.traceback_utils import SCCallSiteSync
 
+from gateway.accounting.classes import Classes, keep, shared
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.remote import Remote
 from gateway.accounting.locations.settings import NONE, SUBMITTED, Settings, SettingsError
@@ -94,7 +96,7 @@ _MEMORY: Final = "spark.driver.memory"
 PARTITION_OCTETS: Final = 128 * 1024 * 1024  # of the log; what is in doubt of it is far less
 
 
-def local_settings(scratch: Path, octets: int) -> dict[str, str]:
+def local_settings(scratch: Path, octets: int, java_option: str = "") -> dict[str, str]:
     """Settings of a session on this machine: loopback only, no pages, partitions by size."""
     small = octets < SMALL_LOG_OCTETS
     partitions = max(2 * (os.cpu_count() or 1), octets // PARTITION_OCTETS)
@@ -102,7 +104,7 @@ def local_settings(scratch: Path, octets: int) -> dict[str, str]:
         partitions = 1 if octets < ONE_PARTITION_OCTETS else 2
     log_settings = scratch / "log4j2.properties"
     log_settings.write_text(_QUIET)
-    java_options = _JAVA_OPTIONS.format(log_settings)
+    java_options = f"{_JAVA_OPTIONS.format(log_settings)} {java_option}"
     if small:
         java_options += f" {_SMALL_LOG_OPTIONS}"
     return {
@@ -174,19 +176,24 @@ def spark_session(
     keep_quiet()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
+    known = Classes()
     if master:
         builder = builder.master(master)
     if master.startswith("local"):
         # Otherwise Java looks up the machine's name, which need not have an address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
-        for key, value in local_settings(scratch, octets).items():
+        if SparkContext._gateway is None:  # else there is a Java, which has what it has
+            known = shared(Path(os.environ.get("JAVA_HOME", "")), Path(_find_spark_home(), "jars"))
+        for key, value in local_settings(scratch, octets, known.option).items():
             if key not in settings.names:
                 builder = builder.config(key, value)
     if memory is not None:
         builder = builder.config(_MEMORY, memory)
     with told_to_java(settings):
         spark = builder.getOrCreate()
+    if known.new is not None:
+        keep(known.new)
     spark.sparkContext.setLogLevel("ERROR")
     reach(spark, settings)
     _know_classes(spark)

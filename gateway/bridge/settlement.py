@@ -7,7 +7,7 @@ accepted, others go the way that the available ones went.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from gateway.audit.schema import Outcome as AuditOutcome
 from gateway.audit.schema import Reason
@@ -28,9 +28,6 @@ from gateway.bridge.spread.rerouting import NO_END, Rerouting
 from gateway.bridge.topology import Topology
 from gateway.message import ACCEPTED, Delivery, Outcome, OutcomeKind
 from gateway.wire import work
-
-# A copy of which these are said has come where it was to go.
-ENDING: Final = (OutcomeKind.ACCEPTED, OutcomeKind.REJECTED)
 
 
 @final
@@ -96,9 +93,10 @@ class Settlement:
         acquired = delivery.acquired or queue.inbound
         entry = queue.places.get(delivery.position) if acquired else None
         in_time = True
+        kind = outcome.kind
         if subscription.taken_back and acquired and not _has(entry, delivery):
             return self._settle_late(subscription)
-        if entry is not None and outcome.kind in ENDING:
+        if entry is not None and (kind is OutcomeKind.ACCEPTED or kind is OutcomeKind.REJECTED):
             run = subscription.runs[entry.message.encoding]
             if run.since_us == entry.entered_us:
                 run.count += 1

@@ -7,5 +7,6 @@ client_1_0, codec_1_0      the same of 1.0
 conversation               one conversation on Twisted's reactor
 tools, demo                what `send`, `receive` and the demo do
 management, broker_j       what `migrate survey` asks a 0-10 broker; by Broker-J's REST
-survey, probe, findings    what `check --connect` does: all upstreams, one peer, what was found out
+survey, findings           what `check --connect` does: all upstreams, and what was found out
+probed, probe, probe_0_10  one peer: what is asked and told, and who asks in which protocol
 """

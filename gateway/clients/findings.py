@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from gateway.clients.probe import Question
+from gateway.clients.probed import Question
 from gateway.config.placement import NodeRule, asked_address
 from gateway.translate.profiles.profile import Profile
 

@@ -7,13 +7,9 @@ some peers end the session over a link that they refuse.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final, final
 
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
-from twisted.internet.protocol import Protocol as TwistedProtocol
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
@@ -35,64 +31,17 @@ from gateway.amqp_1_0.events import (
     Violation,
 )
 from gateway.amqp_1_0.session import Session
+from gateway.clients.probed import ANSWERS_WITHIN_S, NAME, About, Probed, Question, tls_of
 from gateway.faces.upstream_1_0.receiving.sources import selector_filter, selector_in_place
 from gateway.net.alarm import Later
 
-NAME: Final = "amqp-gateway-check"
 COPY: Final = "copy"
 SELECTOR: Final = "TRUE"
-ANSWERS_WITHIN_S: Final = 10.0  # one question
-
-
-class About(StrEnum):
-    """What a question is about."""
-
-    NODE = "node"
-    COORDINATOR = "coordinator"
-    ANONYMOUS = "anonymous terminus"
-    DYNAMIC = "dynamic node"
-
-
-@dataclass(slots=True)
-class Question:
-    """One question, and what was answered.
-
-    Attributes:
-        address: of a node.
-        sends: whether the link is one to send by.
-        copies, selects: whether it asks for distribution-mode copy, and for a selector.
-        exists: the answer; `None`: there was none.
-        problem: what the peer said, if it refused.
-        copied, selected: whether the peer's attach has what was asked for.
-        message_size: the largest message that the peer takes by the link; 0: it does not say.
-    """
-
-    address: str | None = None
-    about: About = About.NODE
-    sends: bool = False
-    copies: bool = False
-    selects: bool = False
-    capabilities: list[str] = field(default_factory=list)
-    exists: bool | None = None
-    problem: str = ""
-    copied: bool = False
-    selected: bool = False
-    message_size: int = 0
 
 
 @final
-class Probe(TwistedProtocol):
-    """One conversation; `done` fires when everything is answered, or nothing more will be.
-
-    What is asked depends on what the peer says that it is: `questions` tells.
-
-    Attributes:
-        properties: of the peer's open; `offered` are its capabilities, `frame_size`, `channels` and
-            `idle_timeout_ms` what it says in it.
-        tls: version and certificate; "" without TLS.
-        mechanism, mechanisms: of SASL: the one that was used, and those that the peer offers.
-        problem: why the connection did not open, or ended early; "" if it did neither.
-    """
+class Probe(Probed):
+    """One conversation."""
 
     def __init__(
         self,
@@ -102,17 +51,7 @@ class Probe(TwistedProtocol):
         later: Later,
         now_ms: Callable[[], int],
     ) -> None:
-        self.properties: dict[str, str] = {}
-        self.offered: list[str] = []
-        self.frame_size = 0
-        self.channels = 0
-        self.idle_timeout_ms: int | None = None
-        self.tls = ""
-        self.mechanism = ""
-        self.mechanisms: list[str] = []
-        self.opened = False
-        self.problem = ""
-        self.done: Deferred[None] = Deferred()
+        super().__init__()
         self._connection = connection
         self._questions = questions
         self._asked: Question | None = None
@@ -124,12 +63,6 @@ class Probe(TwistedProtocol):
         self._timer: IDelayedCall | None = None
         self._number = 0
         connection.send_open(hostname=hostname)
-
-    @property
-    def says(self) -> str:
-        """What the peer calls itself: product and version; "": nothing."""
-        told = self.properties
-        return f"{told.get('product', '')} {told.get('version', '')}".strip()
 
     # As a protocol.
 
@@ -147,10 +80,6 @@ class Probe(TwistedProtocol):
             else:
                 self._take(event)
         self._flush()
-
-    def on_doubted(self, problem: str) -> None:
-        """The peer's certificate is not believed: the handshake fails."""
-        self.problem = problem
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """The transport is gone."""
@@ -223,7 +152,7 @@ class Probe(TwistedProtocol):
         self.idle_timeout_ms = performative.idle_time_out
         self.mechanism = self._connection.sasl_mechanism
         self.mechanisms = self._connection.sasl_offered
-        self.tls = _tls(self.transport)
+        self.tls = tls_of(self.transport)
 
     def _on_attach(self, event: AttachReceived) -> None:
         asked = self._asked
@@ -302,15 +231,3 @@ def _text(error: Error | None) -> str:
     if error is None:
         return "it gives no reason"
     return f"{error.condition}: {error.description}" if error.description else str(error.condition)
-
-
-def _tls(transport: object) -> str:
-    """The version of TLS, and whose certificate the peer has."""
-    handle = getattr(transport, "getHandle", lambda: None)()
-    version = getattr(handle, "get_protocol_version_name", lambda: "")()
-    shown = getattr(transport, "getPeerCertificate", lambda: None)()
-    if not version or shown is None:
-        return ""
-    certificate = shown.to_cryptography()
-    until = certificate.not_valid_after_utc.strftime("%Y-%m-%d")
-    return f"{version}, certificate of {certificate.subject.rfc4514_string()}, valid until {until}"

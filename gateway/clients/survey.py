@@ -15,9 +15,13 @@ from typing import Final, final
 from twisted.internet.endpoints import connectProtocol
 from twisted.internet.posixbase import PosixReactorBase
 
+from gateway.amqp_0_10.connection import Connection as Connection010
+from gateway.amqp_0_10.states import Role
 from gateway.amqp_1_0.connection import Connection
 from gateway.clients.findings import Ability, Finding, Node, Presence, is_stranger, lacks, nodes_of
-from gateway.clients.probe import NAME, About, Probe, Question
+from gateway.clients.probe import Probe
+from gateway.clients.probe_0_10 import Probe010
+from gateway.clients.probed import NAME, About, Probed, Question
 from gateway.config import Settings
 from gateway.config.placement import rules_of
 from gateway.config.units import Host
@@ -27,7 +31,7 @@ from gateway.net.clock import GatewayClock
 from gateway.net.upstreams.credentials import UpstreamCredentials
 from gateway.net.upstreams.upstreams import endpoint_for, limits_of
 from gateway.translate.profiles.loading import load_profile, names
-from gateway.translate.profiles.profile import Profile
+from gateway.translate.profiles.profile import AMQP_0_10, Profile
 
 PATIENCE_S: Final = 30.0  # for one upstream, however many hosts and nodes it has
 
@@ -79,18 +83,9 @@ class Survey:
         host: Host,
         questions: Questions,
         until_s: float,
-    ) -> Probe:
-        hostname = section.hostname or host.host
+    ) -> Probed:
         cbs = load_profile(section.profile).cbs
-        connection = Connection(
-            server=False,
-            container_id=f"{section.container_id or self._settings.name}-{NAME}",
-            limits=limits_of(self._settings, section),
-            now_ms=self._clock.now_ms(),
-            able=UpstreamCredentials(name, section, cbs=cbs).mechanisms(host.tls),
-            hostname=hostname,
-        )
-        probe = Probe(connection, hostname, questions.for_peer, self._reactor, self._clock.now_ms)
+        probe = self._probe(name, section, host, questions)
         left_s = max(0.1, until_s - self._reactor.seconds())
         try:
             where = endpoint_for(self._reactor, section, cbs=cbs)(host)
@@ -104,6 +99,28 @@ class Survey:
             late.cancel()
         return probe
 
+    def _probe(
+        self, name: str, section: UpstreamSection, host: Host, questions: Questions
+    ) -> Probed:
+        """What asks, in the protocol of the profile."""
+        profile = load_profile(section.profile)
+        able = UpstreamCredentials(name, section, cbs=profile.cbs).mechanisms(host.tls)
+        limits = limits_of(self._settings, section)
+        clock, later = self._clock.now_ms, self._reactor
+        if profile.protocol == AMQP_0_10:
+            old = Connection010(Role.CLIENT, limits, clock())
+            return Probe010(old, section.hostname or "", able, questions.for_peer, later, clock)
+        hostname = section.hostname or host.host
+        connection = Connection(
+            server=False,
+            container_id=f"{section.container_id or self._settings.name}-{NAME}",
+            limits=limits,
+            now_ms=clock(),
+            able=able,
+            hostname=hostname,
+        )
+        return Probe(connection, hostname, questions.for_peer, later, clock)
+
 
 def _said(error: Exception) -> str:
     if isinstance(error, GatewayError):
@@ -111,7 +128,7 @@ def _said(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _take(finding: Finding, probe: Probe) -> None:
+def _take(finding: Finding, probe: Probed) -> None:
     finding.problem = probe.problem
     finding.product = probe.properties.get("product", "")
     finding.version = probe.properties.get("version", "")
@@ -144,6 +161,8 @@ class Questions:
 
     def all(self) -> list[Question]:
         """In order."""
+        if self._profile.protocol == AMQP_0_10:  # the rest are links of 1.0
+            return [*self._nodes.values()]
         return [*self._nodes.values(), self._anonymous, self._dynamic, self._coordinator]
 
     def for_peer(self, says: str) -> list[Question]:
@@ -174,6 +193,8 @@ class Questions:
         if finding.stranger:
             finding.lacks = []  # of what it is not
         if not finding.reached or finding.stranger:
+            return
+        if self._profile.protocol == AMQP_0_10:
             return
         sizes = [each.message_size for each in self.all() if each.sends and each.message_size]
         finding.message_size = min(sizes, default=0)

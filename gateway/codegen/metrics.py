@@ -25,6 +25,14 @@ chart are made of promised ones alone.
 
 """
 
+OBJECTS: Final = """\
+`/metrics/objects?match=orders.*` tells of the queues with such names alone: `*` stands for any
+characters, `?` for one, `[ab]` for one of these; there may be ten `match`, of which one has to fit.
+Of 10,000 queues each has samples of its own; all others together have one each, with the names
+`other`, which says sums, and of ages and limits the largest.
+
+"""
+
 
 def table(rows: Iterable[MetricRow]) -> str:
     """Rows as a table."""
@@ -41,7 +49,7 @@ def page() -> str:
     sections = "\n".join(f"### {title}\n\n{table(rows)}" for title, rows in SECTIONS.items())
     return (
         f"{HEAD}## At /metrics\n\n{sections}\n"
-        f"## At /metrics/objects, for each queue by name\n\n{table(OBJECT_METRICS)}"
+        f"## At /metrics/objects, for each queue by name\n\n{OBJECTS}{table(OBJECT_METRICS)}"
     )
 
 

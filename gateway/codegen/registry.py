@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from gateway.codegen import amqp_0_10, amqp_1_0, arguments, chart, mapping, metrics
+from gateway.codegen import amqp_0_10, amqp_1_0, arguments, chart, dashboards, mapping, metrics
 
 GENERATORS: Final[list[Callable[[], dict[str, str]]]] = [
     amqp_0_10.files,
     amqp_1_0.files,
     arguments.files,
     chart.files,
+    dashboards.files,
     mapping.files,
     metrics.files,
 ]

@@ -421,6 +421,9 @@ class Settings(Section):
     only when it is asked for."""
     drain_timeout: Annotated[int, *duration("0s", "1h")] = 25_000
     """On SIGTERM: how long clients may settle what they have before connections are closed."""
+    drain_idle: Annotated[int, *duration("100ms", "1h")] = 10_000
+    """... and how long one of them may settle nothing of it, and discharge no transaction: then its
+    connection is closed at once, and what it had comes back marked redelivered."""
     switch_timeout: Annotated[int, *duration("0s", "1h")] = 30_000
     """When nodes move to another upstream: how long what is in flight may take to settle. Then
     clients' deliveries go back, and what the old upstream has not answered is sent again, marked.

@@ -134,6 +134,9 @@ class Face(Protocol):
     def drained(self) -> bool:
         """Nothing is unsettled, under way or uncommitted any more."""
 
+    def owed(self) -> int:
+        """What its client has not settled or discharged, where all else is done; else 0."""
+
     def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         """Tell the peer that the connection is forced closed: second half of a graceful stop."""
 

@@ -13,6 +13,7 @@ from gateway.wire.tagged import Tagged
 # Arguments of 0-10 commands, by the two names that clients use; a binding has the latter.
 SELECTOR: Final = "x-apache-selector"
 JMS_SELECTOR: Final = "x-filter-jms-selector"
+X_MATCH: Final = "x-match"
 
 
 def is_remote_queue(host: VirtualHost, name: str) -> bool:
@@ -34,3 +35,11 @@ def selector_of(arguments: dict[str, Tagged]) -> str:
         if tagged is not None and isinstance(tagged.value, str):
             return tagged.value
     return ""
+
+
+def matches_headers(arguments: dict[str, Tagged]) -> bool:
+    """Whether a binding of a headers exchange wants anything of a message's headers."""
+    match = arguments.get(X_MATCH)
+    if match is not None and match.value == "any":
+        return True
+    return any([not name.startswith("x-") for name in arguments])

@@ -21,7 +21,7 @@ audit           the audit log and its closed books
 objects         of each queue by name
 """
 
-from gateway.metrics.collector import Collector
+from gateway.metrics.collector import Collector, Wanted
 from gateway.metrics.rows import HistogramSample, MetricRow, Reader, Sample
 from gateway.metrics.table import METRICS, OBJECT_METRICS, SECTIONS
 
@@ -34,4 +34,5 @@ __all__ = [
     "MetricRow",
     "Reader",
     "Sample",
+    "Wanted",
 ]

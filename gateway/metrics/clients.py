@@ -8,6 +8,15 @@ from gateway.metrics.rows import counter, gauge
 
 CLIENTS: Final = (
     gauge("gateway_connections", "Connections that are open.", "protocol"),
+    gauge("gateway_limit_connections", "How many there may be, `limits.connections`."),
+    gauge(
+        "gateway_client_connections",
+        "Connections of clients that have opened, by what they are: `product`, as far as it is a"
+        " known one, and `login`: anonymous, password, certificate or kerberos.",
+        "protocol",
+        "product",
+        "login",
+    ),
     counter("gateway_connections_opened_total", "Connections that were opened.", "protocol"),
     counter(
         "gateway_connections_redirected_total",

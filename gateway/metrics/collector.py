@@ -19,13 +19,16 @@ from prometheus_client.core import (
 
 from gateway.metrics.rows import HistogramSample, MetricRow, Reader, Sample
 
+Wanted = tuple[str, ...]  # patterns of names; none: all
+
 
 @final
 class Collector:
     """A prometheus_client collector over one table; a reader for each of its rows, no more.
 
     Args:
-        count: what is to be counted before the readers can tell of it.
+        count: what is to be counted before the readers can tell of it; of objects with such names
+            alone, if any are wanted.
 
     Raises:
         ValueError: a row without a reader, or a reader without a row.
@@ -35,7 +38,7 @@ class Collector:
         self,
         rows: Sequence[MetricRow],
         readers: dict[str, Reader],
-        count: Callable[[], Iterator[object]] = lambda: iter(()),
+        count: Callable[[Wanted], Iterator[object]] = lambda _wanted: iter(()),
     ) -> None:
         wrong = {row.name for row in rows} ^ set(readers)
         if wrong:
@@ -45,12 +48,12 @@ class Collector:
         self._count = count
         self._taken: list[tuple[MetricRow, list[Sample | HistogramSample]]] = []
 
-    def pieces(self) -> Iterator[object]:
+    def pieces(self, wanted: Wanted = ()) -> Iterator[object]:
         """Read every number, a piece with each `next`; on the thread that counts them.
 
         A piece may be a Deferred: then the next is wanted when it has fired.
         """
-        yield from self._count()
+        yield from self._count(wanted)
         self._taken = [(row, list(self._readers[row.name]())) for row in self._rows]
 
     def take(self) -> None:

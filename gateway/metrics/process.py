@@ -63,6 +63,10 @@ PROCESS: Final = (
         "gateway_log_lines_dropped_total",
         "Lines of the log that nobody took: who reads it is too slow, or stands.",
     ),
+    counter(
+        "gateway_clock_steps_total",
+        "How often wall time has left the gateway's clock by a second more, or come back.",
+    ),
     gauge("gateway_clock_drift_seconds", "How far wall time has left the gateway's clock."),
     gauge(
         "gateway_certificate_expiry_timestamp_seconds",

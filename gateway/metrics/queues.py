@@ -8,6 +8,7 @@ from gateway.metrics.rows import counter, gauge
 
 QUEUES: Final = (
     gauge("gateway_queues", "Queues."),
+    gauge("gateway_limit_queues", "How many a virtual host may have, `queues.queues`."),
     gauge(
         "gateway_topology_bytes",
         "Octets of memory that queues, exchanges and bindings take, without messages.",
@@ -23,6 +24,19 @@ QUEUES: Final = (
     gauge("gateway_queue_depth_bytes", "Octets in all queues."),
     gauge("gateway_paged_messages", "Messages of queues that are on disk alone, `queues.memory`."),
     gauge("gateway_paged_bytes", "Octets of those."),
+    gauge(
+        "gateway_limit_queue_depth_messages",
+        "From when on publishers wait (`high`) and are refused (`max`): `queues.messages_high`,"
+        " `queues.messages_max`.",
+        "level",
+    ),
+    gauge(
+        "gateway_limit_queue_depth_bytes",
+        "The same for what is in memory, in octets: `queues.size_high`, `queues.size_max`.",
+        "level",
+    ),
+    gauge("gateway_limit_topology_bytes", "How many there may be, `queues.topology_size`."),
+    gauge("gateway_limit_paged_file_bytes", "How many there may be, `queues.paged_size`."),
     gauge("gateway_paged_file_bytes", "Octets of the files that have them, `queues.paged_size`."),
     counter(
         "gateway_pages_total",

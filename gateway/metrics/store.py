@@ -26,6 +26,14 @@ STORE: Final = (
     gauge("gateway_data_free_bytes", "What their file systems have left.", "part"),
     gauge("gateway_store_waiting_turns", "Turns submitted and not committed yet."),
     gauge("gateway_store_waiting_bytes", "Octets of those."),
+    gauge(
+        "gateway_limit_store_waiting_bytes",
+        "From when on nothing is delivered, and nothing read, `store_backlog`.",
+    ),
+    gauge(
+        "gateway_store_reserve_bytes",
+        "What of the disk is kept free for consumers to make room, `store_reserve`.",
+    ),
     gauge("gateway_store_rows", "Rows in the store's log.", stable=False),
     gauge(
         "gateway_store_rows_damaged",

@@ -26,6 +26,12 @@ UPSTREAMS: Final = (
     ),
     gauge("gateway_upstream_links", "Links that are attached.", "upstream"),
     gauge(
+        "gateway_upstream_token_expiry_timestamp_seconds",
+        "When the token that the upstream was shown last expires by its own word, as Unix time; 0:"
+        " there is none, or it does not say.",
+        "upstream",
+    ),
+    gauge(
         "gateway_upstream_held_messages",
         "Messages to an upstream whose publishers wait to hear of them.",
         "upstream",

@@ -38,6 +38,7 @@ class NetCounts:
         defects: exceptions where none may come from: those in the log (`service.defects`), and
             those that are repeated too often to be told of.
         changes: of the settings while we run, done and refused; `paused_rules`: how many are.
+        clock_steps: times that wall time has left the clock by a second more, or come back.
         refused_files: 1 while files have changed, and were refused.
         lag: how late a timer fired that was due every second.
         stalls: pieces of work that held the event loop too long.
@@ -46,6 +47,7 @@ class NetCounts:
     __slots__ = (
         "accepted",
         "changes",
+        "clock_steps",
         "defects",
         "ending",
         "handshake_failures",
@@ -79,6 +81,7 @@ class NetCounts:
         self.waiting = 0
         self.ending = 0
         self.defects = 0
+        self.clock_steps = 0
         self.lag = Durations()
         self.stalls = dict.fromkeys(PIECES, 0)
 

@@ -59,6 +59,10 @@ class SilentFace:
         """Always."""
         return True
 
+    def owed(self) -> int:
+        """Nothing was given."""
+        return 0
+
     def status(self) -> PeerStatus | None:
         """Nobody yet."""
         return None

@@ -1,7 +1,8 @@
 """The graceful stop: listeners first, then what is under way, then the connections, then the end.
 
     drain   no new connections, deliveries or credit; settlements, commits and transfers go on until
-            nothing is unsettled, or `drain_timeout` is over; or until no client is left, while the
+            nothing is unsettled, or `drain_timeout` is over; a client that settles nothing for
+            `drain_idle` is hung up on meanwhile. Or until no client is left, while the
             disk refuses: nobody would hear of it if it did not any more. Without clients nobody
             waits for room either: there is nobody to make it
     close   each peer of 1.0 is told that its connection is forced closed, one of 0-10 is hung up
@@ -22,9 +23,11 @@ from twisted.logger import Logger
 
 from gateway.net.alarm import Alarm
 from gateway.net.listening.listen import Door
+from gateway.net.pump import Pump
 
 ANSWER_MS: Final = 2000
 CUT_MS: Final = 1000
+LOOK_MS: Final = 1000  # how often it is seen who settles nothing
 
 
 class Drained(Protocol):
@@ -67,6 +70,7 @@ class Stopping:
         finish: Callable[[], None],
         *,
         drain_timeout_ms: int,
+        drain_idle_ms: int,
     ) -> None:
         self.stage = Stage.RUNNING
         self._door = door
@@ -74,7 +78,10 @@ class Stopping:
         self._close_listeners = close_listeners
         self._finish = finish
         self._drain_timeout_ms = drain_timeout_ms
+        self._drain_idle_ms = drain_idle_ms
+        self._owed: dict[Pump, tuple[int, int]] = {}  # how much, and since when
         self._alarm = Alarm(door.later, door.now_ms, self._too_late)
+        self._idle_alarm = Alarm(door.later, door.now_ms, self._end_idle)
 
     def signal(self) -> None:
         """Stop, or be quicker about it."""
@@ -116,7 +123,34 @@ class Stopping:
         self._door.on_empty = self._look
         self._door.turns.on_turn_ended = lambda _now_ms: self._look()
         self._alarm.set(now_ms + self._drain_timeout_ms)
+        self._end_idle(now_ms)
         self._door.turns.schedule()
+
+    def _end_idle(self, now_ms: int) -> None:
+        """Hang up on clients that nothing but what they have not settled is waited for, and that
+        settle nothing: they come back to another gateway, or to the next one here."""
+        if self.stage != Stage.DRAINING:
+            return
+        self._idle_alarm.set(now_ms + min(LOOK_MS, self._drain_idle_ms))
+        idle = [pump for pump in self._door.pumps.values() if self._is_idle(pump, now_ms)]
+        for pump in idle:
+            pump.face.force_close(now_ms)
+            self._door.turns.touch(pump.face)
+        if idle:
+            self.log.info(
+                "{count} connections have settled nothing for {idle:g} s and are closed",
+                count=len(idle),
+                idle=self._drain_idle_ms / 1000,
+            )
+            self._door.turns.schedule()
+
+    def _is_idle(self, pump: Pump, now_ms: int) -> bool:
+        owed = 0 if pump.face.closed else pump.face.owed()
+        known, since_ms = self._owed.get(pump, (0, now_ms))
+        if owed == 0 or owed != known:
+            self._owed[pump] = owed, now_ms
+            return False
+        return now_ms - since_ms >= self._drain_idle_ms
 
     def _awaited(self) -> str:
         """What is waited for beside connections; its clients may have left."""
@@ -158,6 +192,8 @@ class Stopping:
     def _end(self) -> None:
         self.stage = Stage.FINISHED
         self._alarm.stop()
+        self._idle_alarm.stop()
+        self._owed.clear()
         self._door.on_empty = None
         self._door.turns.on_turn_ended = None
         self._finish()

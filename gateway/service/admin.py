@@ -16,6 +16,7 @@ from gateway.net.admin.disk import Disk
 from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import Sources, start_readers
 from gateway.net.admin.pieces import Pieces
+from gateway.net.admin.products import Products
 from gateway.net.data_directory import AUDIT_FOLDER
 from gateway.net.tls.layer import SHOWN_MAX, Terms
 from gateway.net.turn_shares import TurnShare
@@ -53,6 +54,8 @@ def measured(service: Service) -> Sources:
         started_ms=service.clock.now_ms(),
         upstreams=service.upstreams,
         census=Census(service.bridge),
+        products=Products(service.door),
+        settings=service.settings,
         head=lambda: service.segments.head,
         head_failures=lambda: service.segments.head_failures,
         kept=service.letting_go,
@@ -87,7 +90,7 @@ def site_of_start(service: Service) -> Site:
 
 def site_of(service: Service, collector: Collector) -> Site:
     """What its admin port answers with."""
-    by_queue = ByQueue(service.bridge)
+    by_queue = ByQueue(service.bridge, service.clock.now_ms)
     objects = Collector(OBJECT_METRICS, by_queue.readers(), by_queue.count)
     kept = service.faces.accounts.everybody
     pieces, requests = (Pieces(service.reactor, service.turns.stalls) for _ in range(2))

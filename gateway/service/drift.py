@@ -7,6 +7,8 @@ from typing import Final, final
 
 from twisted.logger import Logger
 
+from gateway.net.counts import NetCounts
+
 STEP_MS: Final = 1000  # as `accounting.segments.chain.DRIFT_LIMIT_MS`
 
 
@@ -16,8 +18,9 @@ class DriftLines:
 
     log = Logger()
 
-    def __init__(self, drift_ms: Callable[[], int]) -> None:
+    def __init__(self, drift_ms: Callable[[], int], counts: NetCounts) -> None:
         self._drift_ms = drift_ms
+        self._counts = counts
         self._told_ms = 0
 
     def look(self) -> None:
@@ -26,6 +29,7 @@ class DriftLines:
         if abs(drift_ms - self._told_ms) < STEP_MS:
             return
         self._told_ms = drift_ms
+        self._counts.clock_steps += 1
         if abs(drift_ms) < STEP_MS:
             self.log.info("wall time agrees with the gateway's clock again")
             return

@@ -52,7 +52,7 @@ def begin_duties(service: Service) -> None:
     every(LETTING_GO_LOOK_S, service.letting_go.look)
     every(LAG_INTERVAL_S, service.paging_lines.look)
     every(LAG_INTERVAL_S, AlertLines(bridge.copies.alarms).look)
-    every(LAG_INTERVAL_S, DriftLines(clock.drift_ms).look)
+    every(LAG_INTERVAL_S, DriftLines(clock.drift_ms, service.counts).look)
     every(LAG_INTERVAL_S, expiry.look)
     every(LAG_INTERVAL_S, lambda: service.backup.look(clock.now_ms()))
     every(service.settings.audit.checkpoint_interval / 1000, service.checkpoints.take)

@@ -280,6 +280,7 @@ class Service:
             self._close_listeners,
             self._close_upstreams,
             drain_timeout_ms=settings.drain_timeout,
+            drain_idle_ms=settings.drain_idle,
         )
         self.starting.over = True
         self._not_begun.pass_on(self.bridge)

@@ -94,7 +94,10 @@ amqp-gateway/volume: {{ include "amqp-gateway.fullname" . }}
 
 {{/* The configuration file: what the chart mounts decides, over what the values say. */}}
 {{- define "amqp-gateway.config" -}}
-{{- $config := merge (deepCopy .Values.config) (dict "reload_interval" "10s") }}
+{{- $config := deepCopy .Values.config }}
+{{- if not (hasKey $config "reload_interval") }}
+{{- $_ := set $config "reload_interval" "10s" }}
+{{- end }}
 {{- $fixed := dict
   "listen" (dict)
   "admin" "0.0.0.0:9672"

@@ -101,6 +101,7 @@ class Log:
                 column["id_digest"] = message * 104_729 + 1
             if kind == Kind.RECEIVED:
                 column["exchange"], column["copies"] = EXCHANGE, 1
+                column["flags"] = Flag.DURABLE
                 continue
             column["position"] = message
             column["node"] = 1 + message % QUEUES

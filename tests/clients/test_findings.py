@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.clients.findings import Ability, Finding, Node, Presence, lacks, nodes_of
-from gateway.clients.probe import Question
+from gateway.clients.probed import Question
 from gateway.config.placement import NodeRule
 from gateway.translate.profiles.loading import load_profile
 from gateway.translate.profiles.profile import Profile

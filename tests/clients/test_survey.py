@@ -10,7 +10,8 @@ from twisted.internet.task import Clock
 from gateway.amqp_1_0 import _spec, events, types
 from gateway.amqp_1_0.connection import Connection
 from gateway.clients.findings import Finding, Presence, lacks, nodes_of
-from gateway.clients.probe import ANSWERS_WITHIN_S, About, Probe, Question
+from gateway.clients.probe import Probe
+from gateway.clients.probed import ANSWERS_WITHIN_S, About, Question
 from gateway.clients.survey import Questions
 from gateway.config.placement import NodeRule
 from gateway.translate.profiles.loading import load_profile

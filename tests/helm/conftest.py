@@ -1,14 +1,17 @@
-"""The real helm, promtool and Kubernetes schemas, as fixtures; tests/helm/install brings them."""
+"""The real helm, promtool and Kubernetes, as fixtures; tests/helm/install brings them."""
 
+import hashlib
 import os
 import pathlib
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import yaml
+
+from .kubernetes import Kubernetes, furnish
 
 CHART = pathlib.Path(__file__).parents[2] / "helm"
 CACHE = pathlib.Path(
@@ -30,18 +33,46 @@ def missing(component: str) -> None:
     pytest.skip(message)
 
 
-@pytest.fixture(scope="session")
-def helm() -> Callable[..., subprocess.CompletedProcess[str]]:
-    binary = CACHE / "helm" / "helm"
-    if not binary.exists():
-        missing("helm")
+def _cached(name: str) -> pathlib.Path:
+    path = CACHE / "helm" / name
+    if not path.exists():
+        missing(name)
+    return path
+
+
+Helm = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def _helm(name: str) -> Helm:
+    binary = _cached(name)
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(binary), *arguments], capture_output=True, text=True, check=False, timeout=60
+            [str(binary), *arguments], capture_output=True, text=True, check=False, timeout=120
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def helm() -> Helm:
+    """Of the oldest version that is served."""
+    return _helm("helm")
+
+
+@pytest.fixture(scope="session")
+def helm_4() -> Helm:
+    """Of the newest."""
+    return _helm("helm-4.3.1")
+
+
+@pytest.fixture(scope="session")
+def prometheus() -> str:
+    """Where the program is."""
+    binary = shutil.which("prometheus") or str(CACHE / "helm" / "prometheus")
+    if not pathlib.Path(binary).exists():
+        missing("prometheus")
+    return binary
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +91,7 @@ def promtool() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture(scope="session")
 def render(
-    helm: Callable[..., subprocess.CompletedProcess[str]],
+    helm: Helm,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Render:
     """Renders the chart with the given values; answers the objects by kind and name."""
@@ -81,9 +112,7 @@ def render(
 
 
 @pytest.fixture
-def refusal(
-    helm: Callable[..., subprocess.CompletedProcess[str]], tmp_path: pathlib.Path
-) -> Refusal:
+def refusal(helm: Helm, tmp_path: pathlib.Path) -> Refusal:
     """Renders the chart with values that it refuses; answers why."""
 
     def template(**values: object) -> str:
@@ -94,3 +123,17 @@ def refusal(
         return done.stderr
 
     return template
+
+
+@pytest.fixture(scope="session")
+def kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubernetes]:
+    """A real API server with controllers and scheduler, and nodes that nothing runs on."""
+    sources = sorted((pathlib.Path(__file__).parent / "cluster").iterdir())
+    built = hashlib.sha256(b"".join(each.read_bytes() for each in sources)).hexdigest()[:16]
+    binaries, etcd = _cached(f"kubernetes-{built}"), _cached("etcd")
+    cluster = Kubernetes(binaries, etcd, tmp_path_factory.mktemp("kubernetes"))
+    try:
+        furnish(cluster, nodes=2, volumes=12)
+        yield cluster
+    finally:
+        cluster.stop()

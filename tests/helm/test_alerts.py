@@ -10,12 +10,13 @@ from click.testing import CliRunner
 
 from gateway.accounting.telling.verdicts import HELP
 from gateway.cli.ctl import ctl
-from gateway.metrics import METRICS
+from gateway.metrics import METRICS, OBJECT_METRICS
 
 from .conftest import CHART, Render
 
 ALERTS = CHART / "alerts.yaml"
-PAGE = (CHART.parent / "docs" / "operating.md").read_text()
+DOCS = CHART.parent / "docs"
+PAGE = (DOCS / "operating.md").read_text() + (DOCS / "alerts.md").read_text()
 GROUPS = yaml.safe_load(ALERTS.read_text())["groups"]
 RULES = [rule for group in GROUPS for rule in group["rules"]]
 EACH = pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule["alert"]))
@@ -36,12 +37,25 @@ def test_the_chart_hands_them_to_the_operator_word_by_word(render: Render) -> No
 
 
 @EACH
-def test_an_alert_is_of_metrics_that_there_are_and_that_operators_are_told_of(rule: Any) -> None:
+def test_an_alert_is_of_metrics_that_there_are_whose_names_are_promised(rule: Any) -> None:
+    promised = {metric.name for metric in (*METRICS, *OBJECT_METRICS) if metric.stable}
+    histograms = {f"{metric.name}_bucket" for metric in METRICS if metric.kind == "histogram"}
     named = set(re.findall(r"gateway_\w+", rule["expr"]))
     assert named
-    assert named <= {metric.name for metric in METRICS} | set(HELP)
-    table = PAGE[PAGE.index("| alert | what it means |") : PAGE.index("Worth a dashboard")]
-    assert any(name in table for name in named)
+    assert named <= promised | histograms | set(HELP)
+
+
+@EACH
+def test_what_an_alert_means_and_what_to_do_has_a_paragraph(rule: Any) -> None:
+    _, _, behind = PAGE.partition(f"\n### {rule['alert']}\n\n")
+    paragraph = behind.partition("\n\n")[0]
+    assert paragraph.startswith(f"{rule['labels']['severity'].capitalize()}. ")
+    assert len(paragraph) > 120
+
+
+def test_each_alert_is_told_of_by_a_case() -> None:
+    cases = pathlib.Path(__file__).with_name("alerts.test.yaml").read_text()
+    assert [rule["alert"] for rule in RULES if rule["alert"] not in cases] == []
 
 
 @EACH

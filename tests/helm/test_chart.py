@@ -10,7 +10,7 @@ import yaml
 
 from gateway.config import load
 
-from .conftest import CHART, Render, missing
+from .conftest import CHART, Helm, Render, missing
 from .scenarios import SCENARIOS
 
 NAME = "rel-amqp-gateway"
@@ -68,13 +68,26 @@ def run_job(
 
 
 @EACH
-def test_the_linter_has_nothing_to_say(
-    helm: Any, tmp_path: pathlib.Path, values: dict[str, Any]
+def test_neither_linter_has_anything_to_say(
+    helm: Helm, helm_4: Helm, tmp_path: pathlib.Path, values: dict[str, Any]
 ) -> None:
     chosen = tmp_path / "values.yaml"
     chosen.write_text(yaml.safe_dump(values))
-    done = helm("lint", "--strict", str(CHART), "--values", str(chosen))
-    assert done.returncode == 0, done.stdout + done.stderr
+    for each in (helm, helm_4):
+        done = each("lint", "--strict", str(CHART), "--values", str(chosen))
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@EACH
+def test_the_newest_helm_makes_the_same_of_it(
+    render: Render, helm_4: Helm, tmp_path: pathlib.Path, values: dict[str, Any]
+) -> None:
+    chosen = tmp_path / "values.yaml"
+    chosen.write_text(yaml.safe_dump(values))
+    done = helm_4("template", "rel", str(CHART), "--namespace", "ns", "--values", str(chosen))
+    assert done.returncode == 0, done.stderr
+    made = [each for each in yaml.safe_load_all(done.stdout) if each]
+    assert {(each["kind"], each["metadata"]["name"]): each for each in made} == render(**values)
 
 
 @pytest.fixture(scope="module")

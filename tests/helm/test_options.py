@@ -154,6 +154,17 @@ def test_the_admin_port_is_for_the_cluster_and_the_others_for_everybody(render: 
     assert render(**BALANCED)["PodDisruptionBudget", NAME]["spec"]["minAvailable"] == 1
 
 
+def test_who_may_connect_is_who_is_named_and_the_test(render: Render) -> None:
+    objects = render(**EXTRAS)
+    spec = objects["NetworkPolicy", NAME]["spec"]
+    named, test = spec["ingress"][0]["from"]
+    assert [named] == EXTRAS["networkPolicy"]["from"]
+    wanted = test["podSelector"]["matchLabels"].items()
+    assert wanted <= objects["Pod", NAME + "-test"]["metadata"]["labels"].items()
+    assert not wanted <= pod(objects)["metadata"]["labels"].items()
+    assert spec["egress"] == EXTRAS["networkPolicy"]["egress"]
+
+
 def test_a_service_monitor_is_of_one_service_and_of_objects_less_often(render: Render) -> None:
     objects = render(**EVERYTHING)
     monitor = objects["ServiceMonitor", NAME]["spec"]
@@ -283,4 +294,4 @@ def test_the_operator_is_handed_the_same_reconciliation(render: Render) -> None:
     assert template["arguments"][:2] == ["reconcile", "s3a://logs/gateway/audit"]
     assert template["restartPolicy"] == {"type": "Never"}
     assert template["driver"]["configMaps"][0]["path"] == "/etc/amqp-gateway/trusted"
-    assert template["executor"]["serviceAccount"] == NAME + "-spark"
+    assert template["driver"]["serviceAccount"] == NAME + "-spark"

@@ -46,10 +46,32 @@ def add_user(root: pathlib.Path) -> None:
     )
 
 
+def helm_test(
+    objects: dict[tuple[str, str], dict[str, Any]], root: pathlib.Path, port: int, password: str
+) -> subprocess.CompletedProcess[str]:
+    """What the pod of `helm test` does, as the user alice."""
+    (container,) = objects["Pod", NAME + "-test"]["spec"]["containers"]
+    (script,) = container["args"]
+    program = root / "amqp-gateway"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m gateway "$@"\n')
+    program.chmod(0o755)
+    script = script.replace(f"--host {NAME} ", "--host 127.0.0.1 ").replace("/tmp/", f"{root}/")
+    return subprocess.run(
+        [*container["command"], script.replace("--port 5672", f"--port {port}")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={"PATH": f"{root}:/usr/bin:/bin", "USERNAME": "alice", "PASSWORD": password},
+    )
+
+
 def test_the_rendered_command_and_configuration_start_and_stop_the_gateway(
     render: Render, tmp_path: pathlib.Path
 ) -> None:
-    objects: dict[tuple[str, str], dict[str, Any]] = render(config={"drain_timeout": "1s"})
+    objects: dict[tuple[str, str], dict[str, Any]] = render(
+        config={"drain_timeout": "1s"}, test={"existingSecret": "alice"}
+    )
     ports = {"0.0.0.0:5672": free_port(), "0.0.0.0:9672": free_port()}
     add_user(tmp_path)
     file = tmp_path / "etc/amqp-gateway/config/gateway.yaml"
@@ -74,6 +96,10 @@ def test_the_rendered_command_and_configuration_start_and_stop_the_gateway(
             url = f"http://127.0.0.1:{ports['0.0.0.0:9672']}{path}"
             with urllib.request.urlopen(url, timeout=60) as answer:
                 assert answer.status == 200
+        tested = helm_test(objects, tmp_path, ports["0.0.0.0:5672"], "wonderland")
+        assert tested.returncode == 0, tested.stdout + tested.stderr
+        assert "helm test of " in tested.stdout
+        assert helm_test(objects, tmp_path, ports["0.0.0.0:5672"], "wrong").returncode != 0
         process.send_signal(signal.SIGTERM)
         said += process.stderr.read()
         assert process.wait(pod["terminationGracePeriodSeconds"]) == 0, said

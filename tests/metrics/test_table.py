@@ -30,6 +30,8 @@ THINGS = (
     "sequence",
     "segment",
     "signed",
+    "connections",
+    "messages",
 )
 
 
@@ -40,6 +42,13 @@ def test_a_metric_has_a_unit_a_help_text_and_labels_that_are_words(row: MetricRo
     assert row.name.endswith("_total") == (row.kind == "counter")
     assert row.help.endswith(".")
     assert all(re.fullmatch(r"[a-z_]+", label) for label in row.labels)
+
+
+def test_a_limit_stands_beside_what_it_limits() -> None:
+    names = {row.name for row in (*METRICS, *OBJECT_METRICS)}
+    limits = {name for name in names if "_limit_" in name}
+    assert len(limits) > 5
+    assert {name.replace("_limit_", "_") for name in limits} <= names
 
 
 def test_no_metric_stands_twice_and_names_of_queues_are_only_in_the_table_for_objects() -> None:

@@ -45,6 +45,7 @@ class Stop:
             lambda: self.log.append("listeners closed"),
             lambda: self.log.append("finished"),
             drain_timeout_ms=25_000,
+            drain_idle_ms=10_000,
         )
 
     @property
@@ -201,3 +202,63 @@ def test_the_end_comes_even_if_a_connection_never_goes() -> None:
     made.lose()
     made.stopping.signal()
     assert made.log.count("finished") == 1
+
+
+def draining(*owed: int) -> Stop:
+    """A stop that waits for clients which have so much to settle each."""
+    made = Stop(len(owed))
+    for face, each in zip(made.faces, owed, strict=True):
+        face.is_drained, face.is_owed = False, each
+    made.stopping.signal()
+    made.net.turn()
+    return made
+
+
+def wait(made: Stop, seconds: int) -> None:
+    for _ in range(seconds):
+        made.net.clock.advance(1)
+        made.net.turn()
+
+
+def hung_up_on(made: Stop) -> list[bool]:
+    return ["force_close" in face.log for face in made.faces]
+
+
+def test_a_client_that_settles_nothing_is_hung_up_on_and_the_others_go_on() -> None:
+    made = draining(7, 7)
+    for left in range(6, 1, -1):
+        wait(made, 2)
+        made.faces[1].is_owed = left
+    assert hung_up_on(made) == [True, False]
+    assert made.stopping.stage == Stage.DRAINING
+    with capturedLogs() as told:
+        wait(made, 9)
+        assert hung_up_on(made) == [True, False]
+        wait(made, 3)
+    assert hung_up_on(made) == [True, True]
+    assert [formatEvent(each) for each in told] == [
+        "1 connections have settled nothing for 10 s and are closed"
+    ]
+
+
+def test_with_the_last_of_them_the_stop_goes_on() -> None:
+    made = draining(3)
+    wait(made, 11)
+    made.faces[0].is_drained = True
+    made.lose()
+    made.net.turn()
+    assert made.log == ["listeners closed", "finished"]
+    assert made.net.clock.getDelayedCalls() == []
+
+
+def test_who_waits_for_the_gateway_is_waited_for() -> None:
+    made = draining(0)
+    wait(made, 24)
+    assert hung_up_on(made) == [False]
+
+
+def test_before_a_stop_nobody_has_to_settle() -> None:
+    made = Stop()
+    made.faces[0].is_owed = 5
+    wait(made, 60)
+    assert hung_up_on(made) == [False]

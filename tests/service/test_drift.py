@@ -5,6 +5,7 @@ import pathlib
 from support.whole_gateway import START_S, WholeGateway
 from twisted.logger import capturedLogs, formatEvent
 
+from gateway.net.counts import NetCounts
 from gateway.service.drift import DriftLines
 
 
@@ -15,7 +16,8 @@ def lines_of(events: list) -> list[tuple[str, str]]:
 
 def test_a_step_is_told_once_and_so_is_that_it_is_over() -> None:
     drifts_ms = iter((0, 999, -3_600_000, -3_600_900, -3_600_000, 1_500, 999, 400))
-    lines = DriftLines(lambda: next(drifts_ms))
+    counts = NetCounts()
+    lines = DriftLines(lambda: next(drifts_ms), counts)
     with capturedLogs() as events:
         for _ in range(8):
             lines.look()
@@ -26,6 +28,7 @@ def test_a_step_is_told_once_and_so_is_that_it_is_over() -> None:
         ("warn", "wall time is 1.500 s ahead of"),
         ("info", "wall time agrees with"),
     ]
+    assert counts.clock_steps == 3
 
 
 def test_a_gateway_looks_at_its_clock_and_tells_its_last_seal_in_wall_time(

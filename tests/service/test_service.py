@@ -243,7 +243,9 @@ def test_every_metric_has_a_reader_and_the_numbers_are_those_of_the_run(
     assert {family.name for family in collector.collect()} == {
         row.name.removesuffix("_total") for row in METRICS
     }
-    assert set(ByQueue(whole.service.bridge).readers()) == {row.name for row in OBJECT_METRICS}
+    assert set(ByQueue(whole.service.bridge, lambda: 0).readers()) == {
+        row.name for row in OBJECT_METRICS
+    }
     whole.stop()
 
 
@@ -299,7 +301,7 @@ def test_a_stop_lets_a_client_settle_what_it_has(whole: WholeGateway) -> None:
     whole.run()
     assert whole.service.ready() == "draining"
     assert whole.service.stopping.stage == Stage.DRAINING
-    whole.pass_time(10)
+    whole.pass_time(9)
     assert not whole.stopped
     came[0].settle("accept")
     whole.run()
@@ -322,6 +324,28 @@ def test_a_stop_does_not_wait_for_ever_and_the_unsettled_is_kept(tmp_path: pathl
     whole.pass_time(3)
     assert whole.stopped
     assert WholeGateway(tmp_path).service.recovered.count == 1
+
+
+@pytest.mark.parametrize("protocol", ["0-10", "1.0"])
+def test_a_stop_is_not_held_up_by_a_client_that_settles_nothing(
+    tmp_path: pathlib.Path, protocol: str
+) -> None:
+    whole = WholeGateway(tmp_path, "drain_timeout=1h").start()
+    old, new = whole.connect_0_10(), whole.connect_1_0()
+    whole.result(old.declare_queue("q", durable=True))
+    receive_all(whole, old if protocol == "0-10" else new, "q")
+    whole.result(new.send("q", DURABLE))
+    whole.service.stop()
+    whole.run()
+    whole.pass_time(9)
+    assert whole.service.stopping.stage == Stage.DRAINING
+    for _ in range(5):
+        whole.pass_time(1)
+    assert whole.stopped
+    again = WholeGateway(tmp_path).start()
+    (came,) = receive_all(again, again.connect_1_0(), "q")
+    assert came.letter.redelivered
+    again.stop()
 
 
 def test_a_second_signal_goes_straight_to_the_close(whole: WholeGateway) -> None:

@@ -95,6 +95,7 @@ class FakeFace:
         self.deadline_ms: int | None = None
         self.fails: Exception | None = None
         self.is_drained = True
+        self.is_owed = 0
         self.is_status: PeerStatus | None = None
 
     @property
@@ -145,6 +146,9 @@ class FakeFace:
 
     def drained(self) -> bool:
         return self.is_drained
+
+    def owed(self) -> int:
+        return self.is_owed
 
     def status(self) -> PeerStatus | None:
         return self.is_status

@@ -135,6 +135,7 @@ class Copies:
     def recover(self, queue: Queue, entry: Entry) -> None:
         """A copy that the store brought back; positions ascend."""
         queue.put(entry)
+        queue.recovered += 1
         entry.stock = self.pressure.quotas.of_host(queue.host)
         size = len(entry.message.payload) + len(entry.annotations)
         self.pressure.entered(size, entry.stock)
@@ -149,7 +150,9 @@ class Copies:
 
     def lay(self, queue: Queue, laying: Laying) -> None:
         """A page that the store brought back, and that stays on disk."""
-        self.paging.laid(queue, laying.number, laying.summary(), laying.kinds)
+        summary = laying.summary()
+        queue.recovered += summary.messages
+        self.paging.laid(queue, laying.number, summary, laying.kinds)
         if laying.earliest_ms != NEVER:
             queue.expiring.came(laying.first, laying.earliest_ms)
             self.deadlines.arm(queue, laying.earliest_ms)

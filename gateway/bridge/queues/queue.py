@@ -173,6 +173,7 @@ class Queue:
         "places",
         "promised",
         "promised_octets",
+        "recovered",
         "rings",
         "rows",
         "settings",
@@ -244,6 +245,7 @@ class Queue:
         self.octets = 0
         self.unsettled = 0
         self.entered = 0
+        self.recovered = 0
         self.checksum = 0
         self.placement: Placement | None = None
         self.target = Target.QUEUE
@@ -261,6 +263,11 @@ class Queue:
     def depth(self) -> int:
         """Copies in it, acquired ones included."""
         return self.places.count
+
+    @property
+    def left(self) -> int:
+        """Copies that are not in it any more, since the start."""
+        return self.entered + self.recovered - self.places.count
 
     @property
     def shown(self) -> int:

@@ -11,6 +11,7 @@ receiver_states what a receiver goes through
 reaching        who waits for a node, and what they are told
 outflow         the bridge's side of sending: the subscription to the queue in front of it
 returns         what becomes of a copy, by what the upstream says of it
+bindings_first  what is sent to an exchange waits for the exchange's subscriptions
 suspicion       what is made of connections that break with messages under way
 seen_before     messages that it may send again
 """

@@ -241,6 +241,12 @@ class ServerConnection:
             return False
         return self._sessions.drained()
 
+    def owed(self) -> int:
+        """Deliveries, and octets of transactions; 0: also where something is under way."""
+        if self.behind or self.connection.unfinished:
+            return 0
+        return self._sessions.owed()
+
     def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         """The operator ends the connection: close with connection-forced, 320.
 

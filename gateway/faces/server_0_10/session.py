@@ -139,6 +139,10 @@ class ServerSession:
         self.client.touch()
 
     def uncommitted(self) -> bool:
+        """Whether anything that the client asked for waits: for disk, room, or its own commit."""
+        return self.under_way() or self.transactions.open_octets() > 0
+
+    def under_way(self) -> bool:
         """Whether anything that the client asked for still waits for the disk or for room."""
         parking = self.parking
         return (
@@ -146,8 +150,11 @@ class ServerSession:
             or self.transfers.held_back() > 0
             or parking.waiting is not None
             or len(parking) > 0
-            or self.transactions.open_work()
         )
+
+    def owed(self) -> int:
+        """What waits for the client: deliveries, and octets of a transaction."""
+        return len(self.unsettled) + self.transactions.open_octets()
 
     # Commands.
 

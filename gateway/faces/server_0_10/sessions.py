@@ -55,6 +55,15 @@ class Sessions:
             len(session.unsettled) or session.uncommitted() for session in self.living.values()
         )
 
+    def owed(self) -> int:
+        """What the client has not settled or committed, where all else is done; else 0."""
+        owed = 0
+        for session in self.living.values():
+            if session.under_way():
+                return 0
+            owed += session.owed()
+        return owed
+
     def resume(self) -> None:
         """There is room again, for whatever was held back for want of it."""
         for session in self.living.values():

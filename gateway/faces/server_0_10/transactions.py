@@ -123,9 +123,9 @@ class Transactions:
         if self.branch is not None and refusal.condition == Condition.NOT_IMPLEMENTED:
             self._client.uses.refuse(Feature.DTX)
 
-    def open_work(self) -> bool:
-        """Whether publishes wait for the client's commit."""
-        return self.current is not None and self.current.octets > 0
+    def open_octets(self) -> int:
+        """Of publishes that wait for the client's commit."""
+        return 0 if self.current is None else self.current.octets
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """A commit that had to be waited for has ended; the token is its command id."""

@@ -219,6 +219,17 @@ class ServerConnection:
             return False
         return not any(session.outstanding() for session in self._sessions)
 
+    def owed(self) -> int:
+        """Deliveries, and what is in transactions; 0: also where something is under way."""
+        if self.behind or self.transactions.under_way():
+            return 0
+        owed = self.transactions.open_work()
+        for session in self._sessions:
+            if session.under_way():
+                return 0
+            owed += session.links.owed()
+        return owed
+
     def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         """The operator ends the connection: amqp:connection:forced, or unauthorized-access.
 

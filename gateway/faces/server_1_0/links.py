@@ -161,11 +161,15 @@ class Links:
         """How many messages the bridge holds back."""
         return sum([producer.held_back() for producer in self.producers.values()])
 
-    def outstanding(self) -> bool:
-        """Whether anything is unsettled, or an outcome not told yet."""
+    def owed(self) -> int:
+        """Deliveries that are unsettled, or wait for the client's window."""
+        owed = 0
         for consumer in self.consumers.values():
-            if consumer.unsettled.deliveries or consumer.link.queued:
-                return True
+            owed += len(consumer.unsettled.deliveries) + consumer.link.queued
+        return owed
+
+    def under_way(self) -> bool:
+        """Whether an outcome has not been told yet."""
         return any(producer.outstanding() for producer in self.producers.values())
 
     def end(self, reason: Reason) -> None:

@@ -243,7 +243,11 @@ class ServerSession:
 
     def outstanding(self) -> bool:
         """Whether anything is unsettled or not confirmed yet."""
-        return bool(self._settling) or self.links.outstanding()
+        return self.under_way() or self.links.owed() > 0
+
+    def under_way(self) -> bool:
+        """Whether anything is not confirmed yet, or an outcome not told."""
+        return bool(self._settling) or self.links.under_way()
 
     def end(self, reason: Reason) -> None:
         """The session is over: give back what it holds, let go what it owns."""

@@ -158,9 +158,15 @@ class Transactions:
 
     def outstanding(self) -> bool:
         """Whether there is work that waits for its discharge, or a discharge under way."""
-        if self._ending:
-            return True
-        return any([work.transaction.octets or work.retired for work in self._open.values()])
+        return self.under_way() or self.open_work() > 0
+
+    def under_way(self) -> bool:
+        """Whether a discharge is."""
+        return len(self._ending) > 0
+
+    def open_work(self) -> int:
+        """What waits for its discharge: octets of publishes, and outcomes."""
+        return sum([work.transaction.octets + len(work.retired) for work in self._open.values()])
 
     # What is retired in them.
 

@@ -7,6 +7,8 @@ known         which of its nodes there are
 relay         from a queue in transit to the upstream
 unconfirmed   what a relay has sent and the upstream has not confirmed
 receiver      from the upstream to one subscription
+feeder        from one of its exchanges to a queue that is bound here
+consumer      the subscription of either, and its credit
 intake        what comes by it: transfers as messages, and their outcomes back
 look_ups      whether a node exists
 errors        what its errors mean to clients

@@ -186,6 +186,10 @@ class UpstreamConnection:
         """Nothing is unsettled."""
         return not self.home.outstanding()
 
+    def owed(self) -> int:
+        """It has no client."""
+        return 0
+
     def force_close(self, now_ms: int, why: Ending = STOPS) -> None:
         """The gateway stops: close in good order."""
         self.upstream.bridge.now_ms = now_ms

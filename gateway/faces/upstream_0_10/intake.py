@@ -8,14 +8,13 @@ lost may come again, and is remembered by its digest. Rows: upstream outcomes.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.events import CommandReceived
 from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.session import Session
 from gateway.audit.schema import Reason
-from gateway.bridge.remote.remote import Inlet
 from gateway.errors import DecodeError
 from gateway.faces.dialled.context import DialledContext
 from gateway.message import Flag, Message, Outcome, OutcomeKind
@@ -26,6 +25,17 @@ from gateway.wire.serial import RangeSet, distance
 
 TEXT_MAX: Final = 255  # octets of the text of a reject
 NO_TOKEN: Final = -1  # of copies for a browser, whose outcome has no meaning for the upstream
+
+
+class Bearer(Protocol):
+    """Whom it feeds: an inlet or a feed of the bridge."""
+
+    @property
+    def host(self) -> str:
+        """The name of its virtual host."""
+
+    def refuse(self, message: Message, reason: Reason) -> None:
+        """A message has come that goes no further."""
 
 
 @final
@@ -49,8 +59,8 @@ class Intake:
 
     __slots__ = (
         "_accepted",
+        "_bearer",
         "_completed",
-        "_inlet",
         "_released",
         "_returned",
         "_said",
@@ -61,10 +71,10 @@ class Intake:
         "copies",
     )
 
-    def __init__(self, upstream: DialledContext, inlet: Inlet) -> None:
+    def __init__(self, upstream: DialledContext, bearer: Bearer, *, copies: bool) -> None:
         self._upstream = upstream
-        self._inlet = inlet
-        self.copies = not inlet.acquire
+        self._bearer = bearer
+        self.copies = copies
         self._tokens = 0
         self._unsettled: dict[int, tuple[int, int]] = {}  # by token: command id and digest
         self._settled: list[int] = []  # digests of what was settled in this turn
@@ -73,6 +83,14 @@ class Intake:
         self._released = RangeSet()
         self._returned = RangeSet()  # released, and marked as redelivered
         self._completed = RangeSet()
+
+    def allowed(self, wanted: int) -> int:
+        """So much credit of what is wanted may be given."""
+        upstream = self._upstream
+        if upstream.draining:
+            return 0
+        limits = upstream.settings.limits
+        return max(min(wanted, limits.link_credit, limits.unsettled_max - self.outstanding), 0)
 
     @property
     def outstanding(self) -> int:
@@ -88,7 +106,7 @@ class Intake:
         except DecodeError as error:
             self._upstream.counts.undecodable += 1
             message = self._message(event, Arrival(), "")
-            self._inlet.refuse(message, Reason.UNDECODABLE)
+            self._bearer.refuse(message, Reason.UNDECODABLE)
             self._reject(event.session, event.command_id, str(error))
             return None
         if event.empty_body:
@@ -109,7 +127,7 @@ class Intake:
         taken = self.take(event)
         if taken is None:
             return
-        self._inlet.refuse(taken.message, Reason.CANCELLED)
+        self._bearer.refuse(taken.message, Reason.CANCELLED)
         self.settle(event.session, taken.token, Outcome(OutcomeKind.RELEASED))
 
     def settle(self, session: Session | None, token: int, outcome: Outcome) -> None:
@@ -205,5 +223,5 @@ class Intake:
             now_ms=bridge.now_ms,
             publisher=0,
             times_in_ms=False,
-            reader=bridge.hosts[self._inlet.host].reader,
+            reader=bridge.hosts[self._bearer.host].reader,
         )

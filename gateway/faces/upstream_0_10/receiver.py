@@ -19,17 +19,14 @@ from gateway.faces.dialled.context import DialledContext
 from gateway.faces.dialled.reaching import lasting
 from gateway.faces.dialled.receiver_states import RECEIVER, ReceiverState
 from gateway.faces.dialled.receiver_states import ReceiverInput as Input
+from gateway.faces.upstream_0_10.consumer import Consumer
 from gateway.faces.upstream_0_10.errors import refusal_of, text_of
 from gateway.faces.upstream_0_10.intake import Intake
 from gateway.faces.upstream_0_10.sessions import Sessions, SessionSlot
 from gateway.message import Condition, Outcome, Refusal
 from gateway.wire.machine import Machine
-from gateway.wire.serial import distance
 
-DESTINATION: Final = "gateway"
-UNLIMITED: Final = 0xFFFFFFFF
 LEAVE_MS: Final = 500
-NONE: Final = -1  # no command of ours
 # What ends a subscription that has been in force; all else is tried again.
 FINAL: Final = (
     Condition.NOT_FOUND,
@@ -57,18 +54,13 @@ class Receiver:
         self._sessions = sessions
         self._inlet = inlet
         self._queue = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
-        self._intake = Intake(upstream, inlet)
+        self._intake = Intake(upstream, inlet, copies=not inlet.acquire)
         moves_in = inlet.established
         start = ReceiverState.MOVING_IN if moves_in else ReceiverState.ASKING
         self._machine = Machine(RECEIVER, start)
         self._moved = False  # not a state: the inlet has another link
         self._slot: SessionSlot | None = None
-        self._session: Session | None = None
-        self._subscribe = NONE  # its command id, and whether it is done
-        self._subscribed = False
-        self._credit = 0  # messages that it may still send
-        self._ending = NONE  # the command by which credit ends: stop, or flush
-        self._cancel = NONE
+        self._consumer = Consumer()
         self._problem = "it does not answer"
         self._refusal: Refusal | None = self._impossible()
         if self._refusal is None:
@@ -110,7 +102,7 @@ class Receiver:
 
     def on_published(self, token: int, outcome: Outcome) -> None:
         """The client has settled a delivery, or it has ended otherwise."""
-        self._intake.settle(self._session, token, outcome)
+        self._intake.settle(self._consumer.session, token, outcome)
         self.on_credit()
         if self._left:
             self._finish()
@@ -129,13 +121,12 @@ class Receiver:
         if self._left:
             return
         self._machine.send(Input.LEAVE)
-        upstream, session = self._upstream, self._session
+        upstream, session = self._upstream, self._consumer.live()
         upstream.unwake(self)
-        if session is None or session.ended or not self._subscribed:
+        if session is None or not self._consumer.agreed:
             self._machine.receive(Input.NOTHING_COMES)
         else:
-            cancel = spec.MessageCancel(destination=DESTINATION)
-            self._cancel = session.send_command(cancel, sync=True)
+            self._consumer.cancel(session)
             upstream.wake_in(self, LEAVE_MS)
             upstream.touch()
         self._finish()
@@ -146,12 +137,12 @@ class Receiver:
 
     def _drop(self) -> None:
         self._machine.receive(Input.END)  # unless a refusal was the end
-        upstream, slot, session = self._upstream, self._slot, self._session
+        upstream, slot, session = self._upstream, self._slot, self._consumer.live()
         upstream.unwake(self)
         upstream.takers.forget(self)
-        if session is not None and not session.ended:
+        if session is not None:
             self._intake.flush(session)
-        self._session = None
+        self._consumer.lose()
         self._slot = None
         if slot is not None:
             slot.drop()
@@ -164,39 +155,22 @@ class Receiver:
 
     def on_session(self, session: Session) -> None:
         """Ask for the queue's messages; credit follows when the peer has agreed."""
-        self._session = session
-        self._subscribed = False
-        self._credit = 0
-        self._ending = self._cancel = NONE
-        acquire = self._inlet.acquire
-        self._subscribe = session.send_command(
-            spec.MessageSubscribe(
-                queue=self._queue,
-                destination=DESTINATION,
-                accept_mode=spec.AcceptMode.EXPLICIT if acquire else spec.AcceptMode.NONE,
-                acquire_mode=spec.AcquireMode.PRE_ACQUIRED
-                if acquire
-                else spec.AcquireMode.NOT_ACQUIRED,
-            ),
-            sync=True,
-        )
-        mode = spec.MessageSetFlowMode(destination=DESTINATION, flow_mode=spec.FlowMode.CREDIT)
-        session.send_command(mode)
+        self._consumer.subscribe(session, self._queue, acquire=self._inlet.acquire)
         self._upstream.touch()
 
     def on_completed(self, ranges: Ranges) -> None:
         """The peer has agreed to the subscription, or to its end, or has sent what it had."""
         self._intake.on_completed(ranges)
-        if not self._subscribed and _has(ranges, self._subscribe):
+        consumer = self._consumer
+        if consumer.agrees(ranges):
             self._begin()
-        if self._ending != NONE and _has(ranges, self._ending):
+        if consumer.is_used_up(ranges):
             self._on_no_credit()
-        if self._cancel != NONE and _has(ranges, self._cancel):
+        if consumer.is_cancelled(ranges):
             self._machine.receive(Input.NOTHING_COMES)
             self._finish()
 
     def _begin(self) -> None:
-        self._subscribed = True
         inlet, upstream = self._inlet, self._upstream
         first = self._machine.state != _IN_FORCE
         flags = AuditFlag.PUBLISHER if inlet.acquire else AuditFlag.PUBLISHER | AuditFlag.COPY
@@ -217,7 +191,7 @@ class Receiver:
 
     def _on_no_credit(self) -> None:
         """All has come that was under way: what credit is left was not used."""
-        left, self._credit, self._ending = self._credit, 0, NONE
+        left = self._consumer.empty()
         if self._machine.state == _DRAINING:
             self._machine.receive(Input.DRAINED)
             self._upstream.unwake(self)
@@ -235,7 +209,7 @@ class Receiver:
         if not isinstance(command, spec.MessageTransfer):
             event.session.complete(event.command_id, event.command_id)
             return
-        self._credit = max(self._credit - 1, 0)
+        self._consumer.took()
         if self._left:
             self._intake.let_go(event)
             self.on_credit()
@@ -278,11 +252,7 @@ class Receiver:
         """Nothing waits for it."""
 
     def _let_go(self) -> None:
-        had_session = self._session is not None
-        self._session = None
-        self._subscribed = False
-        self._ending = self._cancel = NONE
-        self._credit = 0
+        had_session = self._consumer.lose()
         self._intake.lose()
         self._machine.receive(Input.LOSE)
         if had_session and not self._moved:
@@ -317,52 +287,25 @@ class Receiver:
 
     def flush(self) -> None:
         """Say what was settled, and have the credit follow what is wanted."""
-        session = self._session
-        if session is None or session.ended:
+        session = self._consumer.live()
+        if session is None:
             return
         self._intake.flush(session)
-        if not self._subscribed or self._left or self._ending != NONE:
+        if self._left or not self._consumer.may_follow():
             return
-        limits = self._upstream.settings.limits
-        room = max(limits.unsettled_max - self._intake.outstanding, 0)
-        wanted = 0 if self._upstream.draining else min(self._inlet.wanted(), room)
-        wanted = min(wanted, limits.link_credit)
+        wanted = self._intake.allowed(self._inlet.wanted())
         if self._inlet.draining:
             self._drain(session, wanted)
-        elif wanted < self._credit:
-            self._ending = session.send_command(
-                spec.MessageStop(destination=DESTINATION), sync=True
-            )
-        elif wanted > 0 and self._credit * 2 <= wanted:
-            self._give(session, wanted)
-
-    def _give(self, session: Session, wanted: int) -> None:
-        """So many messages, of any size."""
-        more = wanted - self._credit
-        if more <= 0:
-            return
-        for unit, value in (
-            (spec.CreditUnit.BYTE, UNLIMITED),
-            (spec.CreditUnit.MESSAGE, more),
-        ):
-            session.send_command(spec.MessageFlow(destination=DESTINATION, unit=unit, value=value))
-        self._credit = wanted
+        else:
+            self._consumer.follow(session, wanted)
 
     def _drain(self, session: Session, wanted: int) -> None:
         """Ask for what there is; it may take several rounds, each as large as the credit."""
-        if wanted == 0 and self._credit == 0:
+        if wanted == 0 and self._consumer.credit == 0:
             if not self._inlet.is_handing_over():
                 self._inlet.on_drained()
                 self._upstream.touch()
             return
         self._machine.send(Input.SEND_DRAIN)
-        self._give(session, wanted)
-        self._ending = session.send_command(spec.MessageFlush(destination=DESTINATION), sync=True)
+        self._consumer.flush(session, wanted)
         self._upstream.wake_in(self, self._upstream.settings.attach_timeout_ms)
-
-
-def _has(ranges: Ranges, command_id: int) -> bool:
-    for first, last in ranges:
-        if distance(first, command_id) >= 0 and distance(command_id, last) >= 0:
-            return True
-    return False

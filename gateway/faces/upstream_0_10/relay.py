@@ -21,10 +21,12 @@ from gateway.bridge.remote.remote import LookUpWaiter, Target
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
 from gateway.faces.checking import check, wants_look
+from gateway.faces.dialled.bindings_first import BindingsFirst, Bound
 from gateway.faces.dialled.context import DialledContext
 from gateway.faces.dialled.outflow import Outflow
 from gateway.faces.dialled.reaching import Reaching
 from gateway.faces.dialled.returns import Returns
+from gateway.faces.host_nodes import HostNodes
 from gateway.faces.upstream_0_10.errors import refusal_of, text_of
 from gateway.faces.upstream_0_10.known import Known
 from gateway.faces.upstream_0_10.sessions import Sessions
@@ -36,7 +38,13 @@ from gateway.translate.facts import AMQP_0_10
 from gateway.translate.message import to_0_10
 from gateway.translate.outcomes import of_reject
 from gateway.translate.routing_key import lose
-from gateway.translate.towards_0_10.published import lose_user_id, to_queue, without_user_id
+from gateway.translate.towards_0_10.published import (
+    lose_reply_to,
+    lose_user_id,
+    reply_to_of,
+    to_queue,
+    without_user_id,
+)
 
 NOTHING: Final = Refusal(Condition.NONE, "")
 NAME_MAX: Final = 255  # octets
@@ -60,8 +68,10 @@ class Relay:
 
     __slots__ = (
         "_behind",
+        "_bindings",
         "_context",
         "_known",
+        "_nodes",
         "_number",
         "_queue",
         "_reaching",
@@ -79,7 +89,12 @@ class Relay:
     )
 
     def __init__(
-        self, upstream: DialledContext, sessions: Sessions, remote: Serving, queue: Queue
+        self,
+        upstream: DialledContext,
+        sessions: Sessions,
+        bound: Bound,
+        remote: Serving,
+        queue: Queue,
     ) -> None:
         self._upstream = upstream
         self._sessions = sessions
@@ -93,8 +108,10 @@ class Relay:
         self._suspicion = self._returns.suspicion
         self._context = upstream.translation(host)
         self._reaching = Reaching(upstream)
+        self._nodes = HostNodes(host)
         self._known = Known(exchanges=queue.target == Target.EXCHANGE)
         self._unconfirmed = Unconfirmed()
+        self._bindings = BindingsFirst(bound, upstream.counts, queue, self.outflow)
         self._behind: dict[str, None] = {}  # queues that were sent to in this turn; "": an exchange
         self._session: Session | None = None
         self._slot = sessions.add(self)
@@ -161,7 +178,7 @@ class Relay:
             text = f"{self._queue.name!r} has no address at upstream {self._upstream.name}"
             return self._refuse(Refusal(Condition.NOT_IMPLEMENTED, text))
         session = self._ready()
-        if session is None:
+        if session is None or self._bindings.waits():
             return self.outflow.block()
         if not self._known.is_known(name):
             self._ask(session, name)
@@ -221,6 +238,7 @@ class Relay:
             transfer, header=header, body=translated.body, empty_body=translated.empty_body
         )
         queue = "" if to_exchange else name
+        delivery.sent_us = upstream.bridge.latency.now_us
         self._unconfirmed.add(command_id, delivery, queue)
         if not self._behind:
             self._sessions.owe(self)
@@ -243,12 +261,23 @@ class Relay:
             header = to_queue(header, name)
             if message.exchange and self._queue.target == Target.QUEUE:
                 lost += lose(context.counts)
+        reply_to = reply_to_of(header)
+        if reply_to is not None and self._is_unreachable(
+            reply_to.exchange or "", reply_to.routing_key or ""
+        ):
+            lost.append(lose_reply_to(context.counts))
         if not self._upstream.profile.user_id:
             without = without_user_id(header)
             if without is not header:
                 header = without
                 lost.append(lose_user_id(context.counts))
         return header
+
+    def _is_unreachable(self, exchange: str, key: str) -> bool:
+        """Whether a reply-to names a node that is the gateway's alone; others are there, or not."""
+        nodes = self._nodes
+        is_here = nodes.is_exchange(exchange) if exchange else nodes.is_queue(key)
+        return is_here and nodes.upstream_of(exchange, key) != self._upstream.name
 
     def refusal(self) -> Refusal:
         """Why the last delivery was refused."""
@@ -415,7 +444,9 @@ class Relay:
         self.outflow.resume()
 
     def _end(self, ended: list[Ended]) -> None:
+        run = self._upstream.settling
         for each in ended:
+            run.count_one(each.delivery.sent_us)
             self._returns.on_outcome(each.delivery, each.outcome)
         if ended:
             self._slot.settle_down()

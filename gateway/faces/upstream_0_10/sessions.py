@@ -164,6 +164,10 @@ class Sessions:
             session.detach()
         self.upstream.touch()
 
+    def name_of(self, session: Session) -> str:
+        """Its name, as text: no other session has it."""
+        return session.name.decode("utf-8", "replace")
+
     def attached(self) -> int:
         """How many are attached."""
         return len([slot for slot in self.slots if slot.session is not None])

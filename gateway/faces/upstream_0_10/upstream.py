@@ -2,8 +2,8 @@
 
 It lives as long as the gateway. Connections come and go (`connect` is called when a transport is
 up); relays, receivers and look-ups stay, and their sessions are attached anew on each. What such an
-upstream is not asked for - bindings to its exchanges, transactions, nodes that are made, deleted
-or emptied - is refused by name. Rows: of remote queues.
+upstream is not asked for - transactions, nodes that are made, deleted or emptied - is refused by
+name. Rows: of remote queues.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from gateway.faces.dialled.context import DialledContext
 from gateway.faces.dialled.health import UpstreamState
 from gateway.faces.dialled.location import Location
 from gateway.faces.upstream_0_10.connection import UpstreamConnection
+from gateway.faces.upstream_0_10.feeder import Feeder, feeding_refused
 from gateway.faces.upstream_0_10.look_ups import LookUp
 from gateway.faces.upstream_0_10.receiver import Receiver
 from gateway.faces.upstream_0_10.relay import Relay
@@ -50,6 +51,7 @@ class Upstream010:
         self.sessions = Sessions(context)
         self._connection: UpstreamConnection | None = None
         self._relays: dict[Queue, Relay] = {}
+        self._feeders: dict[Feeder, None] = {}
 
     # As a `Remote`.
 
@@ -69,7 +71,7 @@ class Upstream010:
 
     def serve(self, queue: Queue) -> None:
         """Send what is in `queue` to its node."""
-        relay = Relay(self.context, self.sessions, self, queue)
+        relay = Relay(self.context, self.sessions, self, self, queue)
         self._relays[queue] = relay
         relay.start()
 
@@ -95,12 +97,16 @@ class Upstream010:
     def can_feed(
         self, host: str, exchange: str, queue: str, key: str, arguments: dict[str, Tagged]
     ) -> Refusal | None:
-        """Never."""
-        return self._unable("let others subscribe to an exchange")
+        """Why not, as far as the profile says."""
+        return feeding_refused(self.context, host, exchange, queue, key, arguments)
 
     def feed(self, feed: Feed) -> FeedSource:
-        """Never: see `can_feed`."""
-        raise LocalProtocolError(f"upstream {self.name} feeds no bindings")
+        """A session for one binding."""
+        feeder = Feeder(self.context, self.sessions, self, feed)
+        self._feeders[feeder] = None
+        self.context.takers.add(feeder)
+        self.context.touch()
+        return feeder
 
     def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
         """Ask whether the node exists."""
@@ -199,6 +205,20 @@ class Upstream010:
     def on_relay_over(self, queue: Queue) -> None:
         """Its relay has stopped, and nothing of it is unsettled."""
         self._relays.pop(queue, None)
+
+    # As the `FeederList` of its feeders, and `Bound` to its relays.
+
+    def forget_feeder(self, feeder: Feeder) -> None:
+        """It is over."""
+        self._feeders.pop(feeder, None)
+
+    def of_exchange(self, host: str, exchange: str) -> list[Feeder]:
+        """Those of one exchange's bindings."""
+        return [
+            feeder
+            for feeder in self._feeders
+            if feeder.feed.exchange == exchange and feeder.feed.host == host
+        ]
 
     def outstanding(self) -> bool:
         """Whether anything is unsettled, either way."""

@@ -14,6 +14,8 @@ subscriptions   durable subscriptions, and whose they are
 branches   distributed transactions, and how operators end them
 measures   a reader for every row of `gateway.metrics`
 samples    what readers make of what is counted
+limits     what things are limited to
+products   connections by what their clients are
 by_queue   readers for the rows that are by name of queue
 scrape     metrics as they are asked for
 census     what all queues hold, in sums

@@ -1,7 +1,7 @@
 """The admin port: metrics for Prometheus, and whether the gateway lives and is ready.
 
 GET /metrics            the table in `gateway.metrics`; of `metrics_token_file` it wants the token
-GET /metrics/objects    the same for each queue by name
+GET /metrics/objects    the same for each queue by name; ?match=orders.* for some of them
 GET /audit/head         the audit log's last seal, as JSON; it wants the same token
 GET /healthz            200 while the event loop turns: also while the disk refuses, since the
                         gateway goes on by itself when it does not
@@ -73,6 +73,7 @@ class Metrics(Directory):
                 pieces=pieces,
                 answers=answers,
                 in_thread=in_thread,
+                objects=path == b"objects",
             )
             self.putChild(path, scrape)
 

@@ -10,6 +10,7 @@ from gateway.audit.schema import Reason
 from gateway.audit.seals import Head
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.quotas import Quota
+from gateway.config import Settings
 from gateway.faces.accounts import Accounts
 from gateway.faces.counts import FaceCounts
 from gateway.faces.features import Feature
@@ -20,6 +21,8 @@ from gateway.net.admin.branches import oldest_prepared_s, states
 from gateway.net.admin.census import Census
 from gateway.net.admin.disk import Disk
 from gateway.net.admin.keeping import Kept, keeping
+from gateway.net.admin.limits import limits
+from gateway.net.admin.products import Products
 from gateway.net.admin.samples import PROTOCOLS, gap, labelled, one, protocols, timed
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
@@ -99,14 +102,17 @@ class Sources:
     started_ms: int
     upstreams: Upstreams
     census: Census
+    products: Products
+    settings: Settings
     kept: Kept
     head: Callable[[], Head | None] = lambda: None
     head_failures: Callable[[], int] = lambda: 0
     certificate_expires_s: Callable[[], float] = lambda: 0.0
 
-    def count(self) -> Iterator[object]:
+    def count(self, _wanted: tuple[str, ...]) -> Iterator[object]:
         """What the readers need to be counted first, in pieces; a Deferred is waited for."""
         yield from self.census.take()
+        yield from self.products.count()
         yield from self.disk.look()
 
 
@@ -122,6 +128,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         **_paging(sources.bridge, sources.spill),
         **_disk(sources),
         **keeping(sources.kept),
+        **limits(sources.settings),
     }
 
 
@@ -144,6 +151,7 @@ def _process(sources: Sources) -> dict[str, Reader]:
         "gateway_certificate_expiry_timestamp_seconds": lambda: one(
             sources.certificate_expires_s()
         ),
+        "gateway_clock_steps_total": lambda: one(net.clock_steps),
         "gateway_clock_drift_seconds": lambda: one(sources.clock.drift_ms() / 1000),
         "gateway_changes_total": lambda: [
             ((result,), count) for result, count in net.changes.items()
@@ -187,6 +195,7 @@ def _clients(sources: Sources) -> dict[str, Reader]:
     faces, net, sessions = sources.faces, sources.net, sources.sessions
     return {
         "gateway_connections": lambda: gap(faces.connections_opened, faces.connections_closed),
+        "gateway_client_connections": sources.products.samples,
         "gateway_connections_opened_total": lambda: protocols(faces.connections_opened),
         "gateway_connections_redirected_total": lambda: protocols(faces.connections_redirected),
         "gateway_access_refused_total": lambda: labelled(

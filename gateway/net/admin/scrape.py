@@ -29,19 +29,32 @@ from gateway.net.admin.pieces import Pieces
 
 InThread = Callable[[Callable[[], bytes]], Deferred[bytes]]
 DEFECT: Final = b"a defect of the gateway: see its log\n"
+PATTERNS_MAX: Final = 10
+NAME_MAX: Final = 255
+TOO_MANY: Final = b"match: 10 patterns at most, of 255 characters each\n"
 
 
 class Form(NamedTuple):
-    """How the numbers are wanted: in which format, compressed or not; all, or of which names."""
+    """How the numbers are wanted: in which format, compressed or not.
+
+    Attributes:
+        names: of the metrics that are wanted; none: all.
+        objects: patterns of the names of objects that are wanted, for metrics that have such.
+    """
 
     accept: str
     zipped: bool
     names: tuple[str, ...]
+    objects: tuple[str, ...]
 
 
 @final
 class Scrape(Resource):
-    """The metrics of one table."""
+    """The metrics of one table.
+
+    Args:
+        objects: they are by name: ``match`` says of which, with `*`, `?` and `[...]`.
+    """
 
     isLeaf = True  # Twisted's name
     log = Logger()
@@ -54,8 +67,10 @@ class Scrape(Resource):
         pieces: Pieces,
         answers: Answers,
         in_thread: InThread,
+        objects: bool = False,
     ) -> None:
         super().__init__()
+        self._objects = objects
         self._collector = collector
         self._registry = registry
         self._pieces = pieces
@@ -72,7 +87,13 @@ class Scrape(Resource):
     def render_GET(self, request: Request) -> int:
         """All of them, when they have been gathered."""
         waiting = self._waiting
-        waiting[request] = _form(request)
+        form = _form(request, objects=self._objects)
+        if len(form.objects) > PATTERNS_MAX or max(map(len, form.objects), default=0) > NAME_MAX:
+            request.setResponseCode(400)
+            request.write(TOO_MANY)
+            request.finish()
+            return int(NOT_DONE_YET)
+        waiting[request] = form
         request.notifyFinish().addBoth(lambda _result: waiting.pop(request, None))
         if not self._at_work:
             self._at_work = True
@@ -84,8 +105,11 @@ class Scrape(Resource):
         while self._waiting:
             asked = dict(self._waiting)
             try:
-                await self._pieces.gather(self._collector.pieces())
-                for form in dict.fromkeys(asked.values()):
+                gathered = None
+                for form in sorted(set(asked.values()), key=lambda form: form.objects):
+                    if form.objects != gathered:
+                        await self._pieces.gather(self._collector.pieces(form.objects))
+                        gathered = form.objects
                     text = await self._in_thread(partial(_text, self._registry, form))
                     self._answer(text, [each for each in asked if asked[each] == form], form)
             except Exception:
@@ -107,19 +131,24 @@ class Scrape(Resource):
         self._answers.give(text, there)
 
 
-def _form(request: Request) -> Form:
+def _form(request: Request, *, objects: bool) -> Form:
     try:
         accept = (request.getHeader(b"accept") or b"").decode("ascii")
         choose_encoder(accept)
     except (TypeError, ValueError):  # it is no text, or of a version that is none
         accept = ""
     encoding = request.getHeader(b"accept-encoding") or b""
-    names = (request.args or {}).get(b"name[]", [])
     return Form(
         accept,
         gzip_accepted(encoding.decode("ascii", "replace")),
-        tuple(name.decode("ascii", "replace") for name in names),
+        _said(request, b"name[]"),
+        _said(request, b"match") if objects else (),
     )
+
+
+def _said(request: Request, key: bytes) -> tuple[str, ...]:
+    values = (request.args or {}).get(key, [])
+    return tuple(value.decode("utf-8", "replace") for value in values)
 
 
 def _text(registry: CollectorRegistry, form: Form) -> bytes:

@@ -13,6 +13,7 @@ from gateway.metrics import Reader, Sample
 from gateway.net.admin.census import Census, Load
 from gateway.net.admin.samples import timed
 from gateway.net.clock import GatewayClock
+from gateway.net.upstreams.credentials import expiry_ms
 from gateway.net.upstreams.detours import detours_of
 from gateway.net.upstreams.upstreams import Upstreams
 
@@ -66,6 +67,10 @@ def _states(all_of_them: Upstreams, clock: GatewayClock) -> dict[str, Reader]:
         ),
         "gateway_upstream_failed_tries": lambda: [
             ((name,), each.failed_tries) for name, each in all_of_them.dialers.items()
+        ],
+        "gateway_upstream_token_expiry_timestamp_seconds": lambda: [
+            ((name,), expiry_ms(each.shown) / 1000)
+            for name, each in all_of_them.credentials.items()
         ],
         "gateway_upstream_links": one(lambda each: each.links_attached()),
         "gateway_upstream_detour_connections": one(

@@ -7,11 +7,13 @@ delivery.routing-key, properties.user-id.
 
 from __future__ import annotations
 
-from gateway.amqp_0_10._spec_structs import DeliveryProperties
+from gateway.amqp_0_10._spec_structs import DeliveryProperties, ReplyTo
+from gateway.errors import DecodeError
 from gateway.message import Loss
 from gateway.translate import names
 from gateway.translate.context import Counts
 from gateway.translate.mapping_rows import BY_NUMBER
+from gateway.translate.reply_to import ROW_UNREACHABLE
 from gateway.translate.segment import (
     CONTENT_ENCODING,
     CONTENT_LENGTH,
@@ -34,6 +36,27 @@ def exchange_of(payload: bytes, body_at: int) -> str:
         if struct.u16() == DELIVERY_PROPERTIES:
             return DeliveryProperties.decode_fields(struct).exchange or ""
     return ""
+
+
+def reply_to_of(header: bytes) -> ReplyTo | None:
+    """Where an answer is wanted, if anywhere, and as far as that can be read."""
+    try:
+        return _reply_to(Reader(header))
+    except DecodeError:
+        return None  # nobody has looked into it before
+
+
+def _reply_to(reader: Reader) -> ReplyTo | None:
+    while reader.remaining():
+        struct = reader.sub(reader.u32())
+        if struct.u16() != MESSAGE_PROPERTIES:
+            continue
+        flags = struct.u16()
+        if not flags & REPLY_TO:
+            return None
+        _skip_to_reply_to(struct, flags)
+        return ReplyTo.decode_fields(struct.sub(struct.u16()))
+    return None
 
 
 def to_queue(header: bytes, queue: str) -> bytes:
@@ -90,13 +113,17 @@ def without_user_id(header: bytes) -> bytes:
     return header
 
 
-def _skip_to_user_id(struct: Reader, flags: int) -> None:
+def _skip_to_reply_to(struct: Reader, flags: int) -> None:
     if flags & CONTENT_LENGTH:
         struct.skip(8)
     if flags & MESSAGE_ID:
         struct.skip(16)
     if flags & CORRELATION_ID:
         struct.skip(struct.u16())
+
+
+def _skip_to_user_id(struct: Reader, flags: int) -> None:
+    _skip_to_reply_to(struct, flags)
     if flags & REPLY_TO:
         struct.skip(struct.u16())
     if flags & CONTENT_TYPE:
@@ -110,3 +137,10 @@ def lose_user_id(counts: Counts) -> Loss:
     row = BY_NUMBER[names.ROW_USER_ID]
     counts.lost[row.number] += 1
     return Loss(row.id, row.otherwise)
+
+
+def lose_reply_to(counts: Counts) -> Loss:
+    """Count that an answer does not find its way."""
+    row = BY_NUMBER[ROW_UNREACHABLE]
+    counts.lost[row.number] += 1
+    return Loss(row.id, row.policy)

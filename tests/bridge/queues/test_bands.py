@@ -4,8 +4,10 @@ import pytest
 from support.bridge_world import World
 from support.rules import rule
 
-from gateway.bridge.queues.bands import Bands
+from gateway.bridge.paging.away import AwayPage
+from gateway.bridge.queues.bands import Band, Bands
 from gateway.bridge.queues.discipline import Discipline
+from gateway.bridge.queues.places import Entry, Places
 from gateway.message import NO_PRIORITY, RELEASED, Encoding
 
 
@@ -135,3 +137,32 @@ def test_a_restart_changes_no_level():
     world.restart()
     assert taken(world, 3) == [9, 5, 1]
     world.check()
+
+
+def test_what_was_given_back_and_was_on_disk_meanwhile_waits_once() -> None:
+    world = World()
+    places = Places()
+    band = Band(places)
+    for position in range(3):
+        places.append(Entry(position, world.message(), 0, False))
+    entry = band.peek()
+    assert entry is not None
+    page = places.tail
+    assert page is not None
+    away = AwayPage()
+    for _ in range(5):
+        band.hold(entry)
+        band.give_back(entry)
+        assert away.fill(page, sized=False)
+        entries = page.entries
+        places.send_away(page, away)
+        assert band.peek() is None
+        assert places.missed == page.number
+        for each in entries:
+            assert each is not None
+            each.returned = False  # they are other objects
+        places.bring_back(page, away, entries)
+        band.come_back(entries)
+        away = AwayPage()
+    assert band.peek() is entry
+    assert len(band._returned) == 1

@@ -276,8 +276,10 @@ def test_a_stopping_face_delivers_no_more() -> None:
     client.completes(0, 0)
     assert client.gets() == []
     assert not client.face.drained()
+    assert client.face.owed() == 1
     client.does(accepted((0, 0)))
     assert client.face.drained()
+    assert client.face.owed() == 0
 
 
 def test_consumers_share_a_queue() -> None:

@@ -70,6 +70,7 @@ def test_the_end_of_the_session_rolls_back() -> None:
     client.publishes(b"1")
     client.hears()
     assert not client.face.drained()
+    assert client.face.owed() > 0
     client.loses_transport()
     assert gateway.world.depth() == 0
     assert ended(gateway) == [(ROLLED_BACK, 1)]

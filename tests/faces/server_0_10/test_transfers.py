@@ -246,6 +246,7 @@ def test_completions_are_held_back_while_the_queues_hold_too_much() -> None:
         client.publishes(body, explicit=True)
     assert client.hears() == [accept(0, 1), "completed 0-1"]
     assert not client.face.drained()
+    assert client.face.owed() == 0  # it is our turn
     consumer.subscribes(accept=1)
     assert consumer.gets() == [b"1", b"2", b"3"]
     assert client.hears() == [accept(2, 2), "completed 2-2"]

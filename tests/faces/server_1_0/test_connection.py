@@ -42,6 +42,7 @@ def test_a_stop_serves_what_is_under_way_and_gives_nothing_new(hub):
     event = client.take(events.DeliveryReceived)
     client.face.drain(hub.world.now_ms)
     assert not client.face.drained()
+    assert client.face.owed() == 1
     client.send(sender, message(), tag=b"2")
     assert client.received() == []
     link = receiver.session.attach("new", _spec.SENDER)

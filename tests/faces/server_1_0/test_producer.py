@@ -33,6 +33,7 @@ def test_a_durable_message_is_accepted_when_it_is_on_disk():
     payload = message(header=_spec.Header(durable=True))
     assert client.send(sender, payload) is None
     assert not client.face.drained()
+    assert client.face.owed() == 0
     hub.world.commit()
     client.step()
     assert client.take(events.DispositionReceived).state == ACCEPTED

@@ -4,6 +4,7 @@ import gzip
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 from support.net import Loop
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs
@@ -26,6 +27,7 @@ class Stand:
     def __init__(self) -> None:
         self.loop = Loop()
         self.begun = 0
+        self.wanted: list[tuple[str, ...]] = []
         self.depth = 0
         self.made: list[tuple[Callable[[], bytes], Deferred[bytes]]] = []
         self.texts = 0
@@ -42,10 +44,12 @@ class Stand:
             pieces=Pieces(self.loop),
             answers=self.answers,
             in_thread=self.in_thread,
+            objects=True,
         )
 
-    def count(self) -> Iterator[None]:
+    def count(self, wanted: tuple[str, ...]) -> Iterator[None]:
         self.begun += 1
+        self.wanted.append(wanted)
         for _ in range(PASSES):
             WORK.units += SHARE + 1
             yield
@@ -142,6 +146,33 @@ def test_each_form_has_a_text_of_its_own() -> None:
         assert each.responseHeaders.getRawHeaders("content-encoding") == ["gzip"]
     assert "gateway_width 1.0" in text(some)
     assert "gateway_depth" not in text(some)
+
+
+def asks_for(stand: Stand, *patterns: bytes) -> Any:
+    request: Any = DummyRequest([b"metrics", b"objects"])
+    request.channel = None
+    request.args = {b"match": list(patterns)}
+    stand.scrape.render_GET(request)
+    return request
+
+
+def test_objects_are_gathered_once_for_all_who_want_the_same_of_them() -> None:
+    stand = Stand()
+    stand.occupy()
+    asked = [asks_for(stand, *each) for each in ([b"a*"], [b"b", b"c"], [b"a*"], [])]
+    stand.make_text()
+    for _ in range(3):
+        stand.passes()
+        stand.make_text()
+    assert sorted(stand.wanted[1:]) == [(), ("a*",), ("b", "c")]
+    assert all(each.finished for each in asked)
+
+
+@pytest.mark.parametrize("patterns", [[b"x"] * 11, [b"x" * 256]])
+def test_who_wants_too_many_of_them_is_refused(patterns: list[bytes]) -> None:
+    stand = Stand()
+    request = asks_for(stand, *patterns)
+    assert (request.responseCode, request.finished, stand.begun) == (400, 1, 0)
 
 
 def test_who_has_gone_meanwhile_is_not_answered() -> None:

@@ -3,7 +3,12 @@
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.structs import read_header, write_header
-from gateway.translate.towards_0_10.published import exchange_of, to_queue, without_user_id
+from gateway.translate.towards_0_10.published import (
+    exchange_of,
+    reply_to_of,
+    to_queue,
+    without_user_id,
+)
 from gateway.wire.tagged import Tagged
 
 PROPERTIES = spec.MessageProperties(
@@ -58,3 +63,12 @@ def test_the_exchange_is_that_of_the_delivery_properties():
     assert exchange_of(header + b"body", len(header)) == "amq.topic"
     header = write_header(None, PROPERTIES)
     assert exchange_of(header, len(header)) == ""
+
+
+def test_a_reply_to_is_found_behind_what_stands_before_it():
+    header = write_header(spec.DeliveryProperties(), PROPERTIES)
+    assert reply_to_of(header) == PROPERTIES.reply_to
+    assert reply_to_of(write_header(None, spec.MessageProperties(app_id=b"a"))) is None
+    assert reply_to_of(b"") is None
+    octets = write_header(None, spec.MessageProperties(reply_to=PROPERTIES.reply_to))
+    assert reply_to_of(octets.replace(b"\x01e", b"\x7fe")) is None  # it does not decode

@@ -20,7 +20,7 @@ from gateway.bridge.exchanges.exchange import HEADERS, KEYED, TOPIC
 from gateway.bridge.remote.remote import Feed, LookUpWaiter
 from gateway.errors import DecodeError, RemoteProtocolError
 from gateway.faces.dialled.reaching import Reaching
-from gateway.faces.placed import selector_of
+from gateway.faces.placed import matches_headers, selector_of
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import refusal_of, text_of
 from gateway.faces.upstream_1_0.managing.managed import ManagedBinding, Tidying, unmanageable
@@ -33,7 +33,6 @@ from gateway.translate.facts import Arrival
 from gateway.translate.profiles.profile import ANNOTATIONS
 from gateway.wire.tagged import Tagged
 
-X_MATCH: Final = "x-match"
 EXCHANGE: Final = "x-exchange"
 ROUTING_KEY: Final = "x-routing-key"
 MANAGED: Final = "managed"
@@ -367,19 +366,11 @@ def feeding_refused(
         name = unmanageable(arguments)
         return _unable(upstream, f"take argument {name!r} of a binding") if name else None
     addresses = upstream.addresses
-    if addresses.exchange_type(host, exchange) == HEADERS and _matches(arguments):
+    if addresses.exchange_type(host, exchange) == HEADERS and matches_headers(arguments):
         return _unable(upstream, "match headers for a subscription")
     if not addresses.subscription_address(host, exchange, key, queue):
         return _unable(upstream, f"have an address for key {key!r} of exchange {exchange!r}")
     return None
-
-
-def _matches(arguments: dict[str, Tagged]) -> bool:
-    """Whether a binding of a headers exchange wants anything of a message's headers."""
-    match = arguments.get(X_MATCH)
-    if match is not None and match.value == "any":
-        return True
-    return any([not name.startswith("x-") for name in arguments])
 
 
 def _unable(upstream: UpstreamContext, what: str) -> Refusal:

@@ -2,6 +2,5 @@
 
 relay            the outlet of that queue
 sender           one link to one address, and what is unsettled on it
-bindings_first   what is sent to an exchange waits for the exchange's subscriptions
 credit_watch     tells of addresses that give no credit
 """

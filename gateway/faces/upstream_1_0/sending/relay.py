@@ -18,6 +18,7 @@ from gateway.bridge.remote.remote import LookUpWaiter, Target
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
 from gateway.faces.checking import check, wants_look
+from gateway.faces.dialled.bindings_first import BindingsFirst
 from gateway.faces.dialled.outflow import Outflow
 from gateway.faces.dialled.returns import Returns
 from gateway.faces.upstream_1_0.context import UpstreamContext
@@ -26,7 +27,6 @@ from gateway.faces.upstream_1_0.links import Links, is_elsewhere
 from gateway.faces.upstream_1_0.managing.queues import ManagedQueues
 from gateway.faces.upstream_1_0.receiving.feeders import Feeders
 from gateway.faces.upstream_1_0.receiving.reply_nodes import ReplyNodes
-from gateway.faces.upstream_1_0.sending.bindings_first import BindingsFirst
 from gateway.faces.upstream_1_0.sending.sender import Sender
 from gateway.message import (
     Condition,

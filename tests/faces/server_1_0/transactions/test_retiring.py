@@ -26,6 +26,7 @@ def test_what_is_accepted_is_gone_after_the_commit(settled):
     assert at.depth() == 2
     assert at.settlements() == []
     assert not at.client.face.drained()
+    assert at.client.face.owed() > 0
     assert at.commits(txn_id) == ACCEPTED
     assert at.depth() == 0
     assert at.settlements() == ([] if settled else [ACCEPTED])  # of both at once

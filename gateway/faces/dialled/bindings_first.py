@@ -6,13 +6,27 @@ for its bindings, too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, final
 
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.remote.remote import Target
+from gateway.bridge.remote.remote import LookUpWaiter, Target
 from gateway.faces.dialled.settings import UpstreamCounts
-from gateway.faces.upstream_1_0.receiving.feeders import Feeders
 from gateway.message import Refusal
+
+
+class Awaited(Protocol):
+    """One binding's subscription."""
+
+    def awaits(self, waiter: LookUpWaiter, token: int) -> bool:
+        """Have `waiter` hear when it is made, or there is a problem; `False`: it is made."""
+
+
+class Bound(Protocol):
+    """All of them."""
+
+    def of_exchange(self, host: str, exchange: str) -> Sequence[Awaited]:
+        """Those of one exchange's bindings."""
 
 
 class Held(Protocol):
@@ -28,7 +42,7 @@ class BindingsFirst:
 
     __slots__ = ("_awaited", "_connection", "_counts", "_feeders", "_held", "_queue")
 
-    def __init__(self, feeders: Feeders, counts: UpstreamCounts, queue: Queue, held: Held) -> None:
+    def __init__(self, feeders: Bound, counts: UpstreamCounts, queue: Queue, held: Held) -> None:
         self._feeders = feeders
         self._counts = counts
         self._queue = queue
