@@ -55,7 +55,7 @@ Exit codes:
 )
 @click.option("--force", is_flag=True, help="Write over the files of an older plan.")
 def plan(survey: pathlib.Path, target: str, host: str, output: pathlib.Path, force: bool) -> None:
-    """Plan the gateway, and the broker behind it, from a survey.
+    """Plan the gateway and what is behind it.
 
     SURVEY is a document that `migrate survey` has written. What is planned is a directory with
     the gateway's configuration, access rules, and definitions for the new broker: files to be
