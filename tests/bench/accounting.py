@@ -138,8 +138,10 @@ class Log:
 
     def _visits(self) -> Rows:
         """Clients that open a connection, a session and a link, and close them again."""
-        kinds = (Kind.CONNECTION_OPENED, Kind.SESSION_ATTACHED, Kind.LINK_ATTACHED)
-        kinds += (Kind.LINK_DETACHED, Kind.SESSION_DETACHED, Kind.CONNECTION_CLOSED)
+        kinds = (
+            *(Kind.CONNECTION_OPENED, Kind.SESSION_ATTACHED, Kind.LINK_ATTACHED),
+            *(Kind.LINK_DETACHED, Kind.SESSION_DETACHED, Kind.CONNECTION_CLOSED),
+        )
         rows = np.zeros((CLIENTS, len(kinds)), DTYPE)
         numbers = QUEUES + self.visits + np.arange(1, CLIENTS + 1)
         self.visits += CLIENTS
