@@ -141,3 +141,15 @@ def test_a_queue_that_is_bound_here_gets_what_is_published_there(broker: int, ga
         assert sends(sender, "amq.topic/fr.wine", "--content-string vin").exit_code == 0
     lines.run_until(lambda: len(found) == 2)
     lines.hang_up()
+
+
+def test_who_asks_on_one_side_is_answered_from_the_other(
+    broker: int, gateway: int, queue: str
+) -> None:
+    """qpid-receive answers with what it has received."""
+    ask = "--content-string again --reply-to answers"
+    for asker, responder in ((gateway, broker), (broker, gateway)):
+        receives(asker, '"answers; {create: always}"')
+        assert sends(asker, queue, ask).exit_code == 0
+        assert "again" in receives(responder, queue, "--timeout 10 --messages 1")
+        assert "again" in receives(asker, "answers", "--timeout 10 --messages 1")

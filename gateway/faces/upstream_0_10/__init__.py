@@ -5,6 +5,8 @@ connection    one transport to it, from SASL to close
 sessions      what keeps one session over connections, and all of them
 known         which of its nodes there are
 relay         from a queue in transit to the upstream
+outgoing      a message as it is sent there
+replies       how answers find their way, both ways
 unconfirmed   what a relay has sent and the upstream has not confirmed
 receiver      from the upstream to one subscription
 feeder        from one of its exchanges to a queue that is bound here

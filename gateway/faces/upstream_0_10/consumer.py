@@ -75,14 +75,14 @@ class Consumer:
 
     def agrees(self, ranges: Ranges) -> bool:
         """Whether the subscription has come into force by this."""
-        if self.agreed or not _has(ranges, self._subscribe):
+        if self.agreed or not names(ranges, self._subscribe):
             return False
         self.agreed = True
         return True
 
     def is_used_up(self, ranges: Ranges) -> bool:
         """Whether no credit is left by this; `credit` is what was not used, until `empty`."""
-        return _has(ranges, self._ending)
+        return names(ranges, self._ending)
 
     def empty(self) -> int:
         """There is no credit now; how much was not used."""
@@ -91,7 +91,7 @@ class Consumer:
 
     def is_cancelled(self, ranges: Ranges) -> bool:
         """Whether nothing comes any more."""
-        return _has(ranges, self._cancel)
+        return names(ranges, self._cancel)
 
     def took(self) -> None:
         """A message has come."""
@@ -131,7 +131,8 @@ class Consumer:
         self.credit = wanted
 
 
-def _has(ranges: Ranges, command_id: int) -> bool:
+def names(ranges: Ranges, command_id: int) -> bool:
+    """Whether a command of ours is among these."""
     if command_id == NONE:
         return False
     for first, last in ranges:

@@ -20,7 +20,7 @@ from gateway.faces.dialled.reaching import Reaching
 from gateway.faces.placed import matches_headers, selector_of
 from gateway.faces.upstream_0_10.consumer import Consumer
 from gateway.faces.upstream_0_10.errors import refusal_of, text_of
-from gateway.faces.upstream_0_10.intake import Intake
+from gateway.faces.upstream_0_10.intake import Answers, Intake
 from gateway.faces.upstream_0_10.sessions import Sessions, SessionSlot
 from gateway.message import Condition, Outcome, Refusal
 from gateway.wire.tagged import Tagged
@@ -45,7 +45,12 @@ class Feeder:
     """
 
     def __init__(
-        self, upstream: DialledContext, sessions: Sessions, feeders: FeederList, feed: Feed
+        self,
+        upstream: DialledContext,
+        sessions: Sessions,
+        answers: Answers,
+        feeders: FeederList,
+        feed: Feed,
     ) -> None:
         self._upstream = upstream
         self._sessions = sessions
@@ -53,7 +58,7 @@ class Feeder:
         self.feed = feed
         self.problem = ""
         self._exchange = upstream.addresses.exchange_address(feed.host, feed.exchange, feed.key)
-        self._intake = Intake(upstream, feed, copies=False)
+        self._intake = Intake(upstream, feed, answers, copies=False)
         self._consumer = Consumer()
         self._reaching = Reaching(upstream)
         self._left = False

@@ -38,6 +38,13 @@ class Bearer(Protocol):
         """A message has come that goes no further."""
 
 
+class Answers(Protocol):
+    """Where answers to what comes are to go."""
+
+    def incoming(self, payload: bytes, body_at: int) -> bytes:
+        """The header segment of a message as it goes on."""
+
+
 @final
 class Taken:
     """A transfer that goes on as `message`."""
@@ -59,6 +66,7 @@ class Intake:
 
     __slots__ = (
         "_accepted",
+        "_answers",
         "_bearer",
         "_completed",
         "_released",
@@ -71,8 +79,11 @@ class Intake:
         "copies",
     )
 
-    def __init__(self, upstream: DialledContext, bearer: Bearer, *, copies: bool) -> None:
+    def __init__(
+        self, upstream: DialledContext, bearer: Bearer, answers: Answers, *, copies: bool
+    ) -> None:
         self._upstream = upstream
+        self._answers = answers
         self._bearer = bearer
         self.copies = copies
         self._tokens = 0
@@ -111,6 +122,10 @@ class Intake:
             return None
         if event.empty_body:
             arrival.flags |= Flag.EMPTY_BODY
+        header = self._answers.incoming(event.payload, event.body_at)
+        if len(header) != event.body_at or not event.payload.startswith(header):
+            event.payload = header + event.payload[event.body_at :]
+            event.body_at = len(header)
         message = self._message(event, arrival, exchange)
         digest: int = message.id_digest ^ message.body_digest
         if self._upstream.seen_before.take(digest) and message.delivery_count == 0:

@@ -19,6 +19,10 @@ from gateway.message import Condition, Refusal
 REMEMBERED_MAX: Final = 1_000  # queues that the exchange `upstream.NAME` has sent to
 
 
+Node = tuple[bool, str]
+"""Whether it is an exchange, else it is a queue; its name."""
+
+
 @final
 class Answer:
     """What there is to know of one node.
@@ -27,25 +31,24 @@ class Answer:
         refusal: why nothing can be sent to it; `None`: it is there.
     """
 
-    __slots__ = ("command_id", "name", "refusal")
+    __slots__ = ("command_id", "node", "refusal")
 
-    def __init__(self, command_id: int, name: str, refusal: Refusal | None) -> None:
+    def __init__(self, command_id: int, node: Node, refusal: Refusal | None) -> None:
         self.command_id = command_id
-        self.name = name
+        self.node = node
         self.refusal = refusal
 
 
 @final
 class Known:
-    """What one session has asked; `exchanges`: of these, else of queues."""
+    """What one session has asked."""
 
-    __slots__ = ("_answers", "_asked", "_denied", "_exchanges")
+    __slots__ = ("_answers", "_asked", "_denied")
 
-    def __init__(self, *, exchanges: bool) -> None:
-        self._exchanges = exchanges
-        self._asked: dict[int, str] = {}  # by the query's command id
-        self._answers: dict[str, Refusal | None] = {}
-        self._denied: dict[str, Refusal] = {}
+    def __init__(self) -> None:
+        self._asked: dict[int, Node] = {}  # by the query's command id
+        self._answers: dict[Node, Refusal | None] = {}
+        self._denied: dict[Node, Refusal] = {}
 
     def forget(self) -> None:
         """The session is over. Who may not ask may not ask by the next one, for a while."""
@@ -54,48 +57,49 @@ class Known:
 
     def forget_missing(self) -> bool:
         """Ask again for what was not there; whether there was any."""
-        missing = [name for name, refusal in self._answers.items() if refusal is not None]
-        for name in missing:
-            del self._answers[name]
+        missing = [node for node, refusal in self._answers.items() if refusal is not None]
+        for node in missing:
+            del self._answers[node]
         found = len(missing) + len(self._denied) > 0
         self._denied.clear()
         return found
 
-    def is_known(self, name: str) -> bool:
+    def is_known(self, node: Node) -> bool:
         """Whether there is an answer."""
-        return name in self._answers or name in self._denied
+        return node in self._answers or node in self._denied
 
-    def refusal(self, name: str) -> Refusal | None:
+    def refusal(self, node: Node) -> Refusal | None:
         """Why nothing can be sent to a node that is known."""
-        denied = self._denied.get(name)
-        return self._answers.get(name) if denied is None else denied
+        denied = self._denied.get(node)
+        return self._answers.get(node) if denied is None else denied
 
-    def is_asked(self, name: str) -> bool:
+    def is_asked(self, node: Node) -> bool:
         """Whether an answer is to come."""
-        return name in self._asked.values()
+        return node in self._asked.values()
 
-    def ask(self, session: Session, name: str) -> None:
+    def ask(self, session: Session, node: Node) -> None:
         """Ask, behind all that was sent before."""
-        query = spec.ExchangeQuery(name=name) if self._exchanges else spec.QueueQuery(queue=name)
-        self._asked[session.send_command(query, sync=True)] = name
+        exchange, name = node
+        query = spec.ExchangeQuery(name=name) if exchange else spec.QueueQuery(queue=name)
+        self._asked[session.send_command(query, sync=True)] = node
 
     def take(self, event: ResultReceived) -> Answer | None:
         """An answer; `None`: it is to no question of ours."""
-        name = self._asked.pop(event.command_id, None)
-        if name is None:
+        node = self._asked.pop(event.command_id, None)
+        if node is None:
             return None
-        refusal = None if is_there(event) else missing(name, exchange=self._exchanges)
+        refusal = None if is_there(event) else missing(node[1], exchange=node[0])
         if len(self._answers) >= REMEMBERED_MAX:
             del self._answers[next(iter(self._answers))]
-        self._answers[name] = refusal
-        return Answer(event.command_id, name, refusal)
+        self._answers[node] = refusal
+        return Answer(event.command_id, node, refusal)
 
     def deny(self, command_id: int | None, refusal: Refusal) -> bool:
         """The session has ended over this command; whether that was a question."""
-        name = None if command_id is None else self._asked.get(command_id)
-        if name is None:
+        node = None if command_id is None else self._asked.get(command_id)
+        if node is None:
             return False
-        self._denied[name] = refusal
+        self._denied[node] = refusal
         return True
 
 

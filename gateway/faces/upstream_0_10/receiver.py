@@ -21,7 +21,7 @@ from gateway.faces.dialled.receiver_states import RECEIVER, ReceiverState
 from gateway.faces.dialled.receiver_states import ReceiverInput as Input
 from gateway.faces.upstream_0_10.consumer import Consumer
 from gateway.faces.upstream_0_10.errors import refusal_of, text_of
-from gateway.faces.upstream_0_10.intake import Intake
+from gateway.faces.upstream_0_10.intake import Answers, Intake
 from gateway.faces.upstream_0_10.sessions import Sessions, SessionSlot
 from gateway.message import Condition, Outcome, Refusal
 from gateway.wire.machine import Machine
@@ -49,12 +49,14 @@ class Receiver:
     Its life is `receiver_states.RECEIVER`.
     """
 
-    def __init__(self, upstream: DialledContext, sessions: Sessions, inlet: Inlet) -> None:
+    def __init__(
+        self, upstream: DialledContext, sessions: Sessions, answers: Answers, inlet: Inlet
+    ) -> None:
         self._upstream = upstream
         self._sessions = sessions
         self._inlet = inlet
         self._queue = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
-        self._intake = Intake(upstream, inlet, copies=not inlet.acquire)
+        self._intake = Intake(upstream, inlet, answers, copies=not inlet.acquire)
         moves_in = inlet.established
         start = ReceiverState.MOVING_IN if moves_in else ReceiverState.ASKING
         self._machine = Machine(RECEIVER, start)

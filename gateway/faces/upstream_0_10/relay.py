@@ -17,7 +17,7 @@ from gateway.amqp_0_10.session import Session
 from gateway.audit.digests import digest
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import UNLIMITED
-from gateway.bridge.remote.remote import LookUpWaiter, Target
+from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.bridge.seams import DeliverStatus
 from gateway.faces import losses
 from gateway.faces.checking import check, wants_look
@@ -26,28 +26,18 @@ from gateway.faces.dialled.context import DialledContext
 from gateway.faces.dialled.outflow import Outflow
 from gateway.faces.dialled.reaching import Reaching
 from gateway.faces.dialled.returns import Returns
-from gateway.faces.host_nodes import HostNodes
 from gateway.faces.upstream_0_10.errors import refusal_of, text_of
-from gateway.faces.upstream_0_10.known import Known
+from gateway.faces.upstream_0_10.known import Known, Node
+from gateway.faces.upstream_0_10.outgoing import NOWHERE, Outgoing
+from gateway.faces.upstream_0_10.replies import Replies
 from gateway.faces.upstream_0_10.sessions import Sessions
 from gateway.faces.upstream_0_10.unconfirmed import Ended, Unconfirmed
-from gateway.message import Condition, Delivery, Loss, Message, Outcome, OutcomeKind, Refusal
-from gateway.translate.contents.leaving import transfer_header
+from gateway.message import Condition, Delivery, Outcome, OutcomeKind, Refusal
 from gateway.translate.context import Translated010
 from gateway.translate.facts import AMQP_0_10
-from gateway.translate.message import to_0_10
 from gateway.translate.outcomes import of_reject
-from gateway.translate.routing_key import lose
-from gateway.translate.towards_0_10.published import (
-    lose_reply_to,
-    lose_user_id,
-    reply_to_of,
-    to_queue,
-    without_user_id,
-)
 
 NOTHING: Final = Refusal(Condition.NONE, "")
-NAME_MAX: Final = 255  # octets
 
 
 class Serving(Protocol):
@@ -69,10 +59,9 @@ class Relay:
     __slots__ = (
         "_behind",
         "_bindings",
-        "_context",
         "_known",
-        "_nodes",
         "_number",
+        "_outgoing",
         "_queue",
         "_reaching",
         "_refusal",
@@ -93,6 +82,7 @@ class Relay:
         upstream: DialledContext,
         sessions: Sessions,
         bound: Bound,
+        replies: Replies,
         remote: Serving,
         queue: Queue,
     ) -> None:
@@ -106,10 +96,9 @@ class Relay:
         self.outflow = Outflow(upstream, queue)
         self._returns = Returns(upstream, host, self.outflow, self)
         self._suspicion = self._returns.suspicion
-        self._context = upstream.translation(host)
+        self._outgoing = Outgoing(upstream, host, queue, replies, self.outflow)
         self._reaching = Reaching(upstream)
-        self._nodes = HostNodes(host)
-        self._known = Known(exchanges=queue.target == Target.EXCHANGE)
+        self._known = Known()
         self._unconfirmed = Unconfirmed()
         self._bindings = BindingsFirst(bound, upstream.counts, queue, self.outflow)
         self._behind: dict[str, None] = {}  # queues that were sent to in this turn; "": an exchange
@@ -138,14 +127,14 @@ class Relay:
 
     def reach(self, waiter: LookUpWaiter, token: int) -> bool:
         """Have `waiter` hear whether the queue's node exists; `False`: it does, or nobody knows."""
-        name = self._node()
-        if not name or (self._known.is_known(name) and self._known.refusal(name) is None):
+        node = self._outgoing.node()
+        if not node[1] or (self._known.is_known(node) and self._known.refusal(node) is None):
             return False
         self._reaching.wait(waiter, token)
         self._known.forget_missing()
         session = self._session
         if session is not None:
-            self._ask(session, name)
+            self._ask(session, node)
         else:
             self._slot.hurry()
         return True
@@ -172,28 +161,30 @@ class Relay:
 
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         """Send one message to its node."""
-        message = delivery.message
-        name = self._node_of(message)
-        if not name or len(name.encode("utf-8")) > NAME_MAX:
+        outgoing = self._outgoing
+        node = outgoing.node_of(delivery.message)
+        if node == NOWHERE:
             text = f"{self._queue.name!r} has no address at upstream {self._upstream.name}"
             return self._refuse(Refusal(Condition.NOT_IMPLEMENTED, text))
         session = self._ready()
         if session is None or self._bindings.waits():
             return self.outflow.block()
-        if not self._known.is_known(name):
-            self._ask(session, name)
+        if not self._known.is_known(node):
+            self._ask(session, node)
             return self.outflow.block()
-        refusal = self._known.refusal(name)
+        refusal = self._known.refusal(node)
         if refusal is not None:
             return self._refuse(refusal)
-        context = self._context
-        context.now_ms = self._upstream.bridge.now_ms
-        translated = to_0_10(message, context, delivery.delivery_count, delivery.annotations)
-        if translated.refusal is not None:
-            bridge = self._upstream.bridge
-            losses.record(bridge, translated.losses, message.id, delivery.subscription)
-            return self._refuse(translated.refusal)
-        return self._send(session, delivery, translated, name)
+        made = outgoing.make(delivery, node)
+        if made.header is None:
+            losses.take_back(outgoing.context.counts, made.lost)
+            return self.outflow.block()
+        if made.lost:
+            bridge, message = self._upstream.bridge, delivery.message
+            losses.record(bridge, made.lost, message.id, delivery.subscription)
+        if made.refusal is not None:
+            return self._refuse(made.refusal)
+        return self._send(session, delivery, made.translated, made.header, node)
 
     def _ready(self) -> Session | None:
         """The session, if something can be sent by it now."""
@@ -208,36 +199,38 @@ class Relay:
         return session if under_way < most else None
 
     def _send(
-        self, session: Session, delivery: Delivery, translated: Translated010, name: str
+        self,
+        session: Session,
+        delivery: Delivery,
+        translated: Translated010,
+        header: bytes,
+        node: Node,
     ) -> DeliverStatus:
         upstream, message = self._upstream, delivery.message
-        lost = list(translated.losses)
-        header = self._header(message, translated, name, lost)
-        if lost:
-            losses.record(upstream.bridge, lost, message.id, delivery.subscription)
         delivery.body_digest = digest(translated.body)
         delivery.body_changed = translated.body_changed
         delivery.id_digest = translated.id_digest
-        if message.encoding != AMQP_0_10 and wants_look(message.id, translated.kind, self._context):
+        context = self._outgoing.context
+        if message.encoding != AMQP_0_10 and wants_look(message.id, translated.kind, context):
             check(
                 upstream.bridge,
                 delivery,
                 translated.header,
                 translated.body,
                 translated.losses,
-                self._context,
+                context,
                 empty_body=translated.empty_body,
             )
-        to_exchange = self._queue.target == Target.EXCHANGE
+        exchange, name = node
         transfer = spec.MessageTransfer(
-            destination=name if to_exchange else "",
+            destination=name if exchange else "",
             accept_mode=spec.AcceptMode.EXPLICIT,
             acquire_mode=spec.AcquireMode.PRE_ACQUIRED,
         )
         command_id = session.send_command(
             transfer, header=header, body=translated.body, empty_body=translated.empty_body
         )
-        queue = "" if to_exchange else name
+        queue = "" if exchange else name
         delivery.sent_us = upstream.bridge.latency.now_us
         self._unconfirmed.add(command_id, delivery, queue)
         if not self._behind:
@@ -246,38 +239,6 @@ class Relay:
         upstream.counts.sent += 1
         upstream.touch()
         return DeliverStatus.TAKEN
-
-    def _header(
-        self, message: Message, translated: Translated010, name: str, lost: list[Loss]
-    ) -> bytes:
-        """The header segment as the upstream gets it."""
-        context = self._context
-        header = translated.header
-        if translated.structs:
-            left = transfer_header(header, context)
-            header = left.header
-            lost += left.losses
-        if self._queue.target != Target.EXCHANGE:
-            header = to_queue(header, name)
-            if message.exchange and self._queue.target == Target.QUEUE:
-                lost += lose(context.counts)
-        reply_to = reply_to_of(header)
-        if reply_to is not None and self._is_unreachable(
-            reply_to.exchange or "", reply_to.routing_key or ""
-        ):
-            lost.append(lose_reply_to(context.counts))
-        if not self._upstream.profile.user_id:
-            without = without_user_id(header)
-            if without is not header:
-                header = without
-                lost.append(lose_user_id(context.counts))
-        return header
-
-    def _is_unreachable(self, exchange: str, key: str) -> bool:
-        """Whether a reply-to names a node that is the gateway's alone; others are there, or not."""
-        nodes = self._nodes
-        is_here = nodes.is_exchange(exchange) if exchange else nodes.is_queue(key)
-        return is_here and nodes.upstream_of(exchange, key) != self._upstream.name
 
     def refusal(self) -> Refusal:
         """Why the last delivery was refused."""
@@ -298,21 +259,9 @@ class Relay:
         self._refusal = refusal
         return DeliverStatus.REFUSED
 
-    # Nodes.
-
-    def _node(self) -> str:
-        """The one node to which all goes; "": it depends."""
-        queue = self._queue
-        if queue.target == Target.EXCHANGE:
-            return self._upstream.addresses.exchange_address(queue.host, queue.name, "")
-        return self._upstream.addresses.queue_target(queue) or ""
-
-    def _node_of(self, message: Message) -> str:
-        return message.routing_key if self._queue.target == Target.ADDRESS else self._node()
-
-    def _ask(self, session: Session, name: str) -> None:
-        if not session.ended and not self._known.is_asked(name):
-            self._known.ask(session, name)
+    def _ask(self, session: Session, node: Node) -> None:
+        if not session.ended and not self._known.is_asked(node):
+            self._known.ask(session, node)
             self._upstream.touch()
 
     # As a `SessionUser`.
@@ -320,10 +269,10 @@ class Relay:
     def on_session(self, session: Session) -> None:
         """It is attached: ask whether the node is there."""
         self._session = session
-        name = self._node()
-        if name:
-            self.outflow.note_link(name, self._sessions.number)
-            self._ask(session, name)
+        node = self._outgoing.node()
+        if node[1]:
+            self.outflow.note_link(node[1], self._sessions.number)
+            self._ask(session, node)
         self.outflow.resume()
 
     def on_completed(self, ranges: Ranges) -> None:
@@ -335,13 +284,16 @@ class Relay:
         answer = self._known.take(event)
         if answer is None:
             return
+        exchange, name = answer.node
         if answer.refusal is None:
-            self._end(self._unconfirmed.on_seen(answer.name, answer.command_id))
+            if not exchange:
+                self._end(self._unconfirmed.on_seen(name, answer.command_id))
         else:
             self._wait_for_missing()
-            gone = self._unconfirmed.on_missing(answer.name, answer.command_id, answer.refusal)
-            self._end(gone)
-        if answer.name == self._node():
+            if not exchange:
+                gone = self._unconfirmed.on_missing(name, answer.command_id, answer.refusal)
+                self._end(gone)
+        if answer.node == self._outgoing.node():
             self._reaching.answer(answer.refusal)
         self.outflow.resume()
 
@@ -400,7 +352,7 @@ class Relay:
             return
         for queue in self._behind:
             if queue:
-                self._known.ask(session, queue)
+                self._known.ask(session, (False, queue))
         self._behind.clear()
         session.send_command(spec.ExecutionSync(), sync=True)
 
@@ -408,10 +360,10 @@ class Relay:
         """What was not there may be by now."""
         if self._known.forget_missing():
             self.outflow.resume()
-            name = self._node()
+            node = self._outgoing.node()
             session = self._session
-            if name and session is not None:
-                self._ask(session, name)
+            if node[1] and session is not None:
+                self._ask(session, node)
 
     def on_returned(self) -> None:
         """It was stopped, and one copy less is unsettled."""

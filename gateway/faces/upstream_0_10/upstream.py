@@ -30,6 +30,7 @@ from gateway.faces.upstream_0_10.feeder import Feeder, feeding_refused
 from gateway.faces.upstream_0_10.look_ups import LookUp
 from gateway.faces.upstream_0_10.receiver import Receiver
 from gateway.faces.upstream_0_10.relay import Relay
+from gateway.faces.upstream_0_10.replies import Replies
 from gateway.faces.upstream_0_10.sessions import Sessions
 from gateway.message import Condition, Refusal
 from gateway.wire.tagged import Tagged
@@ -52,6 +53,7 @@ class Upstream010:
         self._connection: UpstreamConnection | None = None
         self._relays: dict[Queue, Relay] = {}
         self._feeders: dict[Feeder, None] = {}
+        self._replies: dict[str, Replies] = {}  # by virtual host
 
     # As a `Remote`.
 
@@ -71,7 +73,7 @@ class Upstream010:
 
     def serve(self, queue: Queue) -> None:
         """Send what is in `queue` to its node."""
-        relay = Relay(self.context, self.sessions, self, self, queue)
+        relay = Relay(self.context, self.sessions, self, self._replies_of(queue.host), self, queue)
         self._relays[queue] = relay
         relay.start()
 
@@ -89,7 +91,7 @@ class Upstream010:
 
     def open(self, inlet: Inlet) -> Source:
         """A session for one subscription."""
-        receiver = Receiver(self.context, self.sessions, inlet)
+        receiver = Receiver(self.context, self.sessions, self._replies_of(inlet.host), inlet)
         self.context.takers.add(receiver)
         self.context.touch()
         return receiver
@@ -102,11 +104,18 @@ class Upstream010:
 
     def feed(self, feed: Feed) -> FeedSource:
         """A session for one binding."""
-        feeder = Feeder(self.context, self.sessions, self, feed)
+        feeder = Feeder(self.context, self.sessions, self._replies_of(feed.host), self, feed)
         self._feeders[feeder] = None
         self.context.takers.add(feeder)
         self.context.touch()
         return feeder
+
+    def _replies_of(self, host: str) -> Replies:
+        replies = self._replies.get(host)
+        if replies is None:
+            found = self.context.bridge.hosts[host]
+            replies = self._replies[host] = Replies(self.context, self.sessions, found)
+        return replies
 
     def look_up(self, host: str, queue: str, waiter: LookUpWaiter, token: int) -> bool:
         """Ask whether the node exists."""

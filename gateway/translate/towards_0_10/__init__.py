@@ -5,5 +5,6 @@ delivery   header and addressing as delivery-properties
 fields     properties and annotations as message-properties
 merged     annotations that a 1.0 receiver added, beside a 0-10 message
 hop        what each 0-10 hop does
+answers    where an answer is wanted
 published  what else is said to a broker that messages are published to
 """

@@ -7,24 +7,20 @@ delivery.routing-key, properties.user-id.
 
 from __future__ import annotations
 
-from gateway.amqp_0_10._spec_structs import DeliveryProperties, ReplyTo
-from gateway.errors import DecodeError
+from gateway.amqp_0_10._spec_structs import DeliveryProperties
 from gateway.message import Loss
 from gateway.translate import names
 from gateway.translate.context import Counts
 from gateway.translate.mapping_rows import BY_NUMBER
-from gateway.translate.reply_to import ROW_UNREACHABLE
 from gateway.translate.segment import (
     CONTENT_ENCODING,
-    CONTENT_LENGTH,
     CONTENT_TYPE,
-    CORRELATION_ID,
     DELIVERY_PROPERTIES,
-    MESSAGE_ID,
     MESSAGE_PROPERTIES,
     REPLY_TO,
     USER_ID,
 )
+from gateway.translate.towards_0_10.answers import skip_to_reply_to
 from gateway.wire.buffers import Reader, Writer
 
 
@@ -38,29 +34,8 @@ def exchange_of(payload: bytes, body_at: int) -> str:
     return ""
 
 
-def reply_to_of(header: bytes) -> ReplyTo | None:
-    """Where an answer is wanted, if anywhere, and as far as that can be read."""
-    try:
-        return _reply_to(Reader(header))
-    except DecodeError:
-        return None  # nobody has looked into it before
-
-
-def _reply_to(reader: Reader) -> ReplyTo | None:
-    while reader.remaining():
-        struct = reader.sub(reader.u32())
-        if struct.u16() != MESSAGE_PROPERTIES:
-            continue
-        flags = struct.u16()
-        if not flags & REPLY_TO:
-            return None
-        _skip_to_reply_to(struct, flags)
-        return ReplyTo.decode_fields(struct.sub(struct.u16()))
-    return None
-
-
-def to_queue(header: bytes, queue: str) -> bytes:
-    """The same, for a queue; the same object where nothing has to be changed."""
+def addressed(header: bytes, exchange: str, key: str) -> bytes:
+    """The same, for that exchange and key; the same object where nothing has to be changed."""
     reader = Reader(header)
     while reader.remaining():
         at: int = reader.pos
@@ -68,17 +43,17 @@ def to_queue(header: bytes, queue: str) -> bytes:
         if struct.u16() != DELIVERY_PROPERTIES:
             continue
         delivery = DeliveryProperties.decode_fields(struct)
-        if delivery.exchange == "" and delivery.routing_key == queue:
+        if delivery.exchange == exchange and delivery.routing_key == key:
             return header
-        delivery.exchange = ""
-        delivery.routing_key = queue
+        delivery.exchange = exchange
+        delivery.routing_key = key
         writer = Writer()
         writer.raw(header[:at])
         delivery.encode(writer)
         writer.raw(header[reader.pos :])
         return writer.getvalue()
     writer = Writer()
-    DeliveryProperties(exchange="", routing_key=queue).encode(writer)
+    DeliveryProperties(exchange=exchange, routing_key=key).encode(writer)
     writer.raw(header)
     return writer.getvalue()
 
@@ -113,17 +88,8 @@ def without_user_id(header: bytes) -> bytes:
     return header
 
 
-def _skip_to_reply_to(struct: Reader, flags: int) -> None:
-    if flags & CONTENT_LENGTH:
-        struct.skip(8)
-    if flags & MESSAGE_ID:
-        struct.skip(16)
-    if flags & CORRELATION_ID:
-        struct.skip(struct.u16())
-
-
 def _skip_to_user_id(struct: Reader, flags: int) -> None:
-    _skip_to_reply_to(struct, flags)
+    skip_to_reply_to(struct, flags)
     if flags & REPLY_TO:
         struct.skip(struct.u16())
     if flags & CONTENT_TYPE:
@@ -137,10 +103,3 @@ def lose_user_id(counts: Counts) -> Loss:
     row = BY_NUMBER[names.ROW_USER_ID]
     counts.lost[row.number] += 1
     return Loss(row.id, row.otherwise)
-
-
-def lose_reply_to(counts: Counts) -> Loss:
-    """Count that an answer does not find its way."""
-    row = BY_NUMBER[ROW_UNREACHABLE]
-    counts.lost[row.number] += 1
-    return Loss(row.id, row.policy)

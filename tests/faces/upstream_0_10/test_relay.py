@@ -3,8 +3,6 @@
 from support.bridge_world import Producer, bind
 from support.old_broker import OldBroker, OldWorld
 
-from gateway.amqp_0_10 import _spec as spec
-from gateway.amqp_0_10.structs import write_header
 from gateway.bridge.remote.remote import OnRejected
 from gateway.bridge.seams import PublishStatus
 from gateway.message import Condition, OutcomeKind
@@ -133,18 +131,3 @@ def test_a_message_for_a_remote_exchange_goes_by_the_key_it_came_with():
     assert outcomes(publisher) == [OutcomeKind.ACCEPTED]
     (delivery,) = broker.take()
     assert (delivery.message.exchange, delivery.message.routing_key) == ("news", "uk.mud")
-
-
-def test_a_reply_to_that_the_old_broker_cannot_reach_is_a_counted_loss():
-    world = OldWorld()
-    broker = world.begin()
-    world.world.queue("here")
-    for reply_to, lost in ((("", "here"), 1), (("", "q"), 1), (("", "there alone"), 1)):
-        pair = spec.ReplyTo(exchange=reply_to[0], routing_key=reply_to[1])
-        header = write_header(None, spec.MessageProperties(reply_to=pair))
-        message = world.world.message(header, key="q")
-        message.body_at = len(header)
-        world.host.publishing.publish(message, None, 0)
-        world.step()
-        assert sum(world.faces.translated.lost) == lost
-    assert len(broker.bodies()) == 3

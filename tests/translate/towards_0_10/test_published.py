@@ -3,12 +3,7 @@
 from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10._spec_constants import STR16
 from gateway.amqp_0_10.structs import read_header, write_header
-from gateway.translate.towards_0_10.published import (
-    exchange_of,
-    reply_to_of,
-    to_queue,
-    without_user_id,
-)
+from gateway.translate.towards_0_10.published import addressed, exchange_of, without_user_id
 from gateway.wire.tagged import Tagged
 
 PROPERTIES = spec.MessageProperties(
@@ -26,18 +21,18 @@ PROPERTIES = spec.MessageProperties(
 
 def test_what_is_for_the_queue_already_keeps_its_octets():
     header = write_header(spec.DeliveryProperties(exchange="", routing_key="q"), PROPERTIES)
-    assert to_queue(header, "q") is header
+    assert addressed(header, "", "q") is header
 
 
 def test_another_exchange_and_key_become_the_queues():
     delivery = spec.DeliveryProperties(exchange="amq.direct", routing_key="k", priority=7)
-    header = to_queue(write_header(delivery, PROPERTIES), "q")
+    header = addressed(write_header(delivery, PROPERTIES), "", "q")
     wanted = spec.DeliveryProperties(exchange="", routing_key="q", priority=7)
     assert header == write_header(wanted, PROPERTIES)
 
 
 def test_delivery_properties_are_made_where_there_are_none():
-    header = to_queue(write_header(None, PROPERTIES), "q")
+    header = addressed(write_header(None, PROPERTIES), "", "q")
     wanted = spec.DeliveryProperties(exchange="", routing_key="q")
     assert header == write_header(wanted, PROPERTIES)
 
@@ -63,12 +58,3 @@ def test_the_exchange_is_that_of_the_delivery_properties():
     assert exchange_of(header + b"body", len(header)) == "amq.topic"
     header = write_header(None, PROPERTIES)
     assert exchange_of(header, len(header)) == ""
-
-
-def test_a_reply_to_is_found_behind_what_stands_before_it():
-    header = write_header(spec.DeliveryProperties(), PROPERTIES)
-    assert reply_to_of(header) == PROPERTIES.reply_to
-    assert reply_to_of(write_header(None, spec.MessageProperties(app_id=b"a"))) is None
-    assert reply_to_of(b"") is None
-    octets = write_header(None, spec.MessageProperties(reply_to=PROPERTIES.reply_to))
-    assert reply_to_of(octets.replace(b"\x01e", b"\x7fe")) is None  # it does not decode
