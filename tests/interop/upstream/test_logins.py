@@ -27,17 +27,28 @@ def goes_through(gateway: GatewayProcess) -> None:
     assert "letter 2" in received.stdout
 
 
-@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "PLAIN"])
-def test_a_password_is_shown_or_proved(broker_j: BrokerJ, tmp_path: Path, mechanism: str) -> None:
+@pytest.mark.parametrize(
+    ("mechanism", "profile"),
+    [
+        ("SCRAM-SHA-256", "qpid-broker-j"),
+        ("PLAIN", "qpid-broker-j"),
+        ("SCRAM-SHA-256", "qpid-0-10"),
+    ],
+)
+def test_a_password_is_shown_or_proved(
+    broker_j: BrokerJ, tmp_path: Path, mechanism: str, profile: str
+) -> None:
     broker_j.create_queue("orders")
     (tmp_path / "password").write_text(f"{broker_j.password}\n")
     upstream = {
         "hosts": [f"amqp://127.0.0.1:{broker_j.port}"],
-        "profile": "qpid-broker-j",
+        "profile": profile,
         "username": broker_j.username,
         "password_file": str(tmp_path / "password"),
         "mechanisms": [mechanism],
     }
+    if profile == "qpid-0-10":
+        upstream["hostname"] = "default"  # of its virtual host
     with behind(tmp_path / "gateway", upstream) as gateway:
         goes_through(gateway)
 
