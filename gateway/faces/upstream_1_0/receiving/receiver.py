@@ -27,6 +27,7 @@ from gateway.faces.upstream_1_0.errors import refusal_of, text_of
 from gateway.faces.upstream_1_0.links import is_elsewhere
 from gateway.faces.upstream_1_0.managing.queues import ManagedQueues
 from gateway.faces.upstream_1_0.receiving import sources
+from gateway.faces.upstream_1_0.receiving.feeder import feeding_refused
 from gateway.faces.upstream_1_0.receiving.incoming_link import IncomingLink
 from gateway.message import Condition, Outcome, Refusal
 from gateway.wire.machine import Machine
@@ -64,9 +65,16 @@ class Receiver:
         self.upstream = upstream
         self._queues = queues
         self.inlet = inlet
-        self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
-        self.name = upstream.link_name(inlet.queue_name)
-        self._routing_key = inlet.queue_name  # of every message
+        kept = self._kept = inlet.kept_there
+        if kept is None:
+            self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
+            self.name = upstream.link_name(inlet.queue_name)
+        else:
+            self.address = upstream.addresses.subscription_address(
+                inlet.host, kept.exchange, kept.key, kept.name, durable=True
+            )
+            self.name = sources.shared_name(upstream.settings.group, kept.name)
+        self._routing_key = inlet.queue_name if kept is None else kept.key  # of every message
         self._incoming = IncomingLink(
             upstream, inlet, self.name, self.address, copy=not inlet.acquire
         )
@@ -93,6 +101,15 @@ class Receiver:
         """What the broker is known not to do."""
         profile = self.upstream.profile
         inlet = self.inlet
+        kept = self._kept
+        if kept is not None:
+            if not profile.shared:
+                return self._unable("keep a client's durable subscription for several gateways")
+            refusal = feeding_refused(
+                self.upstream, inlet.host, kept.exchange, kept.name, kept.key, kept.arguments
+            )
+            if refusal is not None:
+                return refusal
         if not self.address:
             return Refusal(Condition.NOT_FOUND, f"{inlet.queue_name!r} has no address there")
         if inlet.selector and not profile.selector:
@@ -179,7 +196,8 @@ class Receiver:
         upstream = self.upstream
         upstream.unwake(self)
         upstream.takers.forget(self)
-        self._incoming.drop()
+        # A closing detach would end a subscription.
+        self._incoming.drop(closed=self._kept is None or self._kept.over)
 
     def outstanding(self) -> int:
         """Deliveries without an outcome."""
@@ -190,10 +208,17 @@ class Receiver:
     def attach(self, session: Session) -> Link:
         """Ask for the node's messages."""
         inlet = self.inlet
+        profile = self.upstream.profile
+        kept = self._kept
+        wanted = profile.queue_capabilities
+        if kept is not None:
+            wanted = [*profile.subscription_capabilities, sources.GLOBAL]
         source = _spec.Source(
+            durable=None if kept is None else _spec.DURABLE_UNSETTLED_STATE,
+            expiry_policy=None if kept is None else sources.NEVER,
             distribution_mode=None if inlet.acquire else sources.COPY,
             filter=sources.selector_filter(inlet.selector),
-            capabilities=self.upstream.profile.queue_capabilities or None,
+            capabilities=wanted or None,
         )
         return self._incoming.attach(
             session, source, target=inlet.queue_name, snd_settle_mode=self._snd_settle_mode()
