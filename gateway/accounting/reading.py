@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from gateway.accounting.judging import Evidence
 from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.partitions import gathered, makes_one_partition
@@ -25,7 +26,7 @@ from gateway.accounting.segments.parts import PARTS_SCHEMA
 from gateway.accounting.segments.source import Wanted
 from gateway.accounting.segments.view import read
 from gateway.accounting.state.carried import VERIFIED, WRITTEN, carried, part_of
-from gateway.accounting.state.condensed import summed_up, without_repeated
+from gateway.accounting.state.condensed import brought_together, without_ended, without_repeated
 from gateway.accounting.state.folder import (
     REBUILD,
     Covered,
@@ -36,7 +37,7 @@ from gateway.accounting.state.folder import (
     differences,
 )
 from gateway.accounting.state.opening import Beginning, Opening, why_none
-from gateway.accounting.steps import confirmed, strays
+from gateway.accounting.steps import balance, confirmed, strays
 from gateway.accounting.steps.ages import DAY_MS, Bounds
 from gateway.accounting.steps.breaks import COLUMNS, BreakClass, as_breaks, with_known
 from gateway.accounting.steps.kept import kept
@@ -49,7 +50,7 @@ from gateway.audit.schema import segment_numbers
 
 USED: Final = (*RECORDS_SCHEMA.names, "ordinal", "part")
 STRAYS_MAX: Final = 100_000  # above, nothing is folded
-SAID_MAX: Final = 32  # folders of a state; more are brought together
+SAID_MAX: Final = 8  # folders of a state; more are brought together
 IDS_KEPT_MS: Final = DAY_MS  # for so long a state has the ids of what was published
 HEAD_OCTETS: Final = 64 * 1024  # the header of a segment is in these
 
@@ -268,12 +269,9 @@ class Reading:
         number = segment_numbers(self._paths[0].name)[0]
         return Beginning(record=first, why=why_none(self.provenance.books, number))
 
-    def carry(self, parts: DataFrame, records: DataFrame, differences: DataFrame) -> None:
-        """Leave for the next run what this one has read of closed segments. Raises OSError.
-
-        `differences`: of checkpoints, by `balance.differences`.
-        """
-        state, folder = self._state, self._folder
+    def carry(self, seen: Evidence) -> None:
+        """Leave for the next run what this one has read of closed segments. Raises OSError."""
+        state, folder, parts, records = self._state, self._folder, seen.parts, seen.records
         there = len(state.segments) + sum(path.name > state.last for path in self._paths)
         newest = there if self.until else there - 1
         if folder is None or not self._keeps or self._strays is None:
@@ -281,21 +279,24 @@ class Reading:
         if newest <= len(state.segments):
             return
         said, kept = folder.fresh(state)
-        closed = without_repeated(records.where(F.col("ordinal") < newest), differences)
-        carried(closed).write.options(**WRITTEN).parquet(str(folder.path / kept))
+        off = balance.differences(seen.balance.values())
+        closed = without_repeated(records.where(F.col("ordinal") < newest), off)
+        rest = gathered(without_ended(closed, seen.summed, seen.told))
+        carried(rest).write.options(**WRITTEN).parquet(str(folder.path / kept))
+        covered, last_ms = self._covered(parts, newest)
         together = len(state.said) >= SAID_MAX
         first = strays.ALL if together else len(state.segments)
         mine = F.col("ordinal").between(first, newest - 1)
         if state.records:
             mine |= (F.col("ordinal") == strays.ALL) & (F.col("part") == part_of(state.records))
         lists = parts.where("sequence is null").where(mine)
-        if together:
-            summed = summed_up(lists, closed, (strays.ALL, part_of(said)))
-            lists = lists.drop("sums").unionByName(summed, allowMissingColumns=True)
         for frame in self._taken_back(records):
             lists = lists.unionByName(frame, allowMissingColumns=True)
+        if together:
+            place, since_ms = (strays.ALL, part_of(said)), last_ms - IDS_KEPT_MS
+            whole = figures.span_ms(seen.facts["first_time_ms"] or 0, last_ms)
+            lists = brought_together(lists, closed, place, figures.part_ms(whole), since_ms)
         lists.coalesce(4).write.options(**WRITTEN).parquet(str(folder.path / said))
-        covered, last_ms = self._covered(parts, newest)
         before = () if together else state.said
         segments = (*state.segments, *covered)
         now = (*before, Said(said, last_ms))

@@ -24,7 +24,6 @@ from gateway.accounting.state.opening import Beginning, Opening
 from gateway.accounting.steps import ages, checked, confirmed, copies, ledger, messages, outlets
 from gateway.accounting.steps.balance import (
     balances,
-    differences,
     queue_results,
     sums_over_all,
 )
@@ -150,7 +149,7 @@ def reconcile(
     seen = _evidence(reading, out)
     breaks = _breaks(reading, seen, out)
     result = _result(reading, seen, breaks, out)
-    reading.carry(seen.parts, seen.records, differences(seen.balance.values()))
+    reading.carry(seen)
     return result
 
 
@@ -253,7 +252,7 @@ def _single(seen: Evidence) -> dict[str, DataFrame]:
     """What is told in one row each."""
     published = seen.parts.where("published is not null").select(F.inline("published"))
     return {
-        "checked": checked.looked_at(seen.records),
+        "checked": checked.looked_at(seen.records, seen.summed),
         "told": confirmed.told_of(seen.records, seen.summed, seen.told),
         "published_again": messages.published_again(published),
     }

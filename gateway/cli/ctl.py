@@ -219,6 +219,19 @@ def close(admin: Asked, number: int, reason: str) -> None:
     click.echo(admin().ask("close", {"connection": number, "reason": reason})["done"])
 
 
+@ctl.command("log-level")
+@click.argument("subsystem")
+@click.argument("level")
+@click.pass_obj
+def log_level(admin: Asked, subsystem: str, level: str) -> None:
+    """Have the log write what SUBSYSTEM says from LEVEL on (debug, info, warn, error, critical).
+
+    SUBSYSTEM: clients, logins, upstreams, admin, store, audit, event_loop, or all. It holds until
+    the next reload: then `logging` of the configuration counts.
+    """
+    click.echo(admin().ask("log-level", {"subsystem": subsystem, "level": level})["done"])
+
+
 @ctl.command()
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 @click.pass_obj

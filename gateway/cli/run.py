@@ -79,7 +79,8 @@ def serve(
     not finished.
     """
     settings = load(config, list(changes))
-    begin_logging(sys.stderr, level=settings.logging.level, form=settings.logging.format)
+    logging = settings.logging
+    begin_logging(sys.stderr, level=logging.level, form=logging.format, levels=logging.levels)
     code = run(
         settings,
         lambda: load(config, list(changes)),

@@ -35,13 +35,9 @@ class Management:
 
     def ask(self, part: str) -> list[broker_j.Values]:
         """All objects of one kind. Raises ClientError."""
-        request = urllib.request.Request(f"{self.url.rstrip('/')}/{API}/{part}")
-        if self.login.username is not None:
-            shown = f"{self.login.username}:{self.login.password}".encode()
-            request.add_header("Authorization", f"Basic {base64.b64encode(shown).decode()}")
         try:
             with urllib.request.urlopen(
-                request, timeout=self.timeout_s, context=self.tls
+                self._request(part), timeout=self.timeout_s, context=self.tls
             ) as answer:
                 octets = answer.read(ANSWER_MAX + 1)
         except urllib.error.HTTPError as error:
@@ -51,6 +47,14 @@ class Management:
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise ClientError(f"{self.url}: {str(error) or type(error).__name__}") from None
         return self._listed(octets)
+
+    def _request(self, part: str) -> urllib.request.Request:
+        """Raises ValueError: the address is none."""
+        request = urllib.request.Request(f"{self.url.rstrip('/')}/{API}/{part}")
+        if self.login.username is not None:
+            shown = f"{self.login.username}:{self.login.password}".encode()
+            request.add_header("Authorization", f"Basic {base64.b64encode(shown).decode()}")
+        return request
 
     def _listed(self, octets: bytes) -> list[broker_j.Values]:
         told: Any = None  # Any: what JSON holds

@@ -339,11 +339,17 @@ class AccessSettings(Section):
     """What a user without a realm has behind the "@" in that file, and may have in a user-id."""
 
 
+Severity = Literal["debug", "info", "warn", "error", "critical"]
+Subsystem = Literal["clients", "logins", "upstreams", "admin", "store", "audit", "event_loop"]
+
+
 class LoggingSettings(Section):
     """Log lines, on standard error."""
 
-    level: Literal["debug", "info", "warn", "error", "critical"] = "info"
+    level: Severity = "info"
     """The least severe level that is written."""
+    levels: dict[Subsystem, Severity] = Field(default_factory=dict)
+    """The same of some subsystems alone."""
     format: Literal["text", "json"] = "text"
     """Lines for people, or one JSON object a line."""
 

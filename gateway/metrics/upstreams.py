@@ -32,6 +32,12 @@ UPSTREAMS: Final = (
         "upstream",
     ),
     gauge(
+        "gateway_upstream_certificate_expiry_timestamp_seconds",
+        "When the certificate that the upstream is shown expires, or one above it in its file, as"
+        " Unix time; 0: there is none, or it is not read yet.",
+        "upstream",
+    ),
+    gauge(
         "gateway_upstream_held_messages",
         "Messages to an upstream whose publishers wait to hear of them.",
         "upstream",

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from gateway.config.settings import AccessSettings
+from gateway.config.topology import PREDECLARED
+from gateway.faces.features import EXCHANGES
 from gateway.migration.document import Survey
 from gateway.migration.findings import lost_findings
 from gateway.migration.planned_nodes import (
@@ -24,7 +26,7 @@ from gateway.migration.planned_nodes import (
     queue_entry_of,
     selects,
 )
-from gateway.migration.targets import TARGETS
+from gateway.migration.targets import OLD, TARGETS
 from gateway.migration.targets.target import Taken, Target
 from gateway.permissions.qpidd_rules import QpiddRules
 from gateway.translate.profiles.loading import load_profile
@@ -33,6 +35,7 @@ from gateway.translate.profiles.profile import Profile
 NEW: Final = "new"  # the upstream to which queues move
 CONFIGURATION: Final = "gateway.yaml"
 ACL: Final = "qpidd.acl"
+OLD_PROFILE: Final = "qpid-0-10"
 HOST: Final = "default"
 WITHOUT_LOGIN: Final = ("", "anonymous")
 
@@ -60,36 +63,30 @@ class Plan:
 def plan_of(survey: Survey, target: str, host: str = "") -> Plan:
     """Plan for a target, one of `targets.NAMES`; `host`: where it is."""
     plan = Plan()
-    nodes = planned_nodes(survey)
-    plan.left += [*_not_surveyed(survey), *nodes.left]
-    plan.told += nodes.told
+    plan.left += [f"the survey is not whole: {each}" for each in survey.not_asked]
     _plan_access(plan, survey)
     if survey.broker.connections_per_address:
         most = survey.broker.connections_per_address
         plan.configuration["limits"] = {"connections_per_address": most}
-    taken: list[Taken] = []
-    if target in TARGETS:
-        taken = _plan_target(plan, nodes, TARGETS[target](), host)
-        names = {each.planned.name for each in taken}
-        plan.left += _of_users(survey, names, load_profile(TARGETS[target].profile))
-    remote = {each.planned.name for each in taken}
-    plan.configuration["virtual_hosts"] = [
-        {
-            "name": survey.broker.virtual_host or HOST,
-            "exchanges": [entry_of(each) for each in nodes.exchanges],
-            "queues": [queue_entry_of(each, remote=each.name in remote) for each in nodes.queues],
-            "bindings": [binding_entry_of(each) for each in nodes.bindings],
-        }
-    ]
+    if target == OLD:
+        _plan_old(plan, survey, host)
+    else:
+        _plan_move(plan, survey, target, host)
     _plan_users(plan, survey)
     plan.steps.append(f"amqp-gateway check --config {CONFIGURATION}")
     return plan
 
 
-def _not_surveyed(survey: Survey) -> list[str]:
-    """What no configuration can bring back."""
-    lost = [f"{each.where}: {each.what}" for each in lost_findings(survey)]
-    return [*[f"the survey is not whole: {each}" for each in survey.not_asked], *lost]
+def _plan_move(plan: Plan, survey: Survey, target: str, host: str) -> None:
+    """Nothing is left at the old broker."""
+    nodes = planned_nodes(survey)
+    plan.left += [f"{each.where}: {each.what}" for each in lost_findings(survey)]
+    plan.left += nodes.left
+    plan.told += nodes.told
+    taken: list[Taken] = []
+    if target in TARGETS:
+        taken = _plan_target(plan, survey, nodes, TARGETS[target](), host)
+    _plan_nodes(plan, survey, nodes, {each.planned.name for each in taken})
 
 
 def _plan_access(plan: Plan, survey: Survey) -> None:
@@ -123,7 +120,50 @@ def _realm(survey: Survey) -> str:
     return most[0][0] if most and most[0][0] else AccessSettings().qpidd_realm
 
 
-def _plan_target(plan: Plan, nodes: PlannedNodes, target: Target, host: str) -> list[Taken]:
+def _plan_nodes(plan: Plan, survey: Survey, nodes: PlannedNodes, remote: set[str]) -> None:
+    """Exchanges, queues and bindings of the gateway."""
+    plan.configuration["virtual_hosts"] = [
+        {
+            "name": survey.broker.virtual_host or HOST,
+            "exchanges": [entry_of(each) for each in nodes.exchanges],
+            "queues": [queue_entry_of(each, remote=each.name in remote) for each in nodes.queues],
+            "bindings": [binding_entry_of(each) for each in nodes.bindings],
+        }
+    ]
+
+
+def _plan_old(plan: Plan, survey: Survey, host: str) -> None:
+    """All stays where it is: the gateway stands in front of it."""
+    broker = survey.broker
+    at_management = broker.address.startswith("http")
+    section: Entry = {
+        "hosts": [host or ("amqp://old:5672" if at_management else f"amqp://{broker.address}")],
+        "profile": OLD_PROFILE,
+    }
+    if broker.virtual_host:
+        section["hostname"] = broker.virtual_host
+    lasting = [each.name for each in survey.queues if not each.exclusive and not each.auto_delete]
+    bound = {each.exchange for each in survey.bindings}
+    made = {each.name for each in survey.exchanges if each.name not in PREDECLARED}
+    queues = [name for name in lasting if "*" not in name]
+    exchanges = [name for name in sorted((bound | made) - {*EXCHANGES}) if "*" not in name]
+    plan.configuration["upstreams"] = {OLD: section}
+    plan.configuration["nodes"] = [
+        *[{"queue": name, "upstream": OLD} for name in queues],
+        *[{"exchange": name, "upstream": OLD} for name in exchanges],
+    ]
+    plan.left += _of_users(survey, set(queues), load_profile(OLD_PROFILE))
+    if exchanges:
+        told = "clients that bind queues to them stay at the old broker for now: refused, 540"
+        plan.told.append(f"exchanges are published to, {told}")
+    plan.steps.append(f"give upstreams.{OLD} its username and password_file")
+    if survey.acl is not None:
+        plan.steps.append("allow that user at the old broker: acl allow USER create link")
+
+
+def _plan_target(
+    plan: Plan, survey: Survey, nodes: PlannedNodes, target: Target, host: str
+) -> list[Taken]:
     """The queues that live at the target, from now on or later."""
     taken: list[Taken] = []
     for planned in nodes.queues:
@@ -132,6 +172,8 @@ def _plan_target(plan: Plan, nodes: PlannedNodes, target: Target, host: str) -> 
             plan.left.append(f"queue {planned.name} stays local; the target lacks: {problem}")
         else:
             taken.append(target.take(planned, nodes))
+    names = {each.planned.name for each in taken}
+    plan.left += _of_users(survey, names, load_profile(target.profile))
     plan.told += [f"queue {each.planned.name}: {told}" for each in taken for told in each.told]
     section: Entry = {"hosts": [host or target.host], "profile": target.profile}
     plan.configuration["upstreams"] = {NEW: section}

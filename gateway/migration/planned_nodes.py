@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 from gateway.bridge.exchanges.exchange import FANOUT, HEADERS, TOPIC, TYPES
-from gateway.bridge.exchanges.filters import SELECTOR_ARGUMENTS
+from gateway.bridge.exchanges.filters import SELECTOR_ARGUMENTS, binding_selector
 from gateway.bridge.exchanges.headers import MATCH_ARGUMENT
 from gateway.config.topology import PREDECLARED, RESERVED, field_table
 from gateway.faces.arguments.of_exchanges import AskedOfExchange
 from gateway.faces.features import EXCHANGES
+from gateway.message import Refusal
 from gateway.migration.arguments import Fates, fates_of, known
 from gateway.migration.document import Binding, Exchange, Queue, Survey
 from gateway.migration.findings import BRIDGE_QUEUE, is_durable_subscription, is_federated
@@ -253,4 +254,5 @@ def _unplanned_binding(binding: Binding, types: dict[str, str]) -> str:
         return "an argument is neither a number nor a text, true nor false"
     if types[binding.exchange] == HEADERS and arguments.get(MATCH_ARGUMENT) not in MATCHES:
         return "it says neither x-match=all nor x-match=any"
-    return ""
+    selector = binding_selector(dict(field_table(known(arguments))))
+    return selector.description if isinstance(selector, Refusal) else ""

@@ -10,7 +10,9 @@ import atexit
 import json
 import os
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Final, Protocol, TextIO, final
 
 from twisted.logger import (
@@ -26,12 +28,43 @@ from twisted.logger import (
 from zope.interface import implementer
 
 from gateway.audit.printable import printable, printable_json
+from gateway.config.settings import Severity, Subsystem
+from gateway.errors import ConfigurationError
 from gateway.net.log_queue import LogQueue
 
 LEVELS: Final = {level.name: level for level in LogLevel.iterconstants()}
 NAMESPACE: Final = "gateway"
+ALL: Final = "all"
+# What operators may want more or less of -> the loggers of that, and what is below them.
+SUBSYSTEMS: Final[dict[Subsystem, tuple[str, ...]]] = {
+    "clients": (
+        *("gateway.net.connections", "gateway.net.listen", "gateway.net.listening"),
+        *("gateway.net.pump", "gateway.net.keepalive", "gateway.net.withdrawing"),
+    ),
+    "logins": ("gateway.net.authenticate", "gateway.net.passwords"),
+    "upstreams": (
+        *("gateway.net.upstream", "gateway.net.detours", "gateway.net.credentials"),
+        *("gateway.net.renewal", "gateway.net.held_back"),
+    ),
+    "admin": ("gateway.net.admin", "gateway.net.control", "gateway.net.reload"),
+    "store": ("gateway.net.backup", "gateway.net.turns", "gateway.service.paging"),
+    "audit": ("gateway.service.heads", "gateway.service.letting_go"),
+    "event_loop": ("gateway.net.stalls", "gateway.net.duties"),
+}
+# What an event is about -> what that is called in a JSON object; in a line of text it is among the
+# words. A connection's number is the one that the audit log has.
+FIELDS: Final = {
+    "connection": "connection",
+    "endpoint": "address",
+    "user": "user",
+    "protocol": "protocol",
+    "host": "virtual_host",
+    "upstream": "upstream",
+    "count": "count",
+}
 PROCESS: Final = LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
 STANDARD_ERROR: Final = 2
+NO_LEVELS: Final[Mapping[Subsystem, Severity]] = MappingProxyType({})
 GAP: Final = "{count} lines of the log are missing here: nobody took them"
 _queues: Final[list[LogQueue]] = []  # of this process: one, once logging has begun
 
@@ -56,7 +89,13 @@ class Lines(Protocol):
         """Have a line written, with its end."""
 
 
-def begin_logging(stream: TextIO | None, *, level: str, form: str) -> None:
+def begin_logging(
+    stream: TextIO | None,
+    *,
+    level: str,
+    form: str,
+    levels: Mapping[Subsystem, Severity] = NO_LEVELS,
+) -> None:
     """Send all log events of this process to `stream`; `form` is ``text`` or ``json``.
 
     `None`: whoever started the process has closed standard error, and no file that is opened from
@@ -71,7 +110,8 @@ def begin_logging(stream: TextIO | None, *, level: str, form: str) -> None:
     _queues.append(queue)
     atexit.register(flush)
     globalLogBeginner.beginLoggingTo(
-        [observer(queue, level=level, form=form, predicate=PROCESS)], redirectStandardIO=False
+        [observer(queue, level=level, form=form, levels=levels, predicate=PROCESS)],
+        redirectStandardIO=False,
     )
 
 
@@ -92,25 +132,52 @@ def lines_dropped() -> int:
     return sum(queue.dropped for queue in _queues)
 
 
-def set_level(level: str) -> None:
-    """The least severe level that this process writes, from now on."""
-    PROCESS.setLogLevelForNamespace(NAMESPACE, LEVELS[level])
+def set_levels(
+    level: str, levels: Mapping[Subsystem, Severity], predicate: LogLevelFilterPredicate = PROCESS
+) -> None:
+    """The least severe level that is written from now on; `levels`: of subsystems."""
+    predicate.clearLogLevels()
+    predicate.setLogLevelForNamespace(NAMESPACE, LEVELS[level])
+    for subsystem, own in levels.items():
+        for logger in SUBSYSTEMS[subsystem]:
+            predicate.setLogLevelForNamespace(logger, LEVELS[own])
 
 
-def writes_steps() -> bool:
-    """Whether debug lines are written: who makes many of them asks first."""
-    return bool(PROCESS.logLevelForNamespace(NAMESPACE) <= LogLevel.debug)
+def change_level(subsystem: str, level: str, predicate: LogLevelFilterPredicate = PROCESS) -> str:
+    """That of one subsystem, or of `all`, until `set_levels`; what was done. ConfigurationError."""
+    if level not in LEVELS:
+        raise ConfigurationError([("level", f"must be one of {', '.join(LEVELS)}")])
+    if subsystem not in SUBSYSTEMS and subsystem != ALL:
+        known = ", ".join([ALL, *SUBSYSTEMS])
+        raise ConfigurationError([("subsystem", f"must be one of {known}")])
+    if subsystem == ALL:
+        set_levels(level, {}, predicate)
+    for each, loggers in SUBSYSTEMS.items():
+        if each == subsystem:
+            for logger in loggers:
+                predicate.setLogLevelForNamespace(logger, LEVELS[level])
+    return f"the log has lines of {subsystem} from {level} on, until the next reload"
+
+
+def writes_steps(logger: str) -> bool:
+    """Whether debug lines of it are written: who makes many of them asks first."""
+    return bool(PROCESS.logLevelForNamespace(logger) <= LogLevel.debug)
 
 
 def observer(
-    lines: Lines, *, level: str, form: str, predicate: LogLevelFilterPredicate | None = None
+    lines: Lines,
+    *,
+    level: str,
+    form: str,
+    levels: Mapping[Subsystem, Severity] = NO_LEVELS,
+    predicate: LogLevelFilterPredicate | None = None,
 ) -> ILogObserver:
     """An observer that makes a line of each event of at least `level`.
 
     Twisted's own chatter is left out below `warn`: when a port opens, we say so ourselves.
     """
     predicate = predicate or LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
-    predicate.setLogLevelForNamespace(NAMESPACE, LEVELS[level])
+    set_levels(level, levels, predicate)
     return FilteringLogObserver(LogWriter(lines, form), [predicate])
 
 
@@ -170,9 +237,14 @@ def _text_line(event: LogEvent) -> str:
     return "\n    ".join([printable(line) for line in text.split("\n")])
 
 
+def _says(value: object) -> bool:
+    return isinstance(value, int | str) and value != ""
+
+
 def _json_line(event: LogEvent) -> str:
     time, level, logger, message, traceback = _fields(event)
     made: dict[str, Any] = {"time": time, "level": level, "logger": logger, "message": message}
+    made |= {name: event[key] for key, name in FIELDS.items() if _says(event.get(key))}
     if traceback:
         made["traceback"] = traceback
     return printable_json(json.dumps(made, ensure_ascii=False))

@@ -30,6 +30,8 @@ from gateway.bridge.durable.topology_rows import (
     renumbered,
 )
 from gateway.bridge.numbers import MESSAGE_BITS, QUEUE_BITS
+from gateway.bridge.paging.paging import LARGE, LARGE_OCTETS
+from gateway.bridge.queues.places import PAGE_BITS
 from gateway.errors import DecodeError, GatewayError, StoreError
 from gateway.files.json_text import json_value
 from gateway.files.own import create_anew
@@ -150,6 +152,7 @@ class _Bringing:
         self._declared: list[tuple[int, str, str]] = []
         self._queues: dict[int, int] = {}  # by the number that the export has for them
         self._positions: dict[int, int] = {}
+        self._large: dict[int, tuple[int, int]] = {}  # the last page of each, its large octets
         self._kept: list[str] = []
         self._next_queue = incarnation << QUEUE_BITS
         self._first = (incarnation << INCARNATION_SHIFT) + 1
@@ -259,9 +262,7 @@ class _Bringing:
         if queue is None:
             self._left_out += 1
             return
-        first = self._incarnation << MESSAGE_BITS
-        position = self._positions.get(queue, first)
-        self._positions[queue] = position + 1
+        position = self._place(queue, len(message.payload))
         before = line.get("position")
         if isinstance(told, int) and isinstance(before, int):
             self._branches.moved(told, before, position)
@@ -273,6 +274,20 @@ class _Bringing:
         self._octets += len(message.payload)
         if self._writes.size() >= ROW_OCTETS:
             self._flush()
+
+    def _place(self, queue: int, size: int) -> int:
+        """The position of a copy: large ones begin a new page, as where they come in (`paging`)."""
+        position = self._positions.get(queue, self._incarnation << MESSAGE_BITS)
+        if size >= LARGE:
+            page = position >> PAGE_BITS
+            last, large = self._large.get(queue, (page, 0))
+            large = size + (large if last == page else 0)
+            if last == page and large > LARGE_OCTETS:
+                page, large = page + 1, size
+                position = page << PAGE_BITS
+            self._large[queue] = page, large
+        self._positions[queue] = position + 1
+        return position
 
     def _flush(self) -> None:
         writes = self._writes.take()

@@ -13,6 +13,7 @@ from gateway.net.admin.by_queue import ByQueue
 from gateway.net.admin.census import Census
 from gateway.net.admin.control import Control
 from gateway.net.admin.disk import Disk
+from gateway.net.admin.expiring import UpstreamCertificates
 from gateway.net.admin.http import admin_site
 from gateway.net.admin.measures import Sources, start_readers
 from gateway.net.admin.pieces import Pieces
@@ -55,6 +56,9 @@ def measured(service: Service) -> Sources:
         upstreams=service.upstreams,
         census=Census(service.bridge),
         products=Products(service.door),
+        certificates=UpstreamCertificates(
+            lambda: service.reloading.settings.upstreams, service.threads.beside
+        ),
         settings=service.settings,
         head=lambda: service.segments.head,
         head_failures=lambda: service.segments.head_failures,

@@ -16,7 +16,7 @@ from gateway.errors import ConfigurationError, GatewayError
 from gateway.net.kept_files import read_all
 from gateway.net.listening.pace import Pace
 from gateway.net.listening.withdrawing import end_withdrawn
-from gateway.net.logs import NamedLogger, set_level
+from gateway.net.logs import NamedLogger, set_levels
 from gateway.net.upstreams.reload import BusyError, Operator, Reloading
 from gateway.service.changes import digest
 from gateway.service.faces import elsewhere
@@ -66,7 +66,7 @@ def _prepare(service: Service, settings: Settings) -> Callable[[Operator], None]
         service.letting_go.retention.read_books(settings.audit.books, named.book_keys)
         service.authentication.passwords = passwords
         _let_in_by(service, settings)
-        set_level(settings.logging.level)
+        set_levels(settings.logging.level, settings.logging.levels)
         service.note_users(by)
         service.rules.adopt(named.access, settings, by)
         end_withdrawn(service.door)

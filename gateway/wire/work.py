@@ -36,6 +36,7 @@ FRAME: Final = 100  # a begin, attach, detach or end of 1.0 is taken apart, befo
 STATE: Final = 25  # a flow or a disposition of 1.0 is taken apart
 UNSETTLED: Final = 20  # a delivery of an attach's unsettled map is taken apart
 SETTLING: Final = 30  # a command that settles, or a disposition, beside its deliveries
+TRANSFER: Final = 160  # one of either protocol is framed, read and confirmed, beside its publish
 PUBLISH: Final = 40  # a message, beside its copies
 COPY: Final = 30  # a copy comes into a queue, or leaves it
 OFFERED: Final = 40  # a delivery is offered to an outlet, which takes it or is full

@@ -3,9 +3,10 @@
     python tests/bench/accounting.py --records 1 4 16            # in millions
     python tests/bench/accounting.py --records 0.5 --hours 24
 
-Writes the log of an honest gateway, four records a message, with checkpoints, and runs the job as
-people do. With `--hours` the log grows by as many records before each of so many runs, which go on
-from each other's state.
+Writes the log of an honest gateway, four records a message, with checkpoints, what publishers were
+told, translations that were looked at, and clients that come and go, and runs the job as people do.
+With `--hours` the log grows by as many records before each of so many runs, which go on from each
+other's state: what is in that, in rows and octets, is to stay as it is, and so is the time.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
+from pyarrow import parquet
 
 from gateway.accounting.segments.columns import entry_mix
 from gateway.audit.schema import FIELDS, RECORD_OCTETS, SCHEMA_VERSION, Flag, Kind, Outcome
@@ -32,6 +34,8 @@ from gateway.audit.schema import FIELDS, RECORD_OCTETS, SCHEMA_VERSION, Flag, Ki
 QUEUES = 50
 EXCHANGE = QUEUES + 1
 LAG = 400  # messages that wait in queues, and as many that consumers have
+CLIENTS = 20  # that come and go between two checkpoints
+CHECKED = 64  # of so many messages one is looked at
 BLOCK = 400  # records that a turn writes
 SEGMENT = 600_000  # records, as 64 MiB have
 PERIOD = 60_000  # records from checkpoint to checkpoint
@@ -56,6 +60,7 @@ class Log:
         directory.mkdir(parents=True)
         self.directory, self.name = directory, name
         self.slots = 0  # messages so far
+        self.visits = 0  # of clients
         self.sequence = 0
         self.number = 0
         self.before = "0" * 64
@@ -76,8 +81,9 @@ class Log:
             parts.append(start)
         left = records
         while left > 0:
+            before = self.slots
             parts.append(self._messages(min(left, PERIOD) // 4))
-            parts.append(self._checkpoint())
+            parts += (self._told(before), self._visits(), self._checkpoint())
             left -= PERIOD
         rows = np.concatenate(parts)
         rows["sequence"] = np.arange(self.sequence + 1, self.sequence + 1 + len(rows))
@@ -112,6 +118,38 @@ class Log:
                 column["outcome"], column["flags"] = Outcome.ACCEPTED, Flag.REMOVED
         flat = rows.reshape(-1)
         return flat[flat["message"] > 0]
+
+    def _told(self, before: int) -> Rows:
+        """To publishers, of all that came since; and what was looked at of what was sent."""
+        rows = np.zeros(QUEUES, DTYPE)
+        for link in range(1, QUEUES + 1):
+            came = np.arange(before + 1, self.slots + 1)
+            mine = came[1 + came % QUEUES == link]
+            if len(mine):
+                row = rows[link - 1 : link]
+                row["kind"], row["outcome"], row["link"] = Kind.CONFIRMED, Outcome.ACCEPTED, link
+                row["message"], row["position"], row["copies"] = mine[0], mine[-1], len(mine)
+        sent = np.arange(max(before - LAG, 0) + 1, self.slots - LAG + 1)
+        sent = sent[sent % CHECKED == 0]
+        looked = np.zeros(len(sent), DTYPE)
+        looked["kind"], looked["message"] = Kind.TRANSLATION_CHECKED, sent
+        looked["link"] = 1 + sent % QUEUES
+        return np.concatenate((rows[rows["kind"] != 0], looked))
+
+    def _visits(self) -> Rows:
+        """Clients that open a connection, a session and a link, and close them again."""
+        kinds = (
+            *(Kind.CONNECTION_OPENED, Kind.SESSION_ATTACHED, Kind.LINK_ATTACHED),
+            *(Kind.LINK_DETACHED, Kind.SESSION_DETACHED, Kind.CONNECTION_CLOSED),
+        )
+        rows = np.zeros((CLIENTS, len(kinds)), DTYPE)
+        numbers = QUEUES + self.visits + np.arange(1, CLIENTS + 1)
+        self.visits += CLIENTS
+        for place, kind in enumerate(kinds):
+            rows[:, place]["kind"], rows[:, place]["connection"] = kind, numbers
+            if kind in (Kind.LINK_ATTACHED, Kind.LINK_DETACHED):
+                rows[:, place]["link"], rows[:, place]["node"] = numbers, 1
+        return rows.reshape(-1)
 
     def _checkpoint(self) -> Rows:
         there = np.arange(max(1, self.slots - 2 * LAG + 1), self.slots + 1)
@@ -210,6 +248,13 @@ def reconcile(log: Log, scratch: Path, master: str, *flags: str) -> Cost:
     return cost
 
 
+def left(state: Path) -> tuple[int, int]:
+    """How many rows and octets a state has."""
+    tables = list(state.glob("*/*.parquet"))
+    rows = sum(parquet.ParquetFile(table).metadata.num_rows for table in tables)
+    return rows, sum(table.stat().st_size for table in tables)
+
+
 def shown(cost: Cost, millions: float) -> str:
     """One line's worth."""
     return (
@@ -234,7 +279,9 @@ def main() -> None:
             for hour in range(1, options.hours + 1):
                 log.grow(int(millions * 1_000_000))
                 cost = reconcile(log, scratch, options.master, f"--state={scratch / 'state'}")
-                print(f"run {hour:3}: {shown(cost, millions)}", flush=True)
+                rows, size = left(scratch / "state")
+                print(f"run {hour:3}: {shown(cost, millions)}; {rows} rows, {size} octets")
+                sys.stdout.flush()
             if not options.hours:
                 log.grow(int(millions * 1_000_000))
                 cost = reconcile(log, scratch, options.master)

@@ -150,6 +150,11 @@ def test_a_branch_is_decided_about(gateway: Gateway) -> None:
     assert gateway.asked == ("decide", asked)
 
 
+def test_the_log_is_told_what_to_write(gateway: Gateway) -> None:
+    assert gateway.ctl("log-level", "upstreams", "debug") == "done\n"
+    assert gateway.asked == ("log-level", {"subsystem": "upstreams", "level": "debug"})
+
+
 def test_a_connection_is_closed_by_its_number(gateway: Gateway) -> None:
     assert gateway.ctl("close", "17", "--reason", "moved") == "done\n"
     assert gateway.asked == ("close", {"connection": 17, "reason": "moved"})

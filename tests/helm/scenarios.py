@@ -20,7 +20,11 @@ OWN_TLS: Final[dict[str, Any]] = {
     "config": {
         "upstreams": {
             "main": {"hosts": ["amqps://10.0.0.1:5671"], "profile": "artemis"},
-            "other": {"hosts": ["amqps://other.example:5671"], "username": "gateway"},
+            "other": {
+                "hosts": ["amqps://other.example:5671"],
+                "username": "gateway",
+                "password_file": "/etc/amqp-gateway/upstreams/password",
+            },
         },
         "nodes": [{"queue": "*", "upstream": "main"}],
     },

@@ -190,19 +190,15 @@ def test_a_pod_monitor_is_of_the_gateways_pods_alone(render: Render) -> None:
     assert monitor["podMetricsEndpoints"][1]["params"] == {"match": ["orders"]}
 
 
-def test_each_dashboard_is_a_config_map_that_grafana_finds(
-    helm: Callable[..., subprocess.CompletedProcess[str]], tmp_path: pathlib.Path
-) -> None:
-    chart = tmp_path / "chart"
-    shutil.copytree(CHART, chart)
-    board = {"title": "One", "expr": "{{ label }}"}
-    (chart / "dashboards").mkdir(exist_ok=True)
-    (chart / "dashboards" / "one.json").write_text(json.dumps(board, indent=2))
-    done = helm("template", "rel", str(chart), "--set", "dashboards.enabled=true")
-    made = {each["metadata"]["name"]: each for each in yaml.safe_load_all(done.stdout) if each}
-    config_map = made[NAME + "-dashboard-one"]
-    assert json.loads(config_map["data"]["one.json"]) == board
-    assert config_map["metadata"]["labels"]["grafana_dashboard"] == "1"
+def test_each_dashboard_is_a_config_map_that_grafana_finds(render: Render) -> None:
+    dashboards = sorted((CHART / "dashboards").glob("*.json"))
+    assert dashboards
+    objects = render(dashboards={"enabled": True})
+    for each in dashboards:
+        made = objects["ConfigMap", f"{NAME}-dashboard-{each.stem}"]
+        assert json.loads(made["data"][each.name]) == json.loads(each.read_text())
+        assert made["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert len(render()) == len(objects) - len(dashboards)
 
 
 def test_certificates_are_asked_for_and_mounted(render: Render) -> None:

@@ -1,10 +1,13 @@
 """What the chart refuses before anything is installed, and that it says why."""
 
+import pathlib
+import shutil
 from typing import Any
 
 import pytest
+import yaml
 
-from .conftest import Refusal, Render
+from .conftest import CHART, Helm, Refusal
 from .scenarios import ELSEWHERE, SPARK
 
 
@@ -89,6 +92,17 @@ def test_values_that_the_schema_does_not_know_are_refused_by_name(
     assert named in refusal(**values)
 
 
-def test_a_parent_chart_may_have_a_condition_and_values_for_all(render: Render) -> None:
-    with_them = {"enabled": True, "global": {"imageRegistry": "registry.example"}}
-    assert render(**with_them) == render()
+@pytest.mark.parametrize("enabled", [True, False])
+def test_a_parent_chart_may_have_a_condition_and_values_for_all(
+    helm: Helm, tmp_path: pathlib.Path, enabled: bool
+) -> None:
+    shutil.copytree(CHART, tmp_path / "charts" / "amqp-gateway")
+    version = yaml.safe_load((CHART / "Chart.yaml").read_text())["version"]
+    needed = {"name": "amqp-gateway", "version": version, "condition": "amqp-gateway.enabled"}
+    parent = {"apiVersion": "v2", "name": "parent", "version": "1.0.0", "dependencies": [needed]}
+    (tmp_path / "Chart.yaml").write_text(yaml.safe_dump(parent))
+    values = {"amqp-gateway": {"enabled": enabled}, "global": {"imageRegistry": "registry.example"}}
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
+    done = helm("template", "rel", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert ("kind: StatefulSet" in done.stdout) == enabled

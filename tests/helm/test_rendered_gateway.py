@@ -2,6 +2,8 @@
 
 import contextlib
 import pathlib
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -9,9 +11,14 @@ import sys
 import urllib.request
 from typing import Any
 
+import pytest
 import yaml
+from support.certificates import Authority
+
+from gateway.config import load
 
 from .conftest import Render
+from .scenarios import SCENARIOS
 
 NAME = "rel-amqp-gateway"
 
@@ -46,6 +53,16 @@ def add_user(root: pathlib.Path) -> None:
     )
 
 
+def mount_certificate(root: pathlib.Path) -> None:
+    """As the Secret of `tls` has it."""
+    mounted = root / "etc/amqp-gateway/tls"
+    mounted.mkdir(parents=True)
+    authority = Authority(root)
+    made = (*authority.issue("server"), authority.ca)
+    for each, name in zip(made, ("tls.crt", "tls.key", "ca.crt"), strict=True):
+        shutil.copy(each, mounted / name)
+
+
 def helm_test(
     objects: dict[tuple[str, str], dict[str, Any]], root: pathlib.Path, port: int, password: str
 ) -> subprocess.CompletedProcess[str]:
@@ -56,8 +73,9 @@ def helm_test(
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m gateway "$@"\n')
     program.chmod(0o755)
     script = script.replace(f"--host {NAME} ", "--host 127.0.0.1 ").replace("/tmp/", f"{root}/")
+    script = script.replace("/etc/amqp-gateway", f"{root}/etc/amqp-gateway")
     return subprocess.run(
-        [*container["command"], script.replace("--port 5672", f"--port {port}")],
+        [*container["command"], re.sub(r"--port \d+", f"--port {port}", script)],
         capture_output=True,
         text=True,
         check=False,
@@ -126,6 +144,19 @@ def test_every_default_of_the_chart_is_a_configuration_that_check_accepts(
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("values", SCENARIOS.values(), ids=SCENARIOS)
+def test_the_configuration_of_every_scenario_is_one_that_the_gateway_takes(
+    render: Render, tmp_path: pathlib.Path, values: dict[str, Any]
+) -> None:
+    text = here(render(**values)["ConfigMap", NAME]["data"]["gateway.yaml"], tmp_path, {})
+    for named in re.findall(rf"{tmp_path}/etc/\S+", text):
+        pathlib.Path(named).parent.mkdir(parents=True, exist_ok=True)
+        pathlib.Path(named).touch()
+    file = tmp_path / "gateway.yaml"
+    file.write_text(text)
+    assert load(file).data_directory == tmp_path / "var/lib/amqp-gateway/data"
+
+
 class Volume:
     """A ConfigMap as the kubelet mounts it: files are links into a directory that is swapped."""
 
@@ -148,8 +179,12 @@ class Volume:
 def test_what_changes_where_it_is_mounted_counts_by_itself_or_is_refused(
     render: Render, tmp_path: pathlib.Path
 ) -> None:
-    ports = {"0.0.0.0:5672": free_port(), "0.0.0.0:9672": free_port()}
-    chosen: dict[str, Any] = {"admin": {"existingSecret": "my-admin"}}
+    ports = {"0.0.0.0:5671": free_port(), "0.0.0.0:9672": free_port()}
+    chosen: dict[str, Any] = {
+        "admin": {"existingSecret": "my-admin"},
+        "tls": {"existingSecret": "my-tls"},
+        "test": {"existingSecret": "alice"},
+    }
 
     def rendered(**config: object) -> tuple[list[str], str]:
         objects = render(**chosen, config={"reload_interval": "100ms", **config})
@@ -158,6 +193,7 @@ def test_what_changes_where_it_is_mounted_counts_by_itself_or_is_refused(
         return arguments, here(objects["ConfigMap", NAME]["data"]["gateway.yaml"], tmp_path, ports)
 
     add_user(tmp_path)
+    mount_certificate(tmp_path)
     token = tmp_path / "etc/amqp-gateway/admin/token"
     token.parent.mkdir()
     token.write_text("secret\n")
@@ -175,6 +211,8 @@ def test_what_changes_where_it_is_mounted_counts_by_itself_or_is_refused(
         assert any("configuration reloaded" in line for line in process.stderr)
         shown = subprocess.run([*ctl, "status"], capture_output=True, text=True, check=False)
         assert shown.stdout.splitlines()[1].startswith("new ")
+        tested = helm_test(render(**chosen), tmp_path, ports["0.0.0.0:5671"], "wonderland")
+        assert (tested.returncode, tested.stderr) == (0, "")
         volume.put(rendered(**changed, strict=True)[1])
         refused = next(line for line in process.stderr if "configuration not reloaded" in line)
         assert "strict: cannot change while the gateway runs: restart it" in refused

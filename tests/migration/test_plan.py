@@ -22,7 +22,7 @@ from gateway.migration.document import (
     Survey,
 )
 from gateway.migration.plan import ACL, CONFIGURATION, Plan, plan_of
-from gateway.migration.targets import NAMES
+from gateway.migration.targets import LOCAL, NAMES, OLD
 from gateway.migration.written import configuration
 
 RECORDED = json.loads((Path(__file__).parent / "qpidd_1_40.json").read_text())
@@ -50,14 +50,14 @@ def test_the_gateway_accepts_what_is_planned_of_a_real_qpidd(target: str, tmp_pa
     (tmp_path / CONFIGURATION).write_text(configuration(plan, real(), target))
     settings = load(tmp_path / CONFIGURATION)
     [host] = settings.virtual_hosts
-    assert len(host.queues) == 17
-    assert len(host.bindings) == 7
+    there = (0, 0) if target == OLD else (17, 7)
+    assert (len(host.queues), len(host.bindings)) == there
     assert settings.access.qpidd_file == tmp_path / ACL
-    assert {each.upstream for each in settings.nodes} == (set() if target == "local" else {"new"})
-    assert [each.split(":")[0] for each in plan.left[:2]] == [
-        "link to-head-office to 127.0.0.1",
-        "bridge news-from-there",
-    ]
+    at = {LOCAL: set(), OLD: {OLD}}.get(target, {"new"})
+    assert {each.upstream for each in settings.nodes} == at
+    federation = ["link to-head-office to 127.0.0.1", "bridge news-from-there"]
+    told = [each.split(":")[0] for each in plan.left[:2]]
+    assert told == ([] if target == OLD else federation)
 
 
 def test_of_an_ordinary_installation_nothing_is_left_for_anybody() -> None:
@@ -65,6 +65,29 @@ def test_of_an_ordinary_installation_nothing_is_left_for_anybody() -> None:
     bindings = [Binding(exchange="amq.topic", queue="orders", key="o.#")]
     for target in NAMES:
         assert planned(target, queues=queues, bindings=bindings).left == []
+
+
+def test_in_front_of_the_old_broker_all_that_clients_publish_to_stays_there() -> None:
+    what: dict[str, Any] = {
+        "queues": [Queue(name="q", durable=True), Queue(name="reply", exclusive=True)],
+        "bindings": [
+            Binding(exchange="amq.topic", queue="reply", key="k"),
+            Binding(exchange="qmf.default.topic", queue="reply", key="k"),
+        ],
+        "subscriptions": [Subscription(queue="q", arguments={"x-apache-selector": "a = 1"})],
+    }
+    plan = planned(OLD, **what)
+    assert plan.configuration == {
+        "upstreams": {"old": {"hosts": ["amqp://old:5672"], "profile": "qpid-0-10"}},
+        "nodes": [
+            {"queue": "q", "upstream": "old"},
+            {"exchange": "amq.topic", "upstream": "old"},
+        ],
+    }
+    assert "selectors" in plan.left[-1]
+    broker = Broker(address="http://old:8080", virtual_host="vh")
+    section = plan_of(Survey(broker=broker), OLD).configuration["upstreams"]["old"]
+    assert (section["hosts"], section["hostname"]) == (["amqp://old:5672"], "vh")
 
 
 def test_a_queue_that_the_target_cannot_make_stays_local_with_its_discipline() -> None:

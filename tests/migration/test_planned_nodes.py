@@ -141,9 +141,11 @@ def test_a_binding_that_cannot_be_made_is_left() -> None:
         Binding(exchange="amq.match", queue="q", key="none", arguments={"level": 9}),
         Binding(exchange="amq.topic", queue="q", key="f", arguments={"qpid.fed.op": "B"}),
         Binding(exchange="amq.match", queue="q", key="deep", arguments={"x-match": "all", "a": []}),
+        Binding(exchange="amq.topic", queue="q", key="s", arguments={"x-apache-selector": "a ="}),
     ]
     nodes = planned(queues=[Queue(name="q")], bindings=bindings)
     assert nodes.bindings == []
+    assert nodes.left.pop().startswith("binding of q to amq.topic by 's': ")
     assert nodes.left == [
         "binding of q to amq.match by 'none': it says neither x-match=all nor x-match=any",
         "binding of q to amq.topic by 'f': it is one of federation",

@@ -3,14 +3,16 @@
 import importlib
 import json
 import pkgutil
+from typing import get_args
 
 import pytest
 from support.python_programs import run_python
-from twisted.logger import LogEvent, Logger, LogLevel
+from twisted.logger import LogEvent, Logger, LogLevel, LogLevelFilterPredicate
 from twisted.python.failure import Failure
 
 from gateway import net, service
-from gateway.net.logs import observer
+from gateway.config.settings import Severity, Subsystem
+from gateway.net.logs import SUBSYSTEMS, observer, set_levels
 
 
 def event(level: LogLevel, text: str, namespace: str = "gateway.test") -> LogEvent:
@@ -189,8 +191,53 @@ def test_what_is_logged_last_is_written_before_the_process_ends() -> None:
     assert [line.rpartition(": line ")[2] for line in lines] == [str(n) for n in range(2000)]
 
 
-def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
-    """A name stays when its module moves; one without is that of its module and class."""
+def test_a_json_object_tells_apart_what_the_line_is_about_as_the_audit_log_calls_it() -> None:
+    about = {
+        "log_format": "connection {connection} from {endpoint}: {text}{more}",
+        "connection": 7,
+        "endpoint": "192.0.2.1:5",
+        "host": "",
+        "user": None,
+        "more": "!",
+    }
+    (line,) = written(event(LogLevel.info, "hello") | about, form="json").splitlines()
+    told = json.loads(line)
+    assert told["message"] == "connection 7 from 192.0.2.1:5: hello!"
+    assert set(told) - {"time", "level", "logger", "message"} == {"connection", "address"}
+    assert (told["connection"], told["address"]) == (7, "192.0.2.1:5")
+
+
+def test_a_subsystem_may_have_a_level_of_its_own_until_that_is_taken_back() -> None:
+    kept = Kept()
+    predicate = LogLevelFilterPredicate(defaultLogLevel=LogLevel.warn)
+    levels: dict[Subsystem, Severity] = {"upstreams": "debug", "clients": "error"}
+    observe = observer(kept, level="info", form="text", levels=levels, predicate=predicate)
+    lines = [
+        event(LogLevel.debug, "tries", "gateway.net.upstream.Dialer"),
+        event(LogLevel.info, "opened", "gateway.net.connections"),
+        event(LogLevel.info, "starts", "gateway.service.Service"),
+        event(LogLevel.debug, "thinks", "gateway.service.Service"),
+        event(LogLevel.info, "chatters", "twisted"),
+    ]
+    for each in lines:
+        observe(each)
+    assert [line.rpartition(": ")[2] for line in kept.text.splitlines()] == ["tries", "starts"]
+    set_levels("info", {}, predicate)
+    kept.text = ""
+    for each in lines:
+        observe(each)
+    assert [line.rpartition(": ")[2] for line in kept.text.splitlines()] == ["opened", "starts"]
+
+
+def test_each_subsystem_that_can_be_configured_has_loggers_and_each_of_those_is_one() -> None:
+    assert set(SUBSYSTEMS) == set(get_args(Subsystem))
+    names = loggers()
+    for prefix in (each for prefixes in SUBSYSTEMS.values() for each in prefixes):
+        assert any(name == prefix or name.startswith(f"{prefix}.") for name in names), prefix
+
+
+def loggers() -> list[str]:
+    """Of all modules that log."""
     names: set[str] = set()
     rooms = (
         *pkgutil.walk_packages(net.__path__, "gateway.net."),
@@ -201,8 +248,14 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
             log = held if isinstance(held, Logger) else getattr(held, "log", None)
             if isinstance(log, Logger) and log.namespace.startswith("gateway."):
                 names.add(log.namespace)
-    assert sorted(names) == [
+    return sorted(names)
+
+
+def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
+    """A name stays when its module moves; one without is that of its module and class."""
+    assert loggers() == [
         "gateway.net.admin.disk.Disk",
+        "gateway.net.admin.expiring.UpstreamCertificates",
         "gateway.net.admin.scrape.Scrape",
         "gateway.net.admin.tokens.Tokens",
         "gateway.net.authenticate.Authentication",
@@ -226,6 +279,7 @@ def test_operators_find_the_loggers_by_the_names_that_they_know() -> None:
         "gateway.net.stopping.Stopping",
         "gateway.net.turns.TurnLoop",
         "gateway.net.upstream.Dialer",
+        "gateway.net.upstreams.watching.Watching",
         "gateway.net.withdrawing",
         "gateway.service.Service",
         "gateway.service.alerts.AlertLines",

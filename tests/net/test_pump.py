@@ -30,6 +30,20 @@ def test_everything_that_was_read_in_a_turn_is_answered_with_one_write() -> None
     assert net.counts.octets_received == net.counts.octets_sent == 8 + 11
 
 
+def test_what_comes_comes_at_the_beginning_of_a_turn_also_after_a_pause() -> None:
+    net = Net()
+    pump, _wire, face = connected(net)
+    heard_us: list[int] = []
+
+    def hear(data: bytes, now_ms: int) -> None:
+        heard_us.append(net.bridge.now_us)
+
+    face.receive_data = hear  # type: ignore[method-assign]
+    net.clock.advance(5)
+    pump.dataReceived(b"x")
+    assert heard_us == [net.now_ms() * 1000]
+
+
 def test_nothing_to_say_is_no_write() -> None:
     net = Net()
     pump, wire, face = connected(net)

@@ -16,6 +16,7 @@ from support.examples import examples
 
 from gateway.cli import audit, compare, ctl, demo, messages, run
 from gateway.cli.main import commands
+from gateway.cli.migrate import survey
 from gateway.clients.client import ClientError
 from gateway.net.listening.users import ITERATIONS
 
@@ -89,7 +90,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    for module in (messages, run, demo):
+    for module in (messages, run, demo, survey):
         monkeypatch.setattr(module, "converse", nobody, raising=False)
     monkeypatch.setattr(ctl.urllib.request, "urlopen", unreachable)
     monkeypatch.setattr(audit, "become_job", lambda *_: 1)

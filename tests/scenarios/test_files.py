@@ -1,5 +1,6 @@
 """Files and streams with what else there is: a store, upstreams, sessions that are kept, rules."""
 
+from io import BytesIO
 from pathlib import Path
 
 from support.contents_0_10 import consume_files, files, open_file, publish_file, stage
@@ -12,6 +13,10 @@ from gateway.amqp_0_10 import _spec as spec
 from gateway.amqp_0_10.types import Command
 from gateway.bridge.limits import BridgeLimits
 from gateway.message import ACCEPTED, Flag
+from gateway.offline.checking import Check
+from gateway.offline.directory import to_read
+from gateway.offline.exporting import Wanted, export
+from gateway.offline.importing import import_into
 from gateway.wire.limits import Limits
 
 PROPERTIES = spec.FileProperties(filename="a.txt", cluster_id="here")
@@ -176,6 +181,35 @@ def test_files_that_are_more_than_memory_come_out_of_a_gateway_that_was_killed()
         assert queue.depth == (0 if again else count)
         assert world.bridge.pressure.octets < 4 * memory
     world.check()
+
+
+def test_files_that_were_on_disk_go_into_another_store_as_files(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    gateway = WholeGateway(first, "queues.memory=1MiB").start()
+    guest = joins(gateway)
+    say(gateway, guest, spec.QueueDeclare(queue="q", durable=True))
+    count, size = 80, 60_000
+    for _ in range(count):
+        say(gateway, guest, spec.FileOpen(identifier="f", content_size=size))
+        say(gateway, guest, spec.FileStage(), bytes(size))
+        say(gateway, guest, spec.FilePublish(routing_key="q", identifier="f"))
+    assert gateway.service.bridge.pressure.away_messages > 0
+    gateway.stop()
+    assert list(Check(first).problems()) == []
+    out = BytesIO()
+    with to_read(first) as database:
+        export(database, Wanted(["q"]), out, 0)
+    WholeGateway(second, accept_new_store=True).start().stop()
+    octets = out.getvalue()
+    import_into(second, BytesIO(octets), size=len(octets), who="ann: all.jsonl", now_ms=0)
+
+    other = WholeGateway(second, "queues.memory=1MiB").start()
+    queue = other.service.bridge.default_host.topology.queues["q"]
+    assert queue.contents is not None
+    assert (queue.contents.files, queue.octets > count * size) == (count, True)
+    assert other.service.bridge.pressure.away_messages > 0
+    other.stop()
+    other.ledger().assert_balanced()
 
 
 # By access rules.

@@ -6,8 +6,8 @@ in its records: they are *folded*, and only those of the others go on. That is s
 unit has a record of it: so `folded_words` says which messages these are, and what another unit has
 of one of them (`strays`) brings its records back.
 
-What is in order here is so for the steps in `copies`, `messages`, `confirmed` and `order`; what is
-in doubt, or is not known here, goes on.
+What is in order here is so for the steps in `checked`, `copies`, `messages`, `confirmed` and
+`order`; what is in doubt, or is not known here, goes on.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ OF_NO_MESSAGE: Final = (
 KNOWN: Final = (
     *(Kind.RECEIVED, Kind.ROUTED, Kind.UNROUTABLE, Kind.REFUSED, Kind.ROLLED_BACK),
     *(Kind.ENTERED, Kind.RECOVERED, Kind.SENT, Kind.SETTLED, Kind.REQUEUED),
-    Kind.TRANSLATED_WITH_LOSS,
+    *(Kind.TRANSLATED_WITH_LOSS, Kind.TRANSLATION_CHECKED),
     *sorted(REMOVALS),
 )
 # The fields that it is known of that no step looks for more in them than is looked for here.
@@ -209,6 +209,7 @@ def _doubts(messages: _Messages) -> Columns:
     doubts |= unit.marks[messages.places]
     doubts |= (messages.kind == Kind.SETTLED) & ~np.isin(messages.outcome, DELIVERY_OUTCOMES)
     doubts |= (messages.kind == Kind.PURGED) & (messages.column("reason") == Reason.UNDECODABLE)
+    doubts |= (messages.kind == Kind.TRANSLATION_CHECKED) & (messages.column("exchange") != 0)
     for name in unit.rows.dtype.names:
         if name in FIELD_NAMES and name not in FIELDS_KNOWN:
             doubts |= messages.column(name) != 0

@@ -12,5 +12,5 @@ outlets, transactions   deliveries and transactions that never ended, or were ha
 strays                  what only seemed to be complete in its part of the log
 order, ages             what overtook another; what was late, or is there for too long
 breaks                  what is wrong, in one form; what of it is proven
-kept                    small frames, worked out once
+kept, parsed            small frames, worked out once; expressions, parsed once
 """

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (as everybody who writes Spark knows it)
 
 from gateway.accounting.steps.kept import kept
+from gateway.accounting.steps.parsed import parsed
 
 
 class BreakClass(StrEnum):
@@ -75,13 +76,16 @@ def as_breaks(
     them says otherwise. Without `since` it is shown by what is there, whatever may be missing.
     """
     named = break_class if isinstance(break_class, Column) else F.lit(str(break_class))
-    told = frame.withColumns({**others, "class": named, "detail": detail})
-    present = told.columns  # asked of the JVM each time
-    # As text: each function of a `Column` is asked of the JVM by itself.
-    return told.selectExpr(
+    made = {**others, "class": named, "detail": detail}
+    present = frame.columns  # asked of the JVM each time
+    return frame.select(
         *(
-            f"cast({f'`{name}`' if name in present else DEFAULTS.get(name, 'null')} as {type_})"
-            f" as `{name}`"
+            made[name].cast(type_).alias(name)
+            if name in made
+            else parsed(
+                f"cast({f'`{name}`' if name in present else DEFAULTS.get(name, 'null')} as {type_})"
+                f" as `{name}`"
+            )
             for name, type_ in COLUMNS.items()
         )
     )

@@ -33,13 +33,22 @@ def _sent(records: DataFrame) -> DataFrame:
     return sent.agg(F.max("node").alias("node"))
 
 
-def looked_at(records: DataFrame) -> DataFrame:
-    """One row: how many translations were looked at, how many of them differ or were too large."""
-    checked = records.where(kind_is(Kind.TRANSLATION_CHECKED))
+def looked_at(records: DataFrame, summed: DataFrame) -> DataFrame:
+    """One row: how many translations were looked at, how many of them differ or were too large.
+
+    Of those that differ `records` has all; how many there are is in the ledger (`summed`).
+    """
     too_large = reason_is(Reason.TOO_LARGE)
-    whole, differs = F.expr("exchange is null"), F.expr("exchange is not null")
-    return checked.agg(
-        F.count_if(whole & ~too_large).alias("whole"),
-        F.count_distinct(F.when(differs, F.struct("message", "link"))).alias("differ"),
-        F.count_if(too_large).alias("too_large"),
+    differs = records.where(kind_is(Kind.TRANSLATION_CHECKED)).where("exchange is not null")
+    links = differs.select("message", "link").distinct().select(F.lit(1).alias("differ"))
+    others = (
+        summed.where(kind_is(Kind.TRANSLATION_CHECKED))
+        .where("exchange is null")
+        .select(
+            F.when(too_large, F.col("records")).alias("too_large"),
+            F.when(~too_large, F.col("records")).alias("whole"),
+        )
     )
+    both = others.unionByName(links, allowMissingColumns=True)
+    names = ("whole", "differ", "too_large")
+    return both.agg(*(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names))

@@ -46,6 +46,13 @@ _WRONG: Final = f"""transform(
         and {_MEET.format("other.of", "one.of")})),
     one -> named_struct('first', one.of.first, 'last', one.of.last, 'messages', one.of.messages,
         'sequence', one.of.sequence, 'came', if({_FITS.format("one")}, 0L, one.came)))"""
+# What is right when all parts are seen, and nothing else that is has a message of it.
+_RIGHT: Final = f"""filter(counted, one -> {_FITS.format("one")} and not exists(counted, other ->
+    {_FITS.format("other")} and other.of.sequence <> one.of.sequence
+    and {_MEET.format("other.of", "one.of")}))"""
+_LEFT: Final = """filter(ranges, each -> not exists(right, one -> if(each.sequence > 0,
+    each.sequence = one.of.sequence,
+    each.first = each.last and each.first between one.of.first and one.of.last)))"""
 _LESS: Final = "aggregate(wrong, 0L, (sum, one) -> sum + greatest(one.messages - one.came, 0L))"
 # Between which records a message came, by those of its link that came before and behind.
 _BEFORE: Final = """coalesce(array_max(transform(filter(ones,
@@ -131,6 +138,18 @@ def told_wrongly(records: DataFrame, summed: DataFrame, parts: DataFrame) -> Dat
     return found.select(
         *_LINK, F.greatest("count", F.lit(0)).alias("count"), "sequence", "wrong", "ones"
     )
+
+
+def still_open(ranges: DataFrame) -> DataFrame:
+    """What of ranges is open in several parts, without those that are right in all of them.
+
+    And without the messages of these.
+    """
+    one = F.struct("first", "last", "messages", "sequence")
+    of_links = ranges.groupBy(*_LINK).agg(F.collect_list(one).alias("ranges"))
+    judged = of_links.withColumns({"known": F.expr(_KNOWN), "ones": F.expr(_ONES)})
+    judged = judged.withColumn("counted", F.expr(_COUNTED)).withColumn("right", F.expr(_RIGHT))
+    return judged.select(*_LINK, F.inline(F.expr(_LEFT)))
 
 
 def never_received(

@@ -14,6 +14,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from gateway.accounting.steps.parsed import parsed
 from gateway.audit.schema import DELIVERY_OUTCOMES, Flag, Kind, Outcome, Reason
 
 TOLD_APART: Final = int(
@@ -43,12 +44,11 @@ def reason_is(*reasons: Reason) -> Column:
 
 def flag(which: Flag) -> Column:
     """The record has the flag."""
-    return F.expr(f"flags & {int(which)} <> 0")
+    return parsed(f"flags & {int(which)} <> 0")
 
 
 def _is_in(name: str, numbers: Iterable[int]) -> Column:
-    """As text: each function of a `Column`, and each number, is asked of the JVM by itself."""
-    return F.expr(f"{name} in ({', '.join(str(int(number)) for number in numbers)})")
+    return parsed(f"{name} in ({', '.join(str(int(number)) for number in numbers)})")
 
 
 def routes_copies() -> Column:

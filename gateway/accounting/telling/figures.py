@@ -62,6 +62,16 @@ def span_ms(first_ms: int, last_ms: int) -> int:
     return weeks * _LENGTHS_MS[-1]
 
 
+def part_ms(length_ms: int) -> int:
+    """How long a span is of which one of this length, and all longer ones, are made."""
+    longer = [each for each in _LENGTHS_MS if each >= length_ms] or [_LENGTHS_MS[-1]]
+    return max(
+        part
+        for part in _LENGTHS_MS
+        if part <= length_ms and not any(each % part for each in longer)
+    )
+
+
 def figures(records: DataFrame, length_ms: int, parts: DataFrame | None = None) -> DataFrame:
     """All of them in one table, which `figure` tells apart; `length_ms`: of a span.
 

@@ -143,12 +143,18 @@ class Contents:
 
     __slots__ = ("files", "flows", "higher", "others", "streams")
 
-    def __init__(self, places: Places, *, rings: bool) -> None:
+    def __init__(self, places: Places, *, rings: bool, bands: Bands | None) -> None:
         self.streams = Candidates(places, streams=True)
         self.others: Candidates | None = Candidates(places, streams=False) if rings else None
         self.files = 0
         self.higher = 0
         self.flows = False
+        # What is there goes before all files in any case, unless by its level.
+        if self.others is not None and bands is not None:
+            for level, band in enumerate(bands.levels):
+                for page in band.places.ahead(0, band.places.pages):
+                    self.others.put(level, page.number << PAGE_BITS)
+                    WORK.units += LOOK
 
     def put(self, entry: Entry, level: int) -> None:
         """A copy has come in, of that level."""
@@ -190,3 +196,18 @@ class Contents:
 
 def _level_of(kind: int, bands: Bands | None) -> int:
     return 0 if bands is None else bands.level_of_kind(kind)
+
+
+def divided(places: Places, contents: Contents) -> Bands:
+    """Two levels of what has had none; all that is on disk is of the lower one."""
+    bands = Bands(2, (), by_class=True)
+    for page in places.ahead(0, places.pages):
+        if page.away is not None:
+            bands.levels[0].places.lay(page.number, page.away, page.live)
+        for entry in page.entries:
+            if entry is not None:
+                entry.returned = False
+                bands.put(entry)
+                contents.free(entry, bands.level_of(entry.message))
+            WORK.units += LOOK
+    return bands

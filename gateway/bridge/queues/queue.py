@@ -14,7 +14,7 @@ from typing import Final, Protocol, final
 from gateway.audit.digests import entry_mix
 from gateway.bridge.queues.alarms import Alarm
 from gateway.bridge.queues.bands import CONTENT, Band, Bands, is_higher, kind_of
-from gateway.bridge.queues.contents import Contents, is_file
+from gateway.bridge.queues.contents import Contents, divided, is_file
 from gateway.bridge.queues.discipline import NO_ALERTS, NO_FLOW, FlowLimits, Policy
 from gateway.bridge.queues.entrance import Entrance
 from gateway.bridge.queues.expiring import Expiring
@@ -36,7 +36,6 @@ from gateway.bridge.quotas import Stock
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
-from gateway.wire.work import LOOK, WORK
 
 EVERYTHING: Final = (1 << 62) - 1
 
@@ -428,14 +427,8 @@ class Queue:
         """What there is of content of classes, from now on."""
         contents = self.contents
         if contents is None:
-            contents = Contents(self.places, rings=self.rings)
+            contents = Contents(self.places, rings=self.rings, bands=self.bands)
             self.contents = contents
-            # What is there goes before all files in any case, unless by its level.
-            if contents.others is not None and self.bands is not None:
-                for level, band in enumerate(self.bands.levels):
-                    for page in band.places.ahead(0, band.places.pages):
-                        contents.others.put(level, page.number << PAGE_BITS)
-                        WORK.units += LOOK
         return contents
 
     def expect(self, message: Message) -> None:
@@ -454,20 +447,7 @@ class Queue:
             and known
             and is_higher(kind_of(message))
         ):
-            self.bands = self._divided()
-
-    def _divided(self) -> Bands:
-        """Two levels; all that is on disk is of the lower one."""
-        bands = Bands(2, (), by_class=True)
-        for page in self.places.ahead(0, self.places.pages):
-            if page.away is not None:
-                bands.levels[0].places.lay(page.number, page.away, page.live)
-            for entry in page.entries:
-                if entry is not None:
-                    entry.returned = False
-                    bands.put(entry)
-                WORK.units += LOOK
-        return bands
+            self.bands = divided(self.places, contents)
 
     def remove(self, entry: Entry) -> None:
         """The copy leaves the queue, whoever held it."""

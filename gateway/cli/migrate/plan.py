@@ -22,6 +22,7 @@ EXAMPLES = """
 \b
 Examples:
   amqp-gateway migrate plan survey.yaml
+  amqp-gateway migrate plan survey.yaml --target old --output in-front
   amqp-gateway migrate plan survey.yaml --target artemis --at amqps://new.example:5671
   amqp-gateway migrate plan survey.yaml --target rabbitmq --output new-plan
 
@@ -40,9 +41,10 @@ Exit codes:
     type=click.Choice(NAMES),
     default=LOCAL,
     show_default=True,
-    help="Where durable queues are to live: in the gateway's own store, or at a new broker.",
+    help="Where durable queues are to live: in the gateway's own store, at a new broker, or where"
+    " they are, at the old one.",
 )
-@click.option("--at", "host", default="", help="The new broker, as amqps://HOST:PORT.")
+@click.option("--at", "host", default="", help="That broker, as amqps://HOST:PORT.")
 @click.option(
     "-o",
     "--output",
@@ -53,7 +55,7 @@ Exit codes:
 )
 @click.option("--force", is_flag=True, help="Write over the files of an older plan.")
 def plan(survey: pathlib.Path, target: str, host: str, output: pathlib.Path, force: bool) -> None:
-    """Plan the gateway, and the broker behind it, from a survey.
+    """Plan the gateway and what is behind it.
 
     SURVEY is a document that `migrate survey` has written. What is planned is a directory with
     the gateway's configuration, access rules, and definitions for the new broker: files to be
@@ -87,10 +89,12 @@ def _write(made: Plan, output: pathlib.Path, *, force: bool) -> None:
 
 def lines(made: Plan, output: pathlib.Path) -> Iterator[str]:
     """What was planned, for eyes; what was not has `!!` in front."""
-    [host] = made.configuration["virtual_hosts"]
-    remote = len(made.configuration.get("nodes", []))
-    counts = ", ".join(f"{len(host[key])} {key}" for key in ("exchanges", "queues", "bindings"))
-    yield f"{counts}; {remote} queues at the new broker"
+    nodes = made.configuration.get("nodes", [])
+    for host in made.configuration.get("virtual_hosts", []):
+        yield ", ".join(f"{len(host[key])} {key}" for key in ("exchanges", "queues", "bindings"))
+    for name in made.configuration.get("upstreams", {}):
+        queues = sum(1 for each in nodes if "queue" in each)
+        yield f"at upstream {name}: {queues} queues, {len(nodes) - queues} exchanges"
     yield from (f"!! {each}" for each in made.left)
     yield from (f"   {each}" for each in made.told)
     yield f"written: {', '.join(str(output / name) for name in sorted(made.files))}"

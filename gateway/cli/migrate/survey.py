@@ -79,10 +79,11 @@ def survey(  # one parameter for each option
     output: pathlib.Path,
     timeout: float,
 ) -> None:
-    """Ask a live 0-10 broker what is there, and say what will not work the same.
+    """Ask the old broker what is there.
 
-    It makes a queue of its own for the answers, which goes with it, and changes nothing. A qpidd
-    is asked by QMF; where that is switched off, only nodes that are named are found.
+    That is written as one document, with what will not work the same behind the gateway. The
+    survey makes a queue of its own for the answers, which goes with it, and changes nothing. A
+    qpidd is asked by QMF; where that is switched off, only nodes that are named are found.
     """
     check_names("0-10", {"--virtual-host": virtual_host})
     given = None if acl is None else _text(acl)

@@ -39,7 +39,7 @@ from gateway.faces.server_0_10.transactions import Transactions
 from gateway.faces.server_0_10.transfers import Transfers, record_refused
 from gateway.faces.server_0_10.unsettled import Unsettled
 from gateway.message import Condition, Refusal
-from gateway.wire.work import COMMAND, RANGE, SETTLING, SHARE, WORK
+from gateway.wire.work import COMMAND, RANGE, SETTLING, SHARE, TRANSFER, WORK
 
 CLASS_MESSAGE: Final = 4
 CLASS_TX: Final = 5
@@ -175,6 +175,7 @@ class ServerSession:
         command = event.command
         command_id = event.command_id
         if isinstance(command, spec.MessageTransfer):
+            WORK.units += TRANSFER
             self.transfers.receive(event, command)
             return
         self.parking.octets = event.octets

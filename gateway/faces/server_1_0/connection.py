@@ -60,7 +60,7 @@ from gateway.faces.server_1_0.transactions import Transactions
 from gateway.message import Encoding
 from gateway.translate.outcomes import lose_words
 from gateway.wire.sasl import StepKind
-from gateway.wire.work import COMMAND, DELIVERY, SHARE, WORK
+from gateway.wire.work import COMMAND, DELIVERY, SHARE, TRANSFER, WORK
 
 
 @final
@@ -346,6 +346,7 @@ class ServerConnection:
                 agenda.wait(events, done)
                 break
             if isinstance(event, DeliveryReceived):
+                work.units += TRANSFER
                 held = event.link.session.context
                 if isinstance(held, ServerSession):
                     held.on_delivery(event)

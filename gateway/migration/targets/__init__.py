@@ -18,9 +18,10 @@ from gateway.migration.targets.servicebus import ServiceBus
 from gateway.migration.targets.target import Target
 
 LOCAL: Final = "local"
+OLD: Final = "old"  # the broker that was surveyed, in front of which the gateway stands first
 TARGETS: Final[dict[str, type[Target]]] = {
     "artemis": Artemis,
     "rabbitmq": RabbitMQ,
     "servicebus": ServiceBus,
 }
-NAMES: Final = (LOCAL, *TARGETS)
+NAMES: Final = (LOCAL, OLD, *TARGETS)

@@ -14,6 +14,7 @@ subscriptions   durable subscriptions, and whose they are
 branches   distributed transactions, and how operators end them
 measures   a reader for every row of `gateway.metrics`
 samples    what readers make of what is counted
+expiring   certificates that are shown to upstreams
 limits     what things are limited to
 products   connections by what their clients are
 by_queue   readers for the rows that are by name of queue

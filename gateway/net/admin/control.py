@@ -12,6 +12,7 @@ GET  /ctl/connections    clients, and what they do
 POST /ctl/let-go    {"segment": 17, "unbalanced": false}: segments of the audit log up to that
                     number; answered when they are removed
 POST /ctl/close     {"connection": 7, "reason": "moved to another gateway"}: it is told why
+POST /ctl/log-level {"subsystem": "upstreams", "level": "debug"}: what is written of it
 GET  /ctl/sessions  sessions without a connection, and links that are suspended
 POST /ctl/end       {"session": 12}: it is over, and what it holds goes back
 GET  /ctl/subscriptions  durable subscriptions of 1.0 clients, and queues that may be such
@@ -64,14 +65,14 @@ from gateway.net.admin.subscriptions import assign, subscriptions
 from gateway.net.admin.tokens import Tokens
 from gateway.net.backup import Backup
 from gateway.net.listening.listen import Door
-from gateway.net.logs import NamedLogger
+from gateway.net.logs import NamedLogger, change_level
 from gateway.net.upstreams.reload import MissingError, Operator, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
 DEFECT: Final = "a defect of the gateway: see its log"
 COMMANDS: Final = (
     *("pause", "resume", "switch", "reload", "close", "end", "assign", "decide", "backup"),
-    "let-go",
+    *("let-go", "log-level"),
 )
 KEY_TOLD: Final = 80  # characters
 Answer = dict[str, Any]  # Any: what JSON holds
@@ -248,6 +249,8 @@ class Control(Resource):
         if command == "let-go":
             segment, unbalanced = _number(asked, "segment"), _flag(asked, "unbalanced")
             return self._let_go(segment, by, unbalanced=unbalanced)
+        if command == "log-level":
+            return succeed(change_level(_text(asked, "subsystem"), _text(asked, "level")))
         if command == "close":
             return succeed(self._do_at_once(command, asked, by))
         if command in ("end", "assign", "decide"):

@@ -20,6 +20,7 @@ from gateway.metrics import Reader, Sample
 from gateway.net.admin.branches import oldest_prepared_s, states
 from gateway.net.admin.census import Census
 from gateway.net.admin.disk import Disk
+from gateway.net.admin.expiring import UpstreamCertificates
 from gateway.net.admin.keeping import Kept, keeping
 from gateway.net.admin.limits import limits
 from gateway.net.admin.products import Products
@@ -103,6 +104,7 @@ class Sources:
     upstreams: Upstreams
     census: Census
     products: Products
+    certificates: UpstreamCertificates
     settings: Settings
     kept: Kept
     head: Callable[[], Head | None] = lambda: None
@@ -129,6 +131,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         **_disk(sources),
         **keeping(sources.kept),
         **limits(sources.settings),
+        "gateway_upstream_certificate_expiry_timestamp_seconds": sources.certificates.samples,
     }
 
 

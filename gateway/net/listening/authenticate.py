@@ -153,8 +153,9 @@ class Authentication:
         if not self._refusals.may_tell():
             return
         self.log.warn(
-            "connection {number} from {endpoint}: refused a login: {mechanism}, {name}{why}{more}",
-            number=peer.connection_id,
+            "connection {connection} from {endpoint}: refused a login: {mechanism},"
+            " {name}{why}{more}",
+            connection=peer.connection_id,
             endpoint=peer.endpoint(),
             mechanism=mechanism,
             name=repr(name[:NAME_TOLD]) if name else "no name",

@@ -37,9 +37,9 @@ class ConnectionLog:
         """It is open."""
         told = self._comings.may_tell()
         (self.log.info if told else self.log.debug)(
-            "connection {number} from {endpoint} opened: {who}, {protocol}, {mechanism},"
+            "connection {connection} from {endpoint} opened: {who}, {protocol}, {mechanism},"
             " virtual host {host!r}{more}",
-            number=visit.number,
+            connection=visit.number,
             endpoint=visit.endpoint,
             who=_who(visit),
             protocol=visit.protocol,
@@ -58,9 +58,9 @@ class ConnectionLog:
             write = self.log.info if left else self.log.warn
         ended = "" if left else " refused"
         write(
-            "connection {number} from {endpoint}{ended}: {why}: {who}, {protocol}{more}",
+            "connection {connection} from {endpoint}{ended}: {why}: {who}, {protocol}{more}",
             ended=ended,
-            number=visit.number,
+            connection=visit.number,
             endpoint=visit.endpoint,
             why=_why(visit, reason, why),
             who=_who(visit),
@@ -72,8 +72,8 @@ class ConnectionLog:
         """It was open, and is over."""
         told = self._comings.may_tell()
         (self.log.info if told else self.log.debug)(
-            "connection {number} from {endpoint} closed: {why}: {who}{more}",
-            number=visit.number,
+            "connection {connection} from {endpoint} closed: {why}: {who}{more}",
+            connection=visit.number,
             endpoint=visit.endpoint,
             why=_cut(why) or "in good order",
             who=_who(visit),
@@ -86,8 +86,8 @@ class ConnectionLog:
         pace = self._breaches if visit.opened else self._early_breaches
         told = first and pace.may_tell()
         (self.log.warn if told else self.log.debug)(
-            "connection {number} from {endpoint}{what}: {problem}: {who}{more}",
-            number=visit.number,
+            "connection {connection} from {endpoint}{what}: {problem}: {who}{more}",
+            connection=visit.number,
             endpoint=visit.endpoint,
             what=what,
             problem=_cut(problem),
@@ -97,10 +97,10 @@ class ConnectionLog:
 
     def on_step(self, visit: Visit, what: str) -> None:
         """Something of it began or ended."""
-        if writes_steps():
+        if writes_steps(self.log.namespace):
             self.log.debug(
-                "connection {number} from {endpoint}: {what}",
-                number=visit.number,
+                "connection {connection} from {endpoint}: {what}",
+                connection=visit.number,
                 endpoint=visit.endpoint,
                 what=_cut(what),
             )

@@ -37,8 +37,8 @@ def end_withdrawn(door: Door) -> int:
         if why:
             ended += 1
             log.info(
-                "connection {number} of {user} from {address} ends: {why}",
-                number=number,
+                "connection {connection} of {user} from {address} ends: {why}",
+                connection=number,
                 user=status.user or "a client without a login",
                 address=endpoint(pump.address, pump.port),
                 why=why,

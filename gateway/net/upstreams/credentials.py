@@ -70,8 +70,8 @@ class UpstreamCredentials:
                 made.append(self._make(mechanism))
             except (OSError, KeyError, ValueError) as error:
                 self.log.error(
-                    "upstream {name}: no {mechanism}: {error}",
-                    name=self._name,
+                    "upstream {upstream}: no {mechanism}: {error}",
+                    upstream=self._name,
                     mechanism=mechanism,
                     error=error,
                 )

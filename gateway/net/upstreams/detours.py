@@ -172,8 +172,8 @@ class DetourDialers:
         dialer = DetourDialer(self, detour)
         self._dialers[detour] = dialer
         self.log.info(
-            "upstream {name}: it redirects links to {where}",
-            name=detour.upstream.name,
+            "upstream {upstream}: it redirects links to {where}",
+            upstream=detour.upstream.name,
             where=str(detour.location),
         )
         self.later.callLater(0, dialer.start)

@@ -348,9 +348,9 @@ class Dialer(Factory):
         if health.solved in self._said:
             self._said.remove(health.solved)
             self.log.info(
-                "upstream {name}: over: {problem}",
+                "upstream {upstream}: over: {problem}",
                 problem=health.solved,
-                name=upstream.name,
+                upstream=upstream.name,
             )
         if health.state == UpstreamState.UP:
             self.failed_tries = 0
@@ -364,7 +364,9 @@ class Dialer(Factory):
             if not self._brief:
                 self._said.clear()
             self.log.info(
-                "upstream {name}: connected to {where}", name=upstream.name, where=str(self.trying)
+                "upstream {upstream}: connected to {where}",
+                upstream=upstream.name,
+                where=str(self.trying),
             )
         elif health.state == UpstreamState.DOWN and not self._stopping:
             if self._up:
@@ -387,7 +389,9 @@ class Dialer(Factory):
         problem = self.upstream.health.last_error
         if problem and problem not in self._said and len(self._said) < PROBLEMS_MAX:
             self._said.add(problem)
-            self.log.warn(f"upstream {{name}}: {words}", name=self.upstream.name, problem=problem)
+            self.log.warn(
+                f"upstream {{upstream}}: {words}", upstream=self.upstream.name, problem=problem
+            )
 
     def _look(self) -> None:
         """Without a connection nobody else looks at the upstream's deadlines."""

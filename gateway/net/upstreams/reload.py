@@ -48,6 +48,7 @@ RELOADABLE: Final = (
     "elsewhere",
     "legacy_mechanisms",
     "logging.level",
+    "logging.levels",
     "metrics_token_file",
     "nodes",
     "require_tls_for",

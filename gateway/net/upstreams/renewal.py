@@ -88,13 +88,13 @@ class Renewal:
         if left_ms < NEAR_MS:
             self._warned[name] = token
             self.log.warn(
-                "upstream {name}: its token {expires}, and token_file has no other",
-                name=name,
+                "upstream {upstream}: its token {expires}, and token_file has no other",
+                upstream=name,
                 expires=f"expires in {left_ms // 1000} s" if left_ms > 0 else "has expired",
             )
 
     def _begin(self, name: str, dialer: Dialer) -> None:
-        self.log.info("upstream {name}: a new token: connecting anew", name=name)
+        self.log.info("upstream {upstream}: a new token: connecting anew", upstream=name)
         self._reloading.under_way = f"a new token of upstream {name}"
         self._name = name
         self._pump = dialer.pump

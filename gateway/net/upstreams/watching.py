@@ -40,6 +40,8 @@ def prints(files: Iterable[tuple[pathlib.Path, int]]) -> Prints:
 
 
 def _print(path: pathlib.Path, octets_max: int) -> str:
+    if not path.is_file():  # whoever writes to a pipe would take this for its reading
+        return "no file"
     try:
         return hashlib.sha256(read_regular(path, octets_max)).hexdigest()
     except OSError as error:
@@ -71,6 +73,9 @@ class Watching:
     Args:
         settings: those in force.
         in_thread: runs what reads files.
+
+    Attributes:
+        looking: they are being looked at, or read.
     """
 
     log = Logger()
@@ -90,7 +95,7 @@ class Watching:
         self._in_force = prints(reloaded(settings()))
         self._refused: Prints | None = None
         self._last: Prints | None = None
-        self._looking = False
+        self.looking = False
         self._read: tuple[Settings, Prints] | None = None
 
     def reading(self, read_again: Callable[[], Settings]) -> Settings:
@@ -116,14 +121,14 @@ class Watching:
 
     def look(self) -> None:
         """Have the files looked at, and a reload made of what is another, and settled."""
-        if self._looking:
+        if self.looking:
             return
-        self._looking = True
+        self.looking = True
         files = list(reloaded(self._settings()))
         self._in_thread(partial(prints, files)).addBoth(self._looked)
 
     def _looked(self, found: Prints | Failure) -> None:
-        self._looking = False
+        self.looking = False
         if isinstance(found, Failure):
             self.log.failure("files of the configuration could not be looked at", found)
             return
@@ -131,11 +136,11 @@ class Watching:
         if found == self._in_force:
             self._tell(None)
         elif settled and found != self._refused:
-            self._looking = True
+            self.looking = True
             self._reload(WATCHED).addBoth(partial(self._reloaded, found))
 
     def _reloaded(self, found: Prints, done: bool | Failure | None) -> None:
-        self._looking = False
+        self.looking = False
         if done is True:
             self._tell(None)
         elif done is not None:

@@ -68,6 +68,7 @@ def test_a_message_that_came_and_left_in_order_does_not_go_on(tmp_path):
         [UPSTREAM[0], GONE[0], UPSTREAM[1]],
         [GONE[0], GONE[1] | {"flags": "DURABLE"}, *GONE[2:]],
         [*GONE[:3], GONE[3] | {"outcome": 77}],
+        [*GONE[:3], {"kind": "TRANSLATION_CHECKED", "link": 7, "exchange": "footer"}, GONE[3]],
     ],
 )
 def test_what_is_open_or_odd_goes_on_whole(tmp_path, steps):
@@ -76,6 +77,11 @@ def test_what_is_open_or_odd_goes_on_whole(tmp_path, steps):
 
 def test_what_went_to_an_upstream_at_once_is_folded(tmp_path):
     assert left(tmp_path, GONE[0], *UPSTREAM) == []
+
+
+def test_what_was_looked_at_and_crossed_whole_is_folded(tmp_path):
+    looked = {"kind": "TRANSLATION_CHECKED", "link": 7}
+    assert left(tmp_path, *GONE[:3], looked, GONE[3]) == []
 
 
 def test_what_was_given_back_and_taken_again_is_folded(tmp_path):

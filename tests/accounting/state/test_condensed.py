@@ -10,8 +10,9 @@ from support.audit_frames import ledger_of
 from gateway.accounting.segments.columns import CHECKPOINTS
 from gateway.accounting.segments.parts import PARTS_SCHEMA
 from gateway.accounting.segments.summing import SUMS
-from gateway.accounting.state.condensed import summed_up, without_repeated
+from gateway.accounting.state.condensed import summed_up, without_ended, without_repeated
 from gateway.accounting.steps.balance import balances, differences
+from gateway.accounting.steps.confirmed import still_open
 from gateway.accounting.steps.identities import IDENTITIES
 from gateway.accounting.steps.ledger import incarnations, kind_is, ledger
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
@@ -149,3 +150,60 @@ def test_there_is_less_of_it(both):
     assert kept < all_said * 3 / 4
     assert summed < all_summed * 3 / 4
     assert tuple(both["place"]) == (-1, -7)
+
+
+def still(spark, frames, *lines: dict, wrong: tuple[int, ...] = ()) -> list[tuple]:
+    """What a state has of these records: kind and link, of ranges first, last and how many."""
+    records = frames.records(*lines)
+    links = spark.createDataFrame([(1, link) for link in wrong], "incarnation bigint, link bigint")
+    rows = without_ended(records, ledger_of(records), links).orderBy("sequence").collect()
+    return [
+        (Kind(row["kind"]).name, row["link"])
+        + ((row["message"], row["position"], row["copies"]) if row["kind"] == 15 else ())
+        for row in rows
+    ]
+
+
+def told(first: int, last: int, link: int, copies: int) -> dict:
+    said = {"message": first, "position": last, "link": link, "copies": copies}
+    return {"kind": Kind.CONFIRMED, "outcome": Outcome.ACCEPTED, **said}
+
+
+def test_what_was_told_of_messages_that_left_is_as_many_of_no_message(spark, frames):
+    waits = {"kind": Kind.ENTERED, "message": 7, "node": "q", "position": 7}
+    ranges = [told(1, 4, 3, 4), told(5, 6, 3, 2), told(7, 9, 3, 2), told(8, 8, 4, 1)]
+    others = [told(1, 4, 5, 3), told(10, 11, 5, 2)]
+    assert still(spark, frames, waits, *ranges, *others, wrong=(5,)) == [
+        ("ENTERED", 0),
+        ("CONFIRMED", 3, 1, 0, 6),
+        ("CONFIRMED", 3, 7, 9, 2),
+        ("CONFIRMED", 4, 1, 0, 1),
+        ("CONFIRMED", 5, 1, 4, 3),
+        ("CONFIRMED", 5, 10, 11, 2),
+    ]
+
+
+def test_links_that_ended_are_let_go_but_for_what_is_asked_of_them(spark, frames):
+    came = [{"kind": Kind.LINK_ATTACHED, "link": link, "connection": 9} for link in range(1, 6)]
+    came[2]["peer"] = "link 3: q"
+    went = [{"kind": Kind.LINK_DETACHED, "link": link} for link in range(1, 5)]
+    sent = {"kind": Kind.SENT, "message": 7, "node": "q", "position": 7, "link": 2}
+    lost = {"kind": Kind.TRANSLATED_WITH_LOSS, "message": 6, "link": 4, "exchange": "row"}
+    session = [{"kind": each} for each in (Kind.SESSION_ATTACHED, Kind.SESSION_DETACHED)]
+    left = still(spark, frames, *came, sent, lost, *went, *session)
+    assert [link for kind, link in left if kind == "LINK_ATTACHED"] == [2, 3, 4, 5]
+    assert [link for kind, link in left if kind == "LINK_DETACHED"] == [2, 3, 4]
+    assert len(left) == 9
+
+
+def test_ranges_that_are_right_over_several_parts_are_open_no_more(spark):
+    names = "incarnation bigint, link bigint, first bigint, last bigint, messages bigint"
+    rows = [
+        *[(1, 3, message, message, at, 0) for message, at in ((4, 10), (6, 12), (9, 15))],
+        (1, 3, 4, 6, 2, 20),  # of two messages, which came in front of it
+        (1, 4, 4, 6, 2, 20),  # and of these only one
+        (1, 4, 4, 4, 10, 0),
+        *[(1, 5, 1, 9, 0, 0), (1, 5, 4, 6, 2, 20)],  # of a span it is not known
+    ]
+    left = still_open(spark.createDataFrame(rows, f"{names}, sequence bigint"))
+    assert sorted(map(tuple, left.collect())) == sorted([rows[2], *rows[4:]])

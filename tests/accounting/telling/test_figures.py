@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.accounting.telling import figures
-from gateway.accounting.telling.figures import DAY_MS, SPANS, span_ms
+from gateway.accounting.telling.figures import DAY_MS, SPANS, part_ms, span_ms
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 QUEUED = {"message": 1, "position": 1, "node": "q", "exchange": "x"}
@@ -134,3 +134,10 @@ def test_a_loss_is_of_the_queue_and_the_client_that_it_was_translated_for(frames
         ("body.unread", "q", "alice", "shop", 3),
         ("body.unread", None, None, None, 1),
     ]
+
+
+@pytest.mark.parametrize("seconds", [0.01, 3, 200, 7000, 86_400, 9e6])
+def test_a_part_of_spans_is_one_of_all_longer_ones(seconds):
+    part = part_ms(span_ms(0, int(seconds * 1000)))
+    for longer in (seconds * 1.5, seconds * 7, seconds * 40):
+        assert span_ms(0, int(longer * 1000)) % part == 0

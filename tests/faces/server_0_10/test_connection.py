@@ -28,6 +28,7 @@ from gateway.wire.work import (
     RANGE,
     READ,
     SHARE,
+    TRANSFER,
 )
 
 
@@ -234,7 +235,7 @@ def test_commands_that_are_done_at_once_are_work_too() -> None:
         client.says(spec.MessageTransfer(destination="amq.fanout"), header=b"")
     unroutable = client.connection.data_to_send()
     units = units_of(lambda: face.receive_data(unroutable, now_ms))
-    assert units == 100 * (2 * READ + PUBLISH + COPY)
+    assert units == 100 * (2 * READ + TRANSFER + PUBLISH + COPY)
 
 
 SPREAD = [(4 * number, 4 * number + 1) for number in range(8000)]

@@ -21,8 +21,11 @@ from gateway.net.admin.answers import Answers
 from gateway.net.admin.channel import BODY_MAX
 from gateway.net.admin.control import COMMANDS, DEFECT, Control
 from gateway.net.admin.pieces import Pieces
+from gateway.net.logs import writes_steps
 from gateway.net.upstreams.reload import Operator
 from gateway.wire.accounts import Account
+
+CONNECTIONS = "gateway.net.connections"
 
 
 class Stand:
@@ -138,6 +141,7 @@ KEYS = {
     "switch": ("node", "upstream"),
     "close": ("connection", "reason"),
     "let-go": ("segment",),
+    "log-level": ("subsystem", "level"),
     "decide": ("branch", "decision", "virtual_host"),
     "assign": ("queue", "user", "container", "link", "virtual_host"),
 }
@@ -151,6 +155,25 @@ def test_values_of_another_type_are_refused(stand: Stand, command: str, value: o
         stand.problem(command, json.dumps(right | {key: value}).encode())
     deep = b"[" * 900 + b"]" * 900
     stand.problem(command, b'{"%s": %s}' % (KEYS[command][0].encode(), deep))
+
+
+def test_the_log_writes_more_of_a_subsystem_until_the_configuration_counts_again(
+    stand: Stand,
+) -> None:
+    assert not writes_steps(CONNECTIONS)
+    code, told = stand.ask("log-level", b'{"subsystem": "clients", "level": "debug"}')
+    assert (code, told["done"]) == (
+        200,
+        "the log has lines of clients from debug on, until the next reload",
+    )
+    assert writes_steps(CONNECTIONS)
+    assert not writes_steps("gateway.net.upstream.Dialer")
+    stand.ask("log-level", b'{"subsystem": "all", "level": "info"}')
+    assert not writes_steps(CONNECTIONS)
+    wrong = b'{"subsystem": "queues", "level": "debug"}'
+    assert stand.problem("log-level", wrong).startswith("subsystem: must be one of all, clients,")
+    wrong = b'{"subsystem": "clients", "level": "loud"}'
+    assert stand.problem("log-level", wrong).startswith("level: must be one of debug, info,")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from gateway.audit.records.log import AuditLog
 from gateway.audit.schema import Reason
 from gateway.faces.visit import Visit
 from gateway.net.listening.journal import BREACHES, COMINGS, ConnectionLog
-from gateway.net.logs import set_level
+from gateway.net.logs import set_levels
 
 
 class Log:
@@ -32,9 +32,9 @@ class Log:
 
 @pytest.fixture
 def steps() -> Iterator[None]:
-    set_level("debug")
+    set_levels("debug", {})
     yield
-    set_level("info")
+    set_levels("info", {})
 
 
 def lines(events: list[LogEvent]) -> list[tuple[str, str | None]]:
@@ -222,6 +222,6 @@ def test_steps_are_lines_where_debug_lines_are_written(steps: None) -> None:
     visit = Log().visit()
     with capturedLogs() as captured:
         visit.step("a session is attached")
-        set_level("info")
+        set_levels("info", {})
         visit.step("another")
     assert lines(captured) == [("debug", "connection 7 from 10.0.0.1:4711: a session is attached")]

@@ -116,7 +116,7 @@ def stay(tmp_path: pathlib.Path) -> Stay:
 def test_keys_that_need_a_restart_are_named(stay: Stay) -> None:
     stay.raw["data_directory"] = "/elsewhere"
     stay.raw["limits"] = {"links": 5}
-    stay.raw["logging"] = {"level": "debug", "format": "json"}
+    stay.raw["logging"] = {"level": "debug", "levels": {"store": "warn"}, "format": "json"}
     paths = [path for path, _ in fixed(stay.whole.service.settings, stay.read())]
     assert paths == ["data_directory", "limits.links", "logging.format"]
     with pytest.raises(ConfigurationError):

@@ -1,5 +1,6 @@
 """A reload when the files that it would read are others than those that count."""
 
+import os
 import pathlib
 from collections.abc import Callable
 
@@ -143,6 +144,22 @@ def test_a_file_that_is_gone_is_another(gateway: Gateway) -> None:
     gateway.answer = False
     gateway.users.unlink()
     assert gateway.look(5) == 1
+
+
+def test_a_pipe_is_not_opened_since_a_reload_is_to_read_it(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway.users.unlink()
+    os.mkfifo(gateway.users)
+    opened: list[str] = []
+
+    def read(path: pathlib.Path, _octets: int) -> bytes:
+        opened.append(path.name)
+        return b""
+
+    monkeypatch.setattr("gateway.net.upstreams.watching.read_regular", read)
+    gateway.look(2)
+    assert set(opened) == {"gateway.yaml"}
 
 
 def test_the_files_are_those_of_the_settings_in_force(tmp_path: pathlib.Path) -> None:
