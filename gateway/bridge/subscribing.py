@@ -13,7 +13,7 @@ from gateway.bridge.owners import Owners
 from gateway.bridge.queues.latency import UPSTREAM, Latency
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import Subscription
-from gateway.bridge.refusals import crowded, locked, not_found, reserved
+from gateway.bridge.refusals import alone, crowded, locked, not_found, reserved
 from gateway.bridge.remote.inlets import Inlets
 from gateway.bridge.seams import Outlet, Owner, SubscribeOptions
 from gateway.bridge.topology import Topology
@@ -64,6 +64,8 @@ class Subscribing:
             return taken
         if found.placement is not None:
             refusal = locked(found, owner)
+            if refusal is None and options.exclusive and not self._limits.local_nodes:
+                refusal = alone(queue)
             if refusal is not None:
                 return refusal
             subscription = self._inlets.subscribe(found, found.placement, outlet, owner, options)

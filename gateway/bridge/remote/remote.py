@@ -27,7 +27,7 @@ REJECTED_QUEUE: Final = "gateway.rejected"
 class OnRejected(IntEnum):
     """What becomes of a copy that the upstream rejected and whose publisher did not ask."""
 
-    DEAD_LETTER = 0  # to the local queue `REJECTED_QUEUE`
+    DEAD_LETTER = 0  # to the queue of dead letters, `Placement.dead_letters`
     EXCEPTION = 1  # its publisher hears of it as an exception
     DROP = 2  # counted
 
@@ -319,9 +319,11 @@ class Placement:
         paused: the rule says so: nothing is sent to the upstream and nothing wanted from it.
         held: the same, while the nodes are about to move.
         settled: of a queue: subscriptions without acceptance ask for settled deliveries.
+        dead_letters: the queue for what is rejected; that of the gateway, or a remote one.
     """
 
     __slots__ = (
+        "dead_letters",
         "held",
         "max_redeliveries",
         "on_rejected",
@@ -342,6 +344,7 @@ class Placement:
         way: str = "",
         paused: bool = False,
         settled: bool = False,
+        dead_letters: str = REJECTED_QUEUE,
     ) -> None:
         self.remote = remote
         self.spool = spool
@@ -351,6 +354,7 @@ class Placement:
         self.paused = paused
         self.held = False
         self.settled = settled
+        self.dead_letters = dead_letters
 
     @property
     def rests(self) -> bool:

@@ -337,7 +337,7 @@ def _own_queue(links: Links, attach: Attach, exchange: Exchange, key: str) -> Qu
     if refusal is not None:
         return refusal
     host = links.client.host
-    declared = host.declaring.declare_queue(name, settings, links.owner)
+    declared = host.declaring.declare_queue(name, settings, links.owner, private=True)
     links.client.making.created()
     if isinstance(declared, Queue):
         host.owners.give(declared, links.owner)  # nobody else binds, empties or deletes it

@@ -36,6 +36,7 @@ from gateway.amqp_1_0.link import Link
 from gateway.amqp_1_0.redirects import Redirect, redirect_of
 from gateway.audit.schema import Reason
 from gateway.errors import RemoteProtocolError
+from gateway.faces.containers import SOLE
 from gateway.faces.dialled.location import Location
 from gateway.faces.face import STOPS, Ending, PeerStatus, endpoint
 from gateway.faces.room import Room
@@ -116,6 +117,7 @@ class UpstreamConnection:
         )
         self.connection.send_open(
             hostname=named,
+            desired_capabilities=[SOLE] if settings.group else None,
             properties={
                 "product": Tagged(types.STRING, PRODUCT),
                 "version": Tagged(types.STRING, upstream.faces.version),

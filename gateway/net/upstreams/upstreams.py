@@ -20,6 +20,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.remote.remote import Placement
 from gateway.config import Settings
 from gateway.config.placement import NodeRule, Rules, rules_of
+from gateway.config.pods import container_id_of
 from gateway.config.units import Host
 from gateway.config.upstreams import UpstreamSection, UpstreamTls
 from gateway.faces.dialled.context import DialledContext
@@ -85,6 +86,7 @@ class PlacementsByRule:
                 way="\n".join(texts),
                 paused=rule.paused,
                 settled=rule.settled,
+                dead_letters=rule.dead_letters,
             )
             self._placements[rule] = placement
         return placement
@@ -316,7 +318,8 @@ def _settings_of(
     again = section.redelivery_back_off
     return UpstreamSettings(
         name=name,
-        container_id=section.container_id or settings.name,
+        container_id=container_id_of(settings, section),
+        group=settings.group or "",
         limits=limits_of(settings, section),
         mechanisms=credentials.mechanisms,
         derive=derive,

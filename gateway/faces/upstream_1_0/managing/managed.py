@@ -1,7 +1,7 @@
 """What is made, at an upstream whose management we speak, for one binding to its exchange.
 
-At the upstream a queue collects for the local one: `GATEWAY.QUEUE`, which all durable bindings of
-that queue share, so that a message that several of them match comes once; and
+At the upstream a queue collects for the local one: `GATEWAY.QUEUE`, or `GROUP.QUEUE`, which all
+durable bindings of that queue share, so that a message that several of them match comes once; and
 `GATEWAY.QUEUE.transient` for the others, which ends with the connection. They are declared and
 bound again on each connection, and are gone with the last binding (`tidying`).
 """
@@ -166,7 +166,9 @@ def same_arguments(found: Tagged | None, wanted: types.Map) -> bool:
 
 
 def _queue_there(upstream: UpstreamContext, feed: Feed) -> str:
-    name = f"{upstream.settings.container_id}.{feed.queue_name}"
+    settings = upstream.settings
+    whose = settings.group if settings.group and feed.durable else settings.container_id
+    name = f"{whose}.{feed.queue_name}"
     if feed.host != upstream.bridge.default_host.name:
-        name = f"{upstream.settings.container_id}.{feed.host}.{feed.queue_name}"
+        name = f"{whose}.{feed.host}.{feed.queue_name}"
     return name if feed.durable else name + TRANSIENT

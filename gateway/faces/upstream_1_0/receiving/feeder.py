@@ -79,7 +79,10 @@ class Feeder:
             self.address = upstream.addresses.subscription_address(
                 feed.host, feed.exchange, feed.key, queue, durable=self.durable
             )
-        if self.durable:
+        self._shared = bool(self.durable and upstream.settings.group)
+        if self._shared:
+            name = sources.shared_name(upstream.settings.group, queue, feed.exchange, feed.key)
+        elif self.durable:
             name = f"{queue}|{feed.exchange}|{feed.key}"
         else:
             name = upstream.link_name(f"{feed.exchange}|{feed.key}")
@@ -195,11 +198,15 @@ class Feeder:
             durable=_spec.DURABLE_UNSETTLED_STATE if self.durable else None,
             expiry_policy=sources.NEVER if self.durable else None,
             filter=self._filter,
-            capabilities=self.upstream.profile.subscription_capabilities or None,
+            capabilities=self._capabilities(),
         )
         return self._incoming.attach(
             session, source, target=self.feed.queue_name, snd_settle_mode=_spec.SND_UNSETTLED
         )
+
+    def _capabilities(self) -> list[str] | None:
+        wanted = self.upstream.profile.subscription_capabilities
+        return [*wanted, *sources.SHARED] if self._shared else wanted or None
 
     def on_attach(self, event: AttachReceived) -> None:
         """The subscription is in force, if the peer applies its key and its selector."""
@@ -360,6 +367,9 @@ def feeding_refused(
     profile = upstream.profile
     if profile.subscriptions == "none":
         return _unable(upstream, "let others subscribe to an exchange")
+    able = profile.shared or profile.subscriptions == MANAGED
+    if not able and upstream.shares(host, queue):
+        return _unable(upstream, "share a subscription between gateways")
     if selector_of(arguments) and not profile.selector:
         return _unable(upstream, "select")
     if profile.subscriptions == MANAGED:

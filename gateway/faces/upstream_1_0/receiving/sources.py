@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 from gateway.amqp_1_0 import _spec, types
@@ -15,6 +16,8 @@ DIRECT_BINDING: Final = "apache.org:legacy-amqp-direct-binding:string"
 TOPIC_BINDING: Final = "apache.org:legacy-amqp-topic-binding:string"
 COPY: Final = "copy"
 NEVER: Final = "never"
+SHARED: Final = ["shared", "global"]  # as JMS clients say it, whose mapping brokers know
+NAME_MAX: Final = 120
 
 
 def selector_filter(selector: str) -> Fields | None:
@@ -29,6 +32,16 @@ def binding_filter(key: str, *, topic: bool) -> Fields:
     if topic:
         return {TOPIC_BINDING: _described(_spec.LEGACY_AMQP_TOPIC_BINDING_CODE, key)}
     return {DIRECT_BINDING: _described(_spec.LEGACY_AMQP_DIRECT_BINDING_CODE, key)}
+
+
+def shared_name(group: str, queue: str, exchange: str, key: str) -> str:
+    """The link name of a subscription that is the same from all gateways of a group.
+
+    Behind a "|" JMS clients tell links of one subscription apart, so there is none in it.
+    """
+    told = f"{group}.{queue}".replace("|", "_")[:NAME_MAX]
+    whole = "\0".join((group, queue, exchange, key)).encode()
+    return f"{told}.{hashlib.sha256(whole).hexdigest()[:16]}"
 
 
 def _described(code: int, text: str) -> Tagged:
