@@ -46,6 +46,7 @@ from gateway.translate.profiles.profile import AMQP_0_10, Profile
 from gateway.translate.profiles.templates import Template, Wildcards
 from gateway.wire.limits import Limits
 
+CHANNELS_MAX: Final = 1 << 16  # of 0-10
 HANDSHAKE_MAX: Final = 256 * 1024  # octets of an upstream's, with the certificates of authorities
 
 
@@ -178,6 +179,8 @@ class Upstreams:
         counts = UpstreamCounts() if before is None else before.context.counts
         bridge, turns, faces = self._bridge, self._turns, self._faces
         if profile.protocol == AMQP_0_10:
+            limits = settings.limits  # a session has a channel of its own
+            limits.channel_max = max(limits.channel_max, min(limits.links_max, CHANNELS_MAX) - 1)
             return Upstream010(DialledContext(bridge, turns, settings, profile, faces, counts))
         return Upstream(UpstreamContext(bridge, turns, settings, profile, faces, counts))
 
