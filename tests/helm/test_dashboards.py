@@ -184,7 +184,8 @@ def test_every_expression_has_data_in_a_prometheus_that_scrapes_a_gateway_at_wor
     assert len(wanted) == sum(len(asked(file)) for file in FILES) > 60
     with contextlib.ExitStack() as stack:
         back = stack.enter_context(GatewayProcess(tmp_path / "back"))
-        does(back, "send", "--port", str(back.amqp_port), "--to", "far", "--create")
+        at = ("--port", str(back.amqp_port), "--protocol", "0-10")
+        does(back, "send", *at, "--to", "far", "--create")
         config = {
             "upstreams": {
                 "back": {"hosts": [f"amqp://127.0.0.1:{back.amqp_port}"], "profile": "generic"}
