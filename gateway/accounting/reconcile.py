@@ -196,9 +196,9 @@ def _result(reading: Reading, seen: Evidence, breaks: DataFrame, out: Location) 
     tables = _tables(seen).items()
     results = {name: _written(frame, out / name).coalesce(1) for name, frame in tables}
     ends = (facts["first_run"] or 0, facts["last_run"] or 0)
-    span_ms = figures.span_ms(facts["first_time_ms"] or 0, facts["last_time_ms"] or 0)
+    spans = figures.spans_of(facts["first_time_ms"] or 0, facts["last_time_ms"] or 0)
     parts = reading.drawn(seen.parts, records)
-    drawn = _written(figures.figures(records, span_ms, parts), out / "figures")
+    drawn = _written(figures.figures(records, spans, parts), out / "figures")
     found = rows_of(
         {
             "breaks": breaks.orderBy(*map(F.expr, IN_ORDER)).limit(SHOWN),

@@ -15,7 +15,7 @@ from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
 from gateway.bridge.queues.entrance import Entrance
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.refusals import OCTETS, locked, not_found, too_many
+from gateway.bridge.refusals import OCTETS, alone, homeless, locked, not_found, too_many
 from gateway.bridge.remote.inlets import Inlets, LineMaker
 from gateway.bridge.remote.remote import REJECTED_QUEUE, LookUpWaiter
 from gateway.bridge.seams import Owner, QueueSettings
@@ -132,6 +132,8 @@ class Declaring:
             return Refusal(Condition.NOT_ALLOWED, f"exchange name {name!r} is reserved")
         if type not in TYPES:
             return not_found("exchange type", type)
+        if not self._limits.local_nodes:
+            return homeless("exchange", name)
         if alternate_exchange and self._topology.find_exchange(alternate_exchange) is None:
             return not_found("alternate exchange", alternate_exchange)
         if len(name.encode()) > self._limits.name_max:
@@ -170,9 +172,17 @@ class Declaring:
         return exchange
 
     def declare_queue(
-        self, name: str, settings: QueueSettings, owner: Owner, *, passive: bool = False
+        self,
+        name: str,
+        settings: QueueSettings,
+        owner: Owner,
+        *,
+        passive: bool = False,
+        private: bool = False,
     ) -> Queue | Refusal:
         """Make a queue, or check that it exists.
+
+        `private`: it is of one link alone, and goes with it, so that it may always be here.
 
         An existing one keeps its settings; whether it is there is answered (passive) to all, and
         whether it is theirs alone. Refused: resource-locked (exclusive to another owner, or
@@ -187,11 +197,15 @@ class Declaring:
             return self._redeclare(queue, settings, owner, passive)
         if passive:
             return not_found("queue", name)
-        return self.make_queue(name, settings, owner)
+        return self.make_queue(name, settings, owner, private=private)
 
-    def make_queue(self, name: str, settings: QueueSettings, owner: Owner) -> Queue | Refusal:
+    def make_queue(
+        self, name: str, settings: QueueSettings, owner: Owner, *, private: bool = False
+    ) -> Queue | Refusal:
         """The same of a queue that is known not to exist; no rule places that of a subscriber."""
         refusal = self._check_new_queue(name, settings)
+        if refusal is None and not private and not self._limits.local_nodes:
+            refusal = homeless("queue", name)
         if refusal is not None:
             return refusal
         queue = self._topology.add_queue(
@@ -254,8 +268,11 @@ class Declaring:
     ) -> Queue | Refusal:
         """The rules say what a remote queue is; but for the alternate that is named first.
 
-        Exclusive is among the gateway's clients, for the life of `owner`.
+        Exclusive is among the gateway's clients, for the life of `owner`; other gateways of a group
+        would not know of it.
         """
+        if settings.exclusive and not self._limits.local_nodes:
+            return alone(queue.name)
         alternate = settings.alternate_exchange
         known = queue.settings.alternate_exchange
         if alternate and known and alternate != known:

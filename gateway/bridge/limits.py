@@ -42,6 +42,7 @@ class BridgeLimits:
         backlog_octets_max: of turns that wait for the disk; above it nothing is
             delivered, and nothing read.
         turn_deliveries: copies sent or expired in one turn, all queues together.
+        local_nodes: queues and exchanges may live in the gateway; else a rule places each.
         remote_prefetch: messages that one link from an upstream may bring ahead of what they are
             wanted for: the credit of a client without limit, and of a binding to a remote exchange.
     """
@@ -73,6 +74,7 @@ class BridgeLimits:
     backlog_octets_max: int
     turn_deliveries: int
     remote_prefetch: int
+    local_nodes: bool
 
     def __init__(
         self,
@@ -104,6 +106,7 @@ class BridgeLimits:
         backlog_octets_max: int = 64 * 1024 * 1024,
         turn_deliveries: int = 500,
         remote_prefetch: int = 500,
+        local_nodes: bool = True,
     ) -> None:
         self.octets_high = octets_high
         self.octets_low = octets_low
@@ -132,3 +135,4 @@ class BridgeLimits:
         self.backlog_octets_max = backlog_octets_max
         self.turn_deliveries = turn_deliveries
         self.remote_prefetch = remote_prefetch
+        self.local_nodes = local_nodes

@@ -18,7 +18,7 @@ from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
-from gateway.bridge.refusals import closed, not_found
+from gateway.bridge.refusals import closed, homeless, not_found
 from gateway.bridge.seams import (
     DONE,
     IMMEDIATE_UNTAKEN,
@@ -79,8 +79,9 @@ class Publishing:
         told as they are to who has `Flag.OUTCOMES`.
         `UNROUTABLE`: no queue took it, nor the exchange's alternate, which is tried once unless the
         message has `Flag.TELL_UNROUTABLE` or `Flag.DISCARD_UNROUTABLE`. `REFUSED`: nothing was
-        enqueued; not-found (no such exchange), resource-limit-exceeded (a queue is full, or the
-        bindings look at too much of it), invalid-argument (its key has too many words) or
+        enqueued; not-found (no such exchange), not-allowed (at most another gateway of the group
+        could route it), resource-limit-exceeded (a queue is full, or the bindings look at too much
+        of it), invalid-argument (its key has too many words) or
         unauthorized-access (it names the queue of a durable subscription). `link` is the
         publisher's number in the audit log (`Bridge.numbers.next_link`). `transaction` is given by
         `Transacting.publish` only.
@@ -246,6 +247,11 @@ class Publishing:
             if queue is not None and queue.settings.subscriber is not None:
                 self._refuse(message, exchange, Reason.NOT_ALLOWED, queue.node, link)
                 return Published(PublishStatus.REFUSED, closed(queue))
+        if not self._topology.local_nodes:
+            self._refuse(message, exchange, Reason.NOT_ALLOWED, 0, link)
+            if exchange.name:
+                return Published(PublishStatus.REFUSED, homeless("exchange", exchange.name))
+            return Published(PublishStatus.REFUSED, homeless("queue", message.routing_key))
         WORK.units += PUBLISH + COPY  # its records are the same
         ledger = self._copies.ledger
         alternate = self.alternate_of(exchange)

@@ -16,6 +16,18 @@ def not_found(what: str, name: str) -> Refusal:
     return Refusal(Condition.NOT_FOUND, f"there is no {what} {name!r}")
 
 
+def homeless(what: str, name: str) -> Refusal:
+    """It would live in this gateway, and the others of its group would know nothing of it."""
+    text = f"{what} {name!r} would live in one gateway of several: no rule places it at an upstream"
+    return Refusal(Condition.NOT_ALLOWED, text)
+
+
+def alone(queue: str) -> Refusal:
+    """Nobody else is to use a remote queue, and other gateways of the group would let them."""
+    text = f"queue {queue!r} cannot be exclusive: other gateways of the group use it, too"
+    return Refusal(Condition.NOT_IMPLEMENTED, text)
+
+
 def too_many(what: str) -> Refusal:
     """A limit of the gateway."""
     return Refusal(Condition.RESOURCE_LIMIT_EXCEEDED, f"there are too many {what}")

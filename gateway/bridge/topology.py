@@ -105,6 +105,7 @@ class Topology:
     """Exchanges and queues by name, lines by queue number.
 
     Attributes:
+        local_nodes: there may be some that live here (`BridgeLimits`).
         unknown: stands for exchanges that do not exist, in the audit log.
         rows: what the store keeps of it.
         rules: which nodes are remote; `None`: all are local.
@@ -121,6 +122,7 @@ class Topology:
         "exchanges",
         "keeping_out",
         "lines",
+        "local_nodes",
         "names",
         "queues",
         "routes",
@@ -136,6 +138,7 @@ class Topology:
     ) -> None:
         self._host = host
         self._limits = limits
+        self.local_nodes = limits.local_nodes
         self.routes = Account(limits.route_cache_octets_max)
         self.names = NodeNames(prefix, ledger)
         self.rows = TopologyWrites(host, turns)

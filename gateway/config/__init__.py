@@ -7,6 +7,7 @@ section, units           what keys are made of: sections; durations, sizes and a
 load                     from YAML to `Settings`
 raw                      what was written, and what is wrong with it
 remote_rules             what spans several keys of upstreams and nodes
+pods                     several gateways behind one address: their names, what they may have
 access                   the access rules, from their file
 placement                the node rules at work: what lives where, by what address
 describe                 all keys as a table, as a schema; what a configuration comes to

@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from gateway.config.placement import rule_of
+from gateway.config.pods import container_id_of
 from gateway.config.section import Section
 from gateway.config.settings import Settings
 from gateway.config.upstreams import NodeSection
@@ -63,7 +64,11 @@ def _kind(field: FieldInfo) -> str:
     return {"array": "list of strings", "integer": "number"}.get(kind, kind)
 
 
-COMPUTED = {"name": "amqp-gateway@HOSTNAME", "data_directory": "$XDG_STATE_HOME/amqp-gateway"}
+COMPUTED = {
+    "name": "amqp-gateway@HOSTNAME",
+    "data_directory": "$XDG_STATE_HOME/amqp-gateway",
+    "pod": "$AMQP_GATEWAY_POD",
+}
 
 
 def _default(section: type[Section], name: str, field: FieldInfo) -> str:
@@ -127,7 +132,7 @@ def resolved(settings: Settings) -> dict[str, Any]:
     for name, upstream in settings.upstreams.items():
         cbs = load_profile(upstream.profile).cbs
         told["upstreams"][name]["mechanisms"] = upstream.all_mechanisms(cbs=cbs)
-        told["upstreams"][name]["container_id"] = upstream.container_id or settings.name
+        told["upstreams"][name]["container_id"] = container_id_of(settings, upstream)
     return told
 
 

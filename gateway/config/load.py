@@ -10,6 +10,7 @@ import yaml
 
 from gateway.config.access import load_rules
 from gateway.config.audit import audit_rules
+from gateway.config.pods import dead_letter_rules, pod_rules
 from gateway.config.raw import Problem, touches, validated
 from gateway.config.remote_rules import profile_problems, remote_rules, unknown_upstream
 from gateway.config.section import Section
@@ -239,6 +240,8 @@ def rules(settings: Settings) -> Iterator[tuple[list[str], str]]:
     yield from topology_rules(settings)
     yield from audit_rules(settings.audit, settings.data_directory / LOG)
     yield from remote_rules(settings)
+    yield from dead_letter_rules(settings)
+    yield from pod_rules(settings)
 
 
 def _listening(settings: Settings) -> Iterator[tuple[list[str], str]]:

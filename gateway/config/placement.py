@@ -17,6 +17,7 @@ from gateway.translate.profiles.templates import Template, Wildcards
 # Where dead letters of remote nodes go: always a local queue, whatever the rules say.
 REJECTED_QUEUE: Final = "gateway.rejected"
 REMEMBERED_MAX: Final = 10_000
+TO_QUEUE: Final = "queue:"  # in `on_rejected`, before a name
 ON_REJECTED: Final = {
     "dead-letter": OnRejected.DEAD_LETTER,
     "exception": OnRejected.EXCEPTION,
@@ -37,6 +38,7 @@ class NodeRule:
         address, subscription: templates in place of the profile's; `None`: the profile's.
         spool, on_rejected, max_redeliveries, paused, create, settled: as the keys of the
             configuration.
+        dead_letters: the queue for what is rejected, by `OnRejected.DEAD_LETTER`.
     """
 
     number: int
@@ -52,6 +54,7 @@ class NodeRule:
     paused: bool = False
     create: bool = False
     settled: bool = False
+    dead_letters: str = REJECTED_QUEUE
 
     def fits(self, kind: str, host: str, name: str) -> bool:
         """Whether it is for that name."""
@@ -178,12 +181,19 @@ def rule_of(number: int, node: NodeSection, profile: Profile | None) -> NodeRule
         address=address,
         subscription=None if node.subscription is None else Template(node.subscription),
         spool=node.spool,
-        on_rejected=ON_REJECTED[node.on_rejected],
+        on_rejected=ON_REJECTED.get(node.on_rejected, OnRejected.DEAD_LETTER),
         max_redeliveries=node.max_redeliveries,
         paused=node.paused,
         create=node.create,
         settled=node.settled,
+        dead_letters=dead_letters_of(node),
     )
+
+
+def dead_letters_of(node: NodeSection) -> str:
+    """The queue for what is rejected, where a rule does not say otherwise."""
+    named = node.on_rejected.startswith(TO_QUEUE)
+    return node.on_rejected.removeprefix(TO_QUEUE) if named else REJECTED_QUEUE
 
 
 def rules_of(nodes: list[NodeSection], profiles: dict[str, Profile]) -> Rules:

@@ -6,6 +6,7 @@ schema that the Helm chart embeds and the documentation are all made from it.
 
 from __future__ import annotations
 
+import os
 import pathlib
 import platform
 from typing import Annotated, Literal
@@ -280,10 +281,12 @@ class QueueSettings(Section):
         *,
         users: bool = False,
         hosts: bool = False,
+        grouped: bool = False,
     ) -> BridgeLimits:
         """The same, as the plain values that the bridge is given.
 
         `staged`: the limits of what is staged are there. `users`, `hosts`: there are several.
+        `grouped`: there are other gateways, so that nothing may live in this one.
         """
         usual = self.size_high * 3 // 4
         return BridgeLimits(
@@ -313,6 +316,7 @@ class QueueSettings(Section):
             staging_timeout_ms=staged.staging_timeout,
             branches_max=self.branches,
             turn_deliveries=self.turn_deliveries,
+            local_nodes=not grouped,
         )
 
 
@@ -361,6 +365,15 @@ class Settings(Section):
         default_factory=lambda: f"amqp-gateway@{platform.node() or 'localhost'}"
     )
     """The container-id that clients are told."""
+    group: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] | None = None
+    """Several gateways are one: the name of all of them, by which they share subscriptions at
+    upstreams; nothing lives in any of them. At upstreams the container-id is this, "-" and the
+    pod's number. Unset: this gateway is the only one."""
+    pod: Annotated[str, Field(min_length=1, max_length=255)] | None = Field(
+        default_factory=lambda: os.environ.get("AMQP_GATEWAY_POD") or None
+    )
+    """The name of the pod that it runs in, with "-" and its number at the end. Any but the first is
+    refused without a `group`."""
     listen: Listen = Listen()
     tls: Tls | None = None
     admin: ListenAddress = Address("127.0.0.1", 9672)

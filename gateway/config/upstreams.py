@@ -17,6 +17,7 @@ Mechanism = Literal[
     "SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "EXTERNAL", "OAUTHBEARER", "XOAUTH2", "ANONYMOUS"
 ]
 Pattern = Annotated[str, Field(min_length=1, max_length=255)]
+ON_REJECTED = r"^(dead-letter|exception|drop|queue:.{1,255})$"
 # What shows its secret to whoever reads along.
 BEARER_MECHANISMS = ("OAUTHBEARER", "XOAUTH2")
 BARE_MECHANISMS = ("PLAIN", *BEARER_MECHANISMS)
@@ -88,7 +89,8 @@ class UpstreamSection(Section):
     hostname: str | None = None
     """The hostname of the 1.0 open, as `vhost:NAME` for RabbitMQ. Unset: the host dialled."""
     container_id: str | None = None
-    """The gateway's container-id; durable subscriptions hang on it. Unset: `name`."""
+    """The gateway's container-id; durable subscriptions hang on it. Unset: `name`, and in a `group`
+    that of the pod, while subscriptions hang on the group."""
     idle_timeout: Annotated[int, *duration("0s", "24h")] = 60_000
     """The idle-timeout asked of it; 0s asks for none."""
     max_frame_size: Annotated[int, *size(512, "1MiB")] = 65535
@@ -185,9 +187,11 @@ class NodeSection(Section):
     spool: bool = False
     """Of a queue: publishers hear "done" when the gateway has stored the message, which is then
     sent on."""
-    on_rejected: Literal["dead-letter", "exception", "drop"] = "dead-letter"
+    on_rejected: Annotated[str, Field(pattern=ON_REJECTED)] = "dead-letter"
     """What becomes of a message that the upstream rejects and whose publisher did not ask: to the
-    local queue gateway.rejected; an exception to its publisher; or dropped, and counted."""
+    local queue gateway.rejected (dead-letter); to a queue at an upstream (queue:NAME), of which
+    what is rejected again goes to gateway.rejected; an exception to its publisher (exception); or
+    dropped, and counted (drop)."""
     max_redeliveries: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """Released or modified that often, a message to these nodes is taken to be rejected. Unset: as
     the upstream has it."""

@@ -15,6 +15,8 @@ UNASKED: Final = -1
 REFUSE_CONNECTION: Final = 0
 CLOSE_EXISTING: Final = 1
 
+SOLE: Final = "sole-connection-for-container"  # the capability that asks for it
+
 Name = tuple[str, str, str]  # virtual host, user, container-id
 
 

@@ -64,6 +64,7 @@ def empty_bridge(
             settings.limits,
             users=not settings.anonymous_allowed,
             hosts=len(hosts) > 1,
+            grouped=settings.group is not None,
         ),
         reader=READER,
         hosts=hosts,

@@ -159,6 +159,7 @@ class Consumer:
     def __init__(self, book: Book, lines: Lines, client: AnyClient, queue: str) -> None:
         self.book = book
         self.client = client
+        self.queue = queue
         self.held: list[Delivered] = []
         self.paused = False
         self.share = SETTLED_A_TURN

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from gateway.accounting.steps.order import bends
+from gateway.accounting.telling.words import LATEST_MS
 from gateway.audit.reader import Block, Segment, names_in
 from gateway.audit.salvage import Salvage
 from gateway.audit.schema import FIELDS, LAYOUTS, NAME_FIELDS, BlockKind, Kind, Layout
@@ -51,6 +52,14 @@ RECORDS_SCHEMA: Final = pa.schema(
 _LOW: Final = 0x7FFF_FFFF
 
 Columns = Any  # numpy arrays; whether its annotations are there depends on what is installed
+
+
+def times_in(rows: Columns) -> Columns:
+    """When these records were written; what no clock can say is as near to it as there is a time.
+
+    So nothing is worked out of it that no number can hold.
+    """
+    return np.clip(rows["time_ms"], 0, LATEST_MS)
 
 
 def entry_mix(message: Columns, position: Columns) -> Columns:
@@ -124,6 +133,10 @@ def _unit(segment: Segment, parts: list[bytes], texts: dict[int, str], runs: _Ru
     rows = np.frombuffer(b"".join(parts), dtype=DTYPES[segment.layout.octets])
     header = segment.header
     assert header is not None, "a segment without header has no blocks"
+    times = times_in(rows)
+    if np.any(times != rows["time_ms"]):
+        rows = rows.copy()
+        rows["time_ms"] = times
     windows = (header.number << WINDOW_SHIFT) + runs.windows(rows["kind"])
     return Unit(header.incarnation, rows, windows.astype(np.int64), bends(rows), texts)
 

@@ -46,7 +46,9 @@ WAITS: Final = pa.struct(
 def moves(unit: Unit) -> pa.Array:
     """A value of `MOVES` for each different thing that happened in each span of the unit."""
     times = unit.column("time_ms")
-    length = span_ms(int(times.min()), int(times.max()))
+    ends = int(times[0]), int(times[-1])  # of which a clock that is wrong in between is no matter
+    times = np.clip(times, min(ends), max(ends))
+    length = span_ms(min(ends), max(ends))
     keys = {name: unit.column(name) for name in ("kind", "outcome", "reason")}
     keys["flags"] = unit.column("flags") & TOLD_APART
     keys["at_ms"] = times // length * length

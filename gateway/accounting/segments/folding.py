@@ -296,7 +296,7 @@ class _Copies:
         names = _same_names(messages.unit)
         keys = (
             messages.column("position")[places],
-            names[messages.column("node")[places]],
+            names[messages.places[places]],
             messages.groups[places],
         )
         order = _by_copy(*keys)
@@ -333,13 +333,12 @@ def _by_copy(positions: Columns, nodes: Columns, groups: Columns) -> Columns:
 
 
 def _same_names(unit: Unit) -> Columns:
-    """By a name's number the lowest that means the same."""
+    """Of each record the lowest number of a name that means the same as its node's."""
     numbers = unit.column("node")
-    table = np.arange(max(int(numbers.max()), 0) + 1)
+    different = np.unique(numbers)
     lowest: dict[str | None, int] = {}
-    for number in np.unique(numbers).tolist():
-        table[number] = lowest.setdefault(text_of(number, unit.texts), number)
-    return table
+    same = [lowest.setdefault(text_of(each, unit.texts), each) for each in different.tolist()]
+    return np.array(same, dtype=np.int64)[np.searchsorted(different, numbers)]
 
 
 def _waited_ms(messages: _Messages) -> Columns:

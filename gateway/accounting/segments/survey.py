@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from gateway.accounting.segments.columns import DTYPES, Columns
+from gateway.accounting.segments.columns import DTYPES, Columns, times_in
 from gateway.audit.reader import Block, Damage, Segment, names_in, sequence_break
 from gateway.audit.salvage import Salvage
 from gateway.audit.schema import NAME_FIELDS, BlockKind, segment_numbers
@@ -176,14 +176,15 @@ class _Survey:
         count = len(block.places())
         dtype = DTYPES[block.record_octets]
         rows = np.frombuffer(octets, dtype=dtype, count=count, offset=block.start)
-        back = _time_back_ms(rows["time_ms"], self.last_time_ms)
+        times = times_in(rows)
+        back = _time_back_ms(times, self.last_time_ms)
         if back:
             self.findings.append(_finding(block.ordinal, block.offset, "", back_ms=back))
         if self.first_sequence is None:
             self.first_sequence = int(rows["sequence"][0])
-            self.first_time_ms = int(rows["time_ms"][0])
+            self.first_time_ms = int(times[0])
         self.last_sequence = int(rows["sequence"][-1])
-        self.last_time_ms = int(rows["time_ms"][-1])
+        self.last_time_ms = int(times[-1])
         self.records += count
         return rows
 

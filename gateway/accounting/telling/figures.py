@@ -8,7 +8,7 @@ each queue, client or route, the `MOST` frequent are taken. Nothing here decides
 from __future__ import annotations
 
 from functools import reduce
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
@@ -72,13 +72,33 @@ def part_ms(length_ms: int) -> int:
     )
 
 
-def figures(records: DataFrame, length_ms: int, parts: DataFrame | None = None) -> DataFrame:
-    """All of them in one table, which `figure` tells apart; `length_ms`: of a span.
+class Spans(NamedTuple):
+    """From when to when times are summed up, by spans of which length."""
+
+    first_ms: int
+    last_ms: int
+    length_ms: int
+
+    def of(self, name: str) -> Column:
+        """The beginning of the span that the time is in.
+
+        Where a clock was wrong, it is the nearest: there are no more spans, whatever records say.
+        """
+        within = f"least(greatest({name}, {self.first_ms}L), {self.last_ms}L)"
+        return F.expr(f"{within} div {self.length_ms}L * {self.length_ms}L").alias("at_ms")
+
+
+def spans_of(first_ms: int, last_ms: int) -> Spans:
+    """Those from the first to the last record."""
+    return Spans(first_ms, last_ms, span_ms(first_ms, last_ms))
+
+
+def figures(records: DataFrame, spans: Spans, parts: DataFrame | None = None) -> DataFrame:
+    """All of them in one table, which `figure` tells apart.
 
     `parts`: of which `records` are those that are not folded; else these are all that there are.
     """
-    span = (F.floor(F.col("time_ms") / length_ms) * length_ms).alias("at_ms")
-    begun = (F.floor(F.col("at_ms") / length_ms) * length_ms).alias("at_ms")
+    span, begun = spans.of("time_ms"), spans.of("at_ms")
     if parts is None:
         moves, folded = moves_of(records), None
     else:

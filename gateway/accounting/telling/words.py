@@ -11,6 +11,7 @@ from gateway.accounting.steps.identities import OUTLET, QUEUE, ROUTE
 from gateway.audit.printable import printable
 
 SECOND_MS: Final = 1000
+LATEST_MS: Final = 253_402_300_799_999  # the end of the year 9999: what is later is no time
 FOLDED: Final = 100  # rows of a table; what is behind them is folded away
 MANY: Final = 10  # columns; where there are more the letters are smaller on paper
 TITLES: Final = {QUEUE: "Queues", OUTLET: "Outlets", ROUTE: "Routes"}
@@ -50,6 +51,7 @@ def moment(time_ms: int | None, *, exact: bool = False) -> str:
     """A gateway clock's reading; `exact`: with milliseconds."""
     if time_ms is None:
         return "-"
+    time_ms = min(max(time_ms, 0), LATEST_MS)
     told = datetime.fromtimestamp(time_ms // SECOND_MS, UTC).strftime("%Y-%m-%d %H:%M:%S")
     return f"{told}.{time_ms % SECOND_MS:03}" if exact else told
 

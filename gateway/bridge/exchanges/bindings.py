@@ -18,7 +18,7 @@ from gateway.bridge.exchanges.unbinding import Parts, Unbinding
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.node_names import NodeNames
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.refusals import OCTETS, locked, not_found, reserved, too_many
+from gateway.bridge.refusals import OCTETS, homeless, locked, not_found, reserved, too_many
 from gateway.bridge.seams import Bound, Owner
 from gateway.bridge.turns import TurnBook
 from gateway.message import Condition, Refusal
@@ -133,6 +133,8 @@ class Bindings:
         bound = self._topology.find_queue(queue)
         source = self._topology.find_exchange(exchange)
         assert bound is not None and source is not None
+        if source.placement is None and not self._limits.local_nodes:
+            return homeless("exchange", exchange)
         if owner is not None:
             refusal = reserved(f"exchange {exchange!r}", source.serves, owner)
             if refusal is not None:

@@ -216,8 +216,20 @@ class Nodes:
         self.feeds.stop()
         self.inlets.stop()
 
+    def dead_letters(self, queue: Queue) -> Queue:
+        """Where what is rejected of a remote queue goes: as its rule says.
+
+        What is rejected there goes no further than to the gateway's own.
+        """
+        placement = queue.placement
+        name = REJECTED_QUEUE if placement is None else placement.dead_letters
+        if name in (REJECTED_QUEUE, queue.name):
+            return self.rejected_queue()
+        found = self._topology.find_queue(name)
+        return self.rejected_queue() if found is None else found
+
     def rejected_queue(self) -> Queue:
-        """Where what an upstream rejected goes: a local, durable queue, made when it is needed."""
+        """The last resort of what was rejected: a local, durable queue, made when it is needed."""
         topology = self._topology
         queue = topology.queues.get(REJECTED_QUEUE)
         if queue is None:

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Protocol, final
 
 from gateway.audit.schema import Reason
-from gateway.bridge.seams import Publisher
+from gateway.bridge.seams import KeptThere, Publisher
 from gateway.message import Condition, Message, Outcome, Refusal, UpstreamTransaction
 from gateway.wire.tagged import Tagged
 
@@ -27,7 +27,7 @@ REJECTED_QUEUE: Final = "gateway.rejected"
 class OnRejected(IntEnum):
     """What becomes of a copy that the upstream rejected and whose publisher did not ask."""
 
-    DEAD_LETTER = 0  # to the local queue `REJECTED_QUEUE`
+    DEAD_LETTER = 0  # to the queue of dead letters, `Placement.dead_letters`
     EXCEPTION = 1  # its publisher hears of it as an exception
     DROP = 2  # counted
 
@@ -156,6 +156,10 @@ class Inlet(Protocol):
     @property
     def no_local(self) -> bool:
         """The upstream is to keep out what came by the same connection."""
+
+    @property
+    def kept_there(self) -> KeptThere | None:
+        """Not to a queue, but a durable subscription that the upstream keeps."""
 
     @property
     def established(self) -> bool:
@@ -319,9 +323,11 @@ class Placement:
         paused: the rule says so: nothing is sent to the upstream and nothing wanted from it.
         held: the same, while the nodes are about to move.
         settled: of a queue: subscriptions without acceptance ask for settled deliveries.
+        dead_letters: the queue for what is rejected; that of the gateway, or a remote one.
     """
 
     __slots__ = (
+        "dead_letters",
         "held",
         "max_redeliveries",
         "on_rejected",
@@ -342,6 +348,7 @@ class Placement:
         way: str = "",
         paused: bool = False,
         settled: bool = False,
+        dead_letters: str = REJECTED_QUEUE,
     ) -> None:
         self.remote = remote
         self.spool = spool
@@ -351,6 +358,7 @@ class Placement:
         self.paused = paused
         self.held = False
         self.settled = settled
+        self.dead_letters = dead_letters
 
     @property
     def rests(self) -> bool:

@@ -171,13 +171,13 @@ class Transit:
             ).go_on(NO_END)
         else:
             default = self._topology.exchanges[""]
-            rejected = self._nodes.rejected_queue()
+            rejected = self._nodes.dead_letters(queue)
             ledger.routed(entry.message, default, 1, reason)
             self._publishing.put(
                 rejected,
                 entry.message,
                 default,
-                ticket,
+                None if rejected.transit else ticket,
                 rerouted=True,
                 annotations=entry.annotations,
                 stock=entry.stock,

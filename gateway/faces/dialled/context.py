@@ -89,6 +89,11 @@ class DialledContext:
         self._names += 1
         return f"{self.settings.container_id}<{node}-{self._names}"
 
+    def shares(self, host: str, queue: str) -> bool:
+        """Whether a binding of the queue is one of all gateways of a group, as that is remote."""
+        found = self.bridge.hosts[host].topology.queues.get(queue)
+        return self.settings.group != "" and found is not None and found.kept
+
     def touch(self) -> None:
         """There is something to send, or may be, by any connection."""
         self.transports.touch()

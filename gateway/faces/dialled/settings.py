@@ -70,6 +70,7 @@ class UpstreamSettings:
     Attributes:
         name: as configured; in link names, audit node names and metrics.
         container_id: of our open; the same each time, since durable subscriptions hang on it.
+        group: of gateways, this one among them, that share subscriptions there; "": it is alone.
         limits: of the connection: frames, sessions, links, unsettled deliveries, message sizes.
         mechanisms: makes SASL mechanisms for one connection, best first; none: no SASL layer. It is
             told whether the connection is secure.
@@ -116,6 +117,7 @@ class UpstreamSettings:
     addresses_max: int
     reply_nodes_max: int
     detours_max: int
+    group: str
 
     def __init__(
         self,
@@ -143,6 +145,7 @@ class UpstreamSettings:
         addresses_max: int = 256,
         reply_nodes_max: int = 1_000,
         detours_max: int = 16,
+        group: str = "",
     ) -> None:
         self.name = name
         self.container_id = container_id
@@ -167,6 +170,7 @@ class UpstreamSettings:
         self.addresses_max = addresses_max
         self.reply_nodes_max = reply_nodes_max
         self.detours_max = detours_max
+        self.group = group
 
     def back_off_ms(self, failures: int) -> int:
         """How long a link waits: doubled with each failure, up to half of it taken by chance."""

@@ -17,7 +17,14 @@ from gateway.amqp_1_0.redirects import redirect_error
 from gateway.audit.schema import Reason
 from gateway.bridge.host import VirtualHost
 from gateway.faces.client import Client
-from gateway.faces.containers import CLOSE_EXISTING, REFUSE_CONNECTION, UNASKED, Contained, Name
+from gateway.faces.containers import (
+    CLOSE_EXISTING,
+    REFUSE_CONNECTION,
+    SOLE,
+    UNASKED,
+    Contained,
+    Name,
+)
 from gateway.faces.feature_uses import client_text
 from gateway.faces.outcomes import error_of
 from gateway.message import Condition, Refusal
@@ -26,7 +33,6 @@ from gateway.wire.places import NOWHERE, Elsewhere, Place
 from gateway.wire.sasl import Credentials
 from gateway.wire.tagged import Tagged
 
-SOLE: Final = "sole-connection-for-container"
 CAPABILITIES: Final = ["ANONYMOUS-RELAY", SOLE]
 VHOST_PREFIX: Final = "vhost:"
 POLICY: Final = "sole-connection-enforcement-policy"

@@ -250,6 +250,8 @@ def feeding_refused(
     what = ""
     if upstream.profile.subscriptions == "none":
         what = "let others subscribe to an exchange"
+    elif upstream.shares(host, queue):
+        what = "share a subscription between gateways"
     elif selector_of(arguments):
         what = "select"
     elif upstream.addresses.exchange_type(host, exchange) == HEADERS and matches_headers(arguments):

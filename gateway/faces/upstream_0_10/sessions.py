@@ -17,6 +17,7 @@ from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.session import Session
 from gateway.faces.dialled.context import DialledContext
 
+AT_ONCE: Final = 100  # sessions are attached in a turn
 LASTED_MS: Final = 10_000  # an attachment that held so long has had no failure before it
 
 
@@ -131,6 +132,7 @@ class Sessions:
         self._wanting: dict[SessionSlot, None] = {}
         self._owing: dict[Owing, None] = {}
         self._names = 0
+        self._short = False  # which was told, of this connection
 
     def owe(self, owing: Owing) -> None:
         """Have it say what it gathered, at the end of the turn."""
@@ -180,6 +182,7 @@ class Sessions:
         self._channel_max = connection.tuning.channel_max
         self.number = number
         self.full = False
+        self._short = False
         for slot in self.slots:
             if not slot.waits:
                 self.want(slot)
@@ -244,29 +247,41 @@ class Sessions:
         connection = self._connection
         if connection is None or not connection.open:
             return
-        wanting = self._wanting
-        while wanting:
-            channel = self._free_channel(connection)
-            if channel is None:
-                break
-            slot = next(iter(wanting))
-            del wanting[slot]
-            self._attach(connection, slot, channel)
+        if self._wanting:
+            self._attach_some(connection)
         owing = self._owing
         if owing:
             self._owing = {}
             for each in owing:
                 each.flush()
 
-    def _free_channel(self, connection: Connection) -> int | None:
-        taken = connection.channels.sessions
+    def _tell_short(self, count: int) -> None:
+        """More sessions are wanted than there are channels: operators hear of it, once."""
+        if not self._short:
+            self._short = True
+            text = f"no channel is free for {count} more sessions: see upstreams.*.links"
+            self.upstream.health.note_problem(text)
+
+    def _attach_some(self, connection: Connection) -> None:
+        """So many as a turn should do, on free channels."""
+        sessions = connection.channels.sessions
+        taken = {each for each, session in sessions.items() if not session.detached}
         most = min(self._channel_max + 1, self.upstream.settings.limits.links_max)
-        if len(taken) >= most:
-            return None
-        channel = len(taken)
-        while channel in taken:
-            channel = (channel + 1) % most
-        return channel
+        wanting = self._wanting
+        channel = 0
+        for _ in range(AT_ONCE):
+            if not wanting:
+                return
+            while channel in taken:
+                channel += 1
+            if channel >= most:
+                self._tell_short(len(wanting))
+                return
+            slot = next(iter(wanting))
+            del wanting[slot]
+            self._attach(connection, slot, channel)
+            channel += 1
+        self.upstream.touch()
 
     def _attach(self, connection: Connection, slot: SessionSlot, channel: int) -> None:
         self._names += 1

@@ -20,6 +20,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.remote.remote import Placement
 from gateway.config import Settings
 from gateway.config.placement import NodeRule, Rules, rules_of
+from gateway.config.pods import container_id_of
 from gateway.config.units import Host
 from gateway.config.upstreams import UpstreamSection, UpstreamTls
 from gateway.faces.dialled.context import DialledContext
@@ -45,6 +46,7 @@ from gateway.translate.profiles.profile import AMQP_0_10, Profile
 from gateway.translate.profiles.templates import Template, Wildcards
 from gateway.wire.limits import Limits
 
+CHANNELS_MAX: Final = 1 << 16  # of 0-10
 HANDSHAKE_MAX: Final = 256 * 1024  # octets of an upstream's, with the certificates of authorities
 
 
@@ -84,6 +86,7 @@ class PlacementsByRule:
                 way="\n".join(texts),
                 paused=rule.paused,
                 settled=rule.settled,
+                dead_letters=rule.dead_letters,
             )
             self._placements[rule] = placement
         return placement
@@ -176,6 +179,8 @@ class Upstreams:
         counts = UpstreamCounts() if before is None else before.context.counts
         bridge, turns, faces = self._bridge, self._turns, self._faces
         if profile.protocol == AMQP_0_10:
+            limits = settings.limits  # a session has a channel of its own
+            limits.channel_max = max(limits.channel_max, min(limits.links_max, CHANNELS_MAX) - 1)
             return Upstream010(DialledContext(bridge, turns, settings, profile, faces, counts))
         return Upstream(UpstreamContext(bridge, turns, settings, profile, faces, counts))
 
@@ -313,7 +318,8 @@ def _settings_of(
     again = section.redelivery_back_off
     return UpstreamSettings(
         name=name,
-        container_id=section.container_id or settings.name,
+        container_id=container_id_of(settings, section),
+        group=settings.group or "",
         limits=limits_of(settings, section),
         mechanisms=credentials.mechanisms,
         derive=derive,

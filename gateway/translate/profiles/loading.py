@@ -87,6 +87,11 @@ ATTRIBUTES: Final[dict[str, Attribute]] = {
     "durable_subscriptions": Attribute(
         "flag", "A subscription whose terminus is durable and never expires survives its link."
     ),
+    "shared": Attribute(
+        "flag",
+        "Several containers read one durable subscription together: by the capabilities `shared`"
+        " and `global` of its source, as JMS clients ask. A `group` of gateways needs it.",
+    ),
     "wildcards": Attribute(
         "wildcards",
         "How the words `*` (`one`) and `#` (`any`) of a topic key are spelled; `any_last_only`:"

@@ -52,6 +52,7 @@ class Profile:
         "resume",
         "selector",
         "settled",
+        "shared",
         "subscription",
         "subscription_capabilities",
         "subscriptions",
@@ -82,6 +83,7 @@ class Profile:
         subscription_capabilities: list[str] | None = None,
         subscriptions: str = "none",
         durable_subscriptions: bool = False,
+        shared: bool = False,
         wildcards: Wildcards | None = None,
         keys_in: str = "subject",
         browse: str = "copy",
@@ -126,6 +128,7 @@ class Profile:
         self.subscription_capabilities: list[str] = subscription_capabilities or []
         self.subscriptions = subscriptions
         self.durable_subscriptions = durable_subscriptions
+        self.shared = shared
         self.wildcards = wildcards
         self.keys_in = keys_in
         self.browse = browse

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.audit_logs import balanced_log
+from support.hand_log import HandLog
 
 from gateway.accounting.segments import columns
 from gateway.accounting.segments.columns import RECORDS_SCHEMA, record_batches
 from gateway.accounting.segments.survey import segment_row
+from gateway.accounting.telling.words import LATEST_MS
 from gateway.audit.digests import entry_mix
 from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.records.log import AuditLog
@@ -97,6 +99,22 @@ def test_a_clock_that_goes_back_is_found_with_its_block(tmp_path: Path):
     path = segment_paths(tmp_path)[0]
     (row,) = segment_row(path.name, 0, path.read_bytes()).to_pylist()
     assert [finding["time_back_ms"] for finding in row["findings"]] == [10, 10]
+
+
+@pytest.mark.parametrize("wrong_ms", [0, -(1 << 63), (1 << 63) - 1])
+def test_whatever_a_clock_says_it_goes_back_once_to_or_from_a_time_that_there_is(
+    tmp_path: Path, wrong_ms: int
+):
+    log = HandLog(tmp_path / "log")
+    log.start()
+    log.add("CLOCK", time_ms=wrong_ms)
+    log.end()
+    (path,) = segment_paths(log.directory)
+    (row,) = segment_row(path.name, 0, path.read_bytes()).to_pylist()
+    (finding,) = row["findings"]
+    assert 0 < finding["time_back_ms"] <= LATEST_MS
+    (batch,) = record_batches(path.name, path.read_bytes())
+    assert all(0 <= each["time_ms"] <= LATEST_MS for each in batch.to_pylist())
 
 
 @given(ID, ID)

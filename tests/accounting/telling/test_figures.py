@@ -3,10 +3,11 @@
 import pytest
 
 from gateway.accounting.telling import figures
-from gateway.accounting.telling.figures import DAY_MS, SPANS, part_ms, span_ms
+from gateway.accounting.telling.figures import DAY_MS, SPANS, Spans, part_ms, span_ms
 from gateway.audit.schema import Flag, Kind, Outcome, Reason
 
 QUEUED = {"message": 1, "position": 1, "node": "q", "exchange": "x"}
+SECONDS = Spans(0, 9_999, 1000)
 
 
 @pytest.mark.parametrize("whole_ms", [0, 1, 199, 200, 5_000, 3_600_000, 90 * DAY_MS, 9000 * DAY_MS])
@@ -40,12 +41,17 @@ def test_flow_counts_what_came_entered_and_left_in_each_span(frames) -> None:
     records = frames.records(
         *whole_life(),
         {"kind": Kind.RECOVERED, "incarnation": 2, "time_ms": 1200, **QUEUED},
+        # Of clocks that were wrong; the others are from 0 to 9 s.
+        {"kind": Kind.RECOVERED, "incarnation": 3, "time_ms": -(1 << 50), **QUEUED},
+        {"kind": Kind.RECOVERED, "incarnation": 3, "time_ms": 1 << 50, **QUEUED},
     )
-    told = figures.figures(records, 1000).where("figure = 'flow'")
+    told = figures.figures(records, SECONDS).where("figure = 'flow'")
     assert rows(told, "run", "at_ms", "count", "entered", "left", "change") == [
         (1, 0, 1, 1, 0, 1),
         (1, 1000, 0, 0, 1, -1),
         (2, 1000, 0, 0, 0, 1),
+        (3, 0, 0, 0, 0, 1),
+        (3, 9000, 0, 0, 0, 1),
     ]
 
 
@@ -90,7 +96,7 @@ def test_clients_are_one_whatever_is_random_in_their_names(frames) -> None:
             "message": 900,
         },
     )
-    told = figures.figures(records, 1000)
+    told = figures.figures(records, SECONDS)
     assert rows(told.where("figure = 'clients'"), "name", "of", "client", "count") == [
         ("AMQP 0-10", "alice", "old", 1),
         ("AMQP 1.0", "alice", "shop *", 2),
@@ -112,7 +118,7 @@ def test_of_very_many_queues_those_with_most_are_taken(frames, monkeypatch) -> N
         for number in range(1, 10)
         for line in whole_life(message=number, position=number, node=f"q{number % 4}")
     ]
-    told = figures.figures(frames.records(*copies), 1000).where("figure = 'waits by queue'")
+    told = figures.figures(frames.records(*copies), SECONDS).where("figure = 'waits by queue'")
     assert rows(told, "name", "count") == [("q0", 2), ("q1", 3)]
 
 

@@ -439,3 +439,24 @@ def test_deleting_a_remote_queue_asks_its_upstream_and_ends_what_waits() -> None
     assert world.host.topology.find_queue("far") is not None  # The rule makes it again.
     assert remote.asked[0] == ("delete", "far")
     world.check()
+
+
+def test_what_is_rejected_goes_to_the_queue_at_an_upstream_that_the_rule_names() -> None:
+    world, rules = world_with("far", "dead")
+    for placement in rules.queue_rules.values():
+        placement.dead_letters = "dead"
+    producer = Producer()
+    publish(world, producer, durable=True)
+    world.turn()
+    world.host.settlement.settle(relay_of(rules).deliveries[0], REFUSED_THERE)
+    world.turn()
+    assert producer.published == [(1, ACCEPTED)]
+    assert world.host.topology.queues.get("gateway.rejected") is None
+    assert world.depth("dead") == 1
+    world.crash()
+    assert world.depth("dead") == 1
+    world.turn()
+    world.host.settlement.settle(relay_of(rules, "dead").deliveries[0], REFUSED_THERE)
+    world.turn()
+    assert (world.depth("dead"), world.depth("gateway.rejected")) == (0, 1)
+    world.check()

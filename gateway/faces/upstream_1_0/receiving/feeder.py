@@ -79,7 +79,10 @@ class Feeder:
             self.address = upstream.addresses.subscription_address(
                 feed.host, feed.exchange, feed.key, queue, durable=self.durable
             )
-        if self.durable:
+        self._shared = bool(self.durable and upstream.settings.group)
+        if self._shared:
+            name = sources.shared_name(upstream.settings.group, queue, feed.exchange, feed.key)
+        elif self.durable:
             name = f"{queue}|{feed.exchange}|{feed.key}"
         else:
             name = upstream.link_name(f"{feed.exchange}|{feed.key}")
@@ -195,11 +198,15 @@ class Feeder:
             durable=_spec.DURABLE_UNSETTLED_STATE if self.durable else None,
             expiry_policy=sources.NEVER if self.durable else None,
             filter=self._filter,
-            capabilities=self.upstream.profile.subscription_capabilities or None,
+            capabilities=self._capabilities(),
         )
         return self._incoming.attach(
             session, source, target=self.feed.queue_name, snd_settle_mode=_spec.SND_UNSETTLED
         )
+
+    def _capabilities(self) -> list[str] | None:
+        wanted = self.upstream.profile.subscription_capabilities
+        return [*wanted, *sources.SHARED] if self._shared else wanted or None
 
     def on_attach(self, event: AttachReceived) -> None:
         """The subscription is in force, if the peer applies its key and its selector."""
@@ -227,7 +234,7 @@ class Feeder:
         if self._left:
             intake.release(event)
             return
-        key = self._taken_key(event)
+        key = take_key(event)
         arrival = intake.read(event)
         if arrival is None:
             self.on_credit()
@@ -241,16 +248,6 @@ class Feeder:
         if taken is not None:
             self.feed.receive(taken.message, taken.token)
         self.on_credit()
-
-    def _taken_key(self, event: DeliveryReceived) -> str | None:
-        """The key that a gateway annotated the message with; it is taken off."""
-        if event.message_format != 0:
-            return None
-        try:
-            key, event.payload = routing_key.take(event.payload)
-        except DecodeError:
-            return None  # as the intake will see
-        return key
 
     def _key(self, arrival: Arrival, payload: bytes) -> str:
         """The routing key that the message was published with upstream."""
@@ -331,6 +328,17 @@ class Feeder:
             link.send_flow(credit=wanted)
 
 
+def take_key(event: DeliveryReceived) -> str | None:
+    """The key that a gateway annotated the message with; it is taken off."""
+    if event.message_format != 0:
+        return None
+    try:
+        key, event.payload = routing_key.take(event.payload)
+    except DecodeError:
+        return None  # as the intake will see
+    return key
+
+
 def is_pattern(key: str) -> bool:
     """Whether a topic key has wildcards, and so is none that a message can have."""
     return any([word in WILDCARDS for word in key.split(".")])
@@ -360,6 +368,9 @@ def feeding_refused(
     profile = upstream.profile
     if profile.subscriptions == "none":
         return _unable(upstream, "let others subscribe to an exchange")
+    able = profile.shared or profile.subscriptions == MANAGED
+    if not able and upstream.shares(host, queue):
+        return _unable(upstream, "share a subscription between gateways")
     if selector_of(arguments) and not profile.selector:
         return _unable(upstream, "select")
     if profile.subscriptions == MANAGED:

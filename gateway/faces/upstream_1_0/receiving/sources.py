@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 from gateway.amqp_1_0 import _spec, types
@@ -15,6 +16,11 @@ DIRECT_BINDING: Final = "apache.org:legacy-amqp-direct-binding:string"
 TOPIC_BINDING: Final = "apache.org:legacy-amqp-topic-binding:string"
 COPY: Final = "copy"
 NEVER: Final = "never"
+# Of a source, as JMS clients say it, whose mapping brokers know: its name is not the container's
+# alone; several may read it together.
+GLOBAL: Final = "global"
+SHARED: Final = ["shared", GLOBAL]
+NAME_MAX: Final = 120
 
 
 def selector_filter(selector: str) -> Fields | None:
@@ -29,6 +35,17 @@ def binding_filter(key: str, *, topic: bool) -> Fields:
     if topic:
         return {TOPIC_BINDING: _described(_spec.LEGACY_AMQP_TOPIC_BINDING_CODE, key)}
     return {DIRECT_BINDING: _described(_spec.LEGACY_AMQP_DIRECT_BINDING_CODE, key)}
+
+
+def shared_name(group: str, *parts: str) -> str:
+    """The link name of a subscription that is the same from all gateways of a group.
+
+    `parts`: what tells it from others; the first is told. Behind a "|" JMS clients tell links of
+    one subscription apart, so there is none in it.
+    """
+    told = f"{group}.{parts[0]}".replace("|", "_")[:NAME_MAX]
+    whole = "\0".join((group, *parts)).encode()
+    return f"{told}.{hashlib.sha256(whole).hexdigest()[:16]}"
 
 
 def _described(code: int, text: str) -> Tagged:

@@ -24,7 +24,7 @@ def profile(**more):
 
 def world(*, queue="here", key="a.#", durable=False, **more):
     """An upstream whose exchange x a queue of ours is bound to."""
-    w = UpstreamWorld(profile=profile(**more))
+    w = UpstreamWorld(group=more.pop("group", ""), profile=profile(**more))
     w.place(exchange="x")
     answer = w.host.declaring.declare_exchange("x", "topic")
     assert not isinstance(answer, Refusal), answer
@@ -106,6 +106,27 @@ def test_a_durable_queue_has_a_durable_subscription_of_a_name_that_stays():
     again = source_of(w.connect())[0]
     assert again.name == first.name
     assert "here" in first.name
+
+
+def test_gateways_of_a_group_share_a_durable_subscription_by_one_name():
+    names = []
+    for container in ("orders-0", "orders-1"):
+        w = world(durable=True, durable_subscriptions=True, shared=True, group="orders")
+        w.upstream.context.settings.container_id = container
+        [attach] = source_of(w.connect())
+        assert attach.source.capabilities == ["topic", "shared", "global"]
+        names.append(attach.name)
+    assert names[0] == names[1]
+    assert names[0].startswith("orders.here.")
+    assert "|" not in names[0]
+
+
+def test_a_group_refuses_a_binding_that_its_gateways_cannot_share():
+    w = world(durable=True, durable_subscriptions=True)
+    w.upstream.context.settings.group = "orders"
+    answer = w.host.bindings.bind("here", "x", "another", {}, b"")
+    assert answer.condition == Condition.NOT_IMPLEMENTED
+    assert "share" in answer.description
 
 
 def test_the_gateways_stop_leaves_a_durable_subscription_alone():
