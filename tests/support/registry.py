@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 TOKEN = "for anybody"
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"  # need not say it
 
 
 def digest_of(octets: bytes) -> str:
@@ -63,7 +64,7 @@ class Answers(BaseHTTPRequestHandler):
             realm = f'Bearer realm="http://{self.server.host}/token",service="s"'
             self.answer(401, WWW_Authenticate=f'{realm},scope="repository:x:pull"')
         elif (manifest := self.server.manifests.get(path)) is not None:
-            kind = json.loads(manifest)["mediaType"]
+            kind = json.loads(manifest).get("mediaType", MANIFEST)
             told = self.server.said or digest_of(manifest)
             self.answer(200, manifest, Content_Type=kind, Docker_Content_Digest=told)
         elif (blob := self.server.blobs.get(path.rpartition("/")[2])) is not None:
