@@ -38,6 +38,20 @@ class Kind(IntEnum):
     OTHER = 8
 
 
+def plain(value: Tagged) -> Tagged:
+    """Octets that are text are that text, as a qpidd has it: who sends the one may ask by the other.
+
+    (A Python 2 client sends what is not ASCII as octets or as text, by the type that it has.)
+    """
+    octets = value.value
+    if value.code != Kind.BINARY or not isinstance(octets, bytes):
+        return value
+    try:
+        return Tagged(Kind.STRING, octets.decode())
+    except UnicodeDecodeError:
+        return value
+
+
 class Condition(IntEnum):
     """Why something failed; `translate.conditions` has each protocol's code or symbol for it."""
 

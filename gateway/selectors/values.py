@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, cast
 
-from gateway.message import Kind
+from gateway.message import Kind, plain
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import CHARACTERS_SEARCHED, WORK
 
@@ -38,6 +38,8 @@ def selected(value: Tagged | None) -> Tagged:
     """A header as selectors see it: text, number or truth value; anything else is unknown."""
     if value is None:
         return UNKNOWN
+    if value.code == Kind.BINARY:
+        value = plain(value)
     code = value.code
     if code == Kind.STRING or code == Kind.INTEGER or code == Kind.REAL:
         return value

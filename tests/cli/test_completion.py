@@ -19,6 +19,7 @@ def offered(*words: str) -> list[str]:
     return [each.value for each in told]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_shell_gets_what_asks_the_command_itself(shell: str) -> None:
     done = amqp_gateway("completion", shell)

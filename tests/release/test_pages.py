@@ -31,12 +31,14 @@ def test_words_that_roff_would_take_for_requests_are_words() -> None:
     assert lines == [".PP", "\\&.PP is 'no request", ".PP", ".nf", "\\&.nf", "  nor \\efB", ".fi"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("place", [pages.MANUAL, *pages.PLACES.values()])
 def test_all_of_it_is_written_where_programs_look_for_it(place: str, tmp_path: Path) -> None:
     pages.write(tmp_path, "1.2.3")
     assert "amqp-gateway" in (tmp_path / place).read_text(encoding="utf-8")
 
 
+@pytest.mark.process
 def test_what_bash_is_given_is_a_script(tmp_path: Path) -> None:
     pages.write(tmp_path, "1.2.3")
     subprocess.run(["bash", "-n", str(tmp_path / pages.PLACES["bash"])], check=True)

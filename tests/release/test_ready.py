@@ -45,6 +45,7 @@ def clone(tmp_path: Path) -> Path:
 OLD = "sha256:" + "1" * 64
 
 
+@pytest.mark.process
 def test_a_clone_that_is_ready_is_published_by_the_tag_of_its_version_alone(clone: Path) -> None:
     assert ready.problems(clone, TAG) == []
     assert ready.problems(clone, "v9.9.9") == [
@@ -53,6 +54,7 @@ def test_a_clone_that_is_ready_is_published_by_the_tag_of_its_version_alone(clon
     ]
 
 
+@pytest.mark.process
 def test_everything_that_is_not_so_is_told_at_once(clone: Path) -> None:
     changed(clone / "CHANGELOG.md", __version__, "Unreleased")
     changed(clone / "Dockerfile", f"@{OLD}", "")
@@ -72,6 +74,7 @@ def test_everything_that_is_not_so_is_told_at_once(clone: Path) -> None:
     assert len(told) == 6
 
 
+@pytest.mark.process
 def test_a_commit_after_the_tag_is_not_the_release(clone: Path) -> None:
     git(clone, "commit", "-q", "--allow-empty", "-m", "More")
     assert ready.problems(clone, TAG) == [f"what is checked out is not the tag {TAG}"]

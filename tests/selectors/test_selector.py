@@ -25,7 +25,8 @@ HEADERS = {
     "yes": Tagged(Kind.BOOLEAN, True),
     "no": Tagged(Kind.BOOLEAN, False),
     "at": Tagged(Kind.TIMESTAMP, 1000),
-    "octets": Tagged(Kind.BINARY, b"red"),
+    "octets": Tagged(Kind.BINARY, b"\xff\xfe"),
+    "red": Tagged(Kind.BINARY, "röd".encode()),
     "nan": Tagged(Kind.REAL, float("nan")),
     "big": Tagged(Kind.INTEGER, 2**64 - 1),
     "phone": Tagged(Kind.STRING, "12x3"),
@@ -126,6 +127,12 @@ TRUE = [
     "empty LIKE '%'",
     "lines LIKE 'a_b'",
     "lines LIKE 'a%'",
+    # Octets that are text.
+    "red = 'röd'",
+    "red LIKE 'r_d'",
+    "red IN ('röd')",
+    "red <> 'red'",
+    "red IS NOT NULL",
     # NULL.
     "missing IS NULL",
     "colour IS NOT NULL",

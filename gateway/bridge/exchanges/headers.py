@@ -1,7 +1,7 @@
 """The headers exchange: bindings by what a message's headers are.
 
-Arguments of a binding are compared by kind and value in the translated view; a void value only
-asks for presence; ``x-match`` says whether all or any must match. ``x-match``, ``x-scope``, a
+Arguments of a binding are compared by kind and value in the translated view, octets that are text
+as that text; a void value only asks for presence; ``x-match`` says whether all or any must match. ``x-match``, ``x-scope``, a
 selector and names that begin with ``qpid.`` are not part of the match. A binding is filed under one
 of its arguments ("all") or under each of them ("any"), so that a message's own headers lead to the
 few bindings that can match. A message that would have too many of them looked at is refused.
@@ -13,7 +13,7 @@ from typing import Final, final
 
 from gateway.bridge.exchanges.filters import SELECTOR_ARGUMENTS
 from gateway.bridge.queues.queue import Queue
-from gateway.message import Kind, Message
+from gateway.message import Kind, Message, plain
 from gateway.wire.tagged import Tagged
 from gateway.wire.work import MATCH, VERB, WORK
 
@@ -32,16 +32,25 @@ def match_of(arguments: dict[str, Tagged]) -> str:
     given = arguments.get(MATCH_ARGUMENT)
     if given is None:
         return ALL
-    if given.value == ALL:
+    wanted = plain(given).value
+    if wanted == ALL:
         return ALL
-    return ANY if given.value == ANY else ""
+    return ANY if wanted == ANY else ""
+
+
+def plain_values(values: dict[str, Tagged]) -> dict[str, Tagged]:
+    """All of them, octets that are text as that text; the same dictionary where there are none."""
+    for value in values.values():
+        if value.code == Kind.BINARY:
+            return {name: plain(each) for name, each in values.items()}
+    return values
 
 
 def features_of(arguments: dict[str, Tagged]) -> list[Feature]:
     """What a binding asks for; values of no neutral kind never match, and are not in the list."""
     return [
         (name, value.code, None if value.code == Kind.NULL else value.value)
-        for name, value in arguments.items()
+        for name, value in plain_values(arguments).items()
         if name not in NO_FEATURES and not name.startswith("qpid.")
     ]
 
@@ -139,7 +148,7 @@ class HeadersRouter:
             found[binding.queue.number] = binding.queue
         reader = message.reader
         if reader is not None and self._index:
-            headers = reader.headers(message)
+            headers = plain_values(reader.headers(message))
             left = LOOKS_MAX - 2 * len(headers)
             for name, value in headers.items():
                 left = self._collect(found, headers, (name, int(Kind.NULL), None), left)

@@ -12,7 +12,7 @@ LONG: Final = 64  # characters: a longer key is its digest, as keys outlive the 
 
 
 def key_of(message: Message, header: str) -> str:
-    """As qpidd has it: 1 and "1" are the same.
+    """As qpidd has it: 1 and "1" are the same, and so are text and its octets.
 
     What is no text, whole number, octets or uuid, or is not there, is "".
     """
@@ -29,5 +29,12 @@ def _text_of(message: Message, header: str) -> str:
     if isinstance(value, UUID):
         value = value.bytes
     if isinstance(value, bytes):
-        return value.decode("latin-1")
+        return _text_of_octets(value)
     return "" if isinstance(value, bool) or not isinstance(value, (str, int)) else str(value)
+
+
+def _text_of_octets(octets: bytes) -> str:
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        return "\0" + octets.decode("latin-1")  # no text's

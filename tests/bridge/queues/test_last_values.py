@@ -13,7 +13,8 @@ LAST = Discipline(last_value_key="k")
 
 
 def publish(world: World, body: bytes, key: object, durable: bool = False) -> None:
-    kind = Kind.INTEGER if isinstance(key, int) else Kind.STRING
+    kinds = {int: Kind.INTEGER, bytes: Kind.BINARY}
+    kind = kinds.get(type(key), Kind.STRING)
     headers = {} if key is None else {"k": Tagged(kind, key)}
     message = world.message(body, key="q", headers=headers, durable=durable)
     world.host.publishing.publish(message, None, 0)
@@ -33,6 +34,14 @@ def test_the_older_of_a_key_goes_and_the_new_one_is_last():
         publish(world, body, key)
     assert browsed(world) == [b"b1", b"a2"]
     assert world.check().kinds[Step.REPLACED] == 1
+
+
+def test_text_and_its_octets_are_one_key_and_octets_that_are_no_text_are_another():
+    world = World()
+    world.queue(discipline=LAST)
+    for body, key in ((b"1", "Zürich"), (b"2", "Zürich".encode()), (b"3", b"Z\xfcrich")):
+        publish(world, body, key)
+    assert browsed(world) == [b"2", b"3"]
 
 
 def test_what_somebody_has_stays_until_it_is_given_back_and_there_is_a_newer_one():
