@@ -39,7 +39,7 @@ class Kind(IntEnum):
 
 
 def plain(value: Tagged) -> Tagged:
-    """Octets that are text are that text, as a qpidd has it: who sends the one may ask by the other.
+    """Octets that are text are that text, as a qpidd has it: who sends one may ask by the other.
 
     (A Python 2 client sends what is not ASCII as octets or as text, by the type that it has.)
     """

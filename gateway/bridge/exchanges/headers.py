@@ -1,10 +1,11 @@
 """The headers exchange: bindings by what a message's headers are.
 
 Arguments of a binding are compared by kind and value in the translated view, octets that are text
-as that text; a void value only asks for presence; ``x-match`` says whether all or any must match. ``x-match``, ``x-scope``, a
-selector and names that begin with ``qpid.`` are not part of the match. A binding is filed under one
-of its arguments ("all") or under each of them ("any"), so that a message's own headers lead to the
-few bindings that can match. A message that would have too many of them looked at is refused.
+as that text; a void value only asks for presence; ``x-match`` says whether all or any must match.
+``x-match``, ``x-scope``, a selector and names that begin with ``qpid.`` are not part of the match.
+A binding is filed under one of its arguments ("all") or under each of them ("any"), so that a
+message's own headers lead to the few bindings that can match. A message that would have too many of
+them looked at is refused.
 """
 
 from __future__ import annotations
