@@ -3,6 +3,7 @@
 # docker build --target accounting -t amqp-gateway-accounting .     (adds Spark and Java, for the reconciliation)
 #
 # All steps are in image/build, which `.ci/run image` runs in a minimal Debian without a container engine.
+# `python -m release pin` gives the base its digest; what comes from PyPI has checksums.
 # The source is mounted for the step that needs it (BuildKit, buildah): it is in no layer.
 FROM debian:bookworm-slim AS accounting-build
 RUN --mount=type=bind,target=/src,rw /src/image/build /src accounting

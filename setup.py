@@ -236,5 +236,11 @@ def extensions() -> list[object]:
         return []
 
 
+def shared() -> list[tuple[str, list[str]]]:
+    """The manual page and completions, where a release has written them."""
+    paths = [path.relative_to(ROOT) for path in (ROOT / "share").rglob("*") if path.is_file()]
+    return [(str(path.parent), [str(path)]) for path in sorted(paths)]
+
+
 kept = Kept()
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildOrStayPure})
+setup(ext_modules=extensions(), cmdclass={"build_ext": BuildOrStayPure}, data_files=shared())

@@ -22,4 +22,4 @@ The layers, top down; a package imports only from the rows below its own:
 
 from typing import Final
 
-__version__: Final = "0.1.0"
+__version__: Final = "0.2.0"

@@ -15,6 +15,7 @@ from typing import Final, Protocol, final
 
 from gateway.bridge.queues.discipline import PLAIN, Discipline, Life
 from gateway.message import Condition, Delivery, Encoding, Message, Outcome, Refusal
+from gateway.wire.tagged import Tagged
 
 LIVES: Final[dict[Life, str]] = {
     Life.UNUSED: "delete-if-unused",
@@ -138,6 +139,31 @@ class Filter(Protocol):
 
 @final
 @dataclass(init=False, slots=True)
+class KeptThere:
+    """A client's durable subscription that an upstream keeps, for all gateways of a group.
+
+    Attributes:
+        exchange, key, arguments: what it is a subscription to.
+        name: by which every gateway of the group knows it there.
+        over: the client has ended it, and the upstream is to forget it.
+    """
+
+    exchange: str
+    key: str
+    arguments: dict[str, Tagged]
+    name: str
+    over: bool
+
+    def __init__(self, exchange: str, key: str, arguments: dict[str, Tagged], name: str) -> None:
+        self.exchange = exchange
+        self.key = key
+        self.arguments = arguments
+        self.name = name
+        self.over = False
+
+
+@final
+@dataclass(init=False, slots=True)
 class SubscribeOptions:
     """How somebody subscribes.
 
@@ -149,6 +175,7 @@ class SubscribeOptions:
         filter: what is wanted from a local queue; `None`: everything.
         selector, no_local: what is wanted from a remote queue, for its upstream to apply.
         target: whose protocol it is: an `Encoding`, or `latency.UPSTREAM`.
+        kept_there: it is a durable one, which the upstream keeps; `None`: it is not.
     """
 
     acquire: bool
@@ -159,6 +186,7 @@ class SubscribeOptions:
     selector: str
     no_local: bool
     target: int
+    kept_there: KeptThere | None
 
     def __init__(
         self,
@@ -171,7 +199,9 @@ class SubscribeOptions:
         selector: str = "",
         no_local: bool = False,
         target: int = Encoding.AMQP_1_0,
+        kept_there: KeptThere | None = None,
     ) -> None:
+        self.kept_there = kept_there
         self.acquire = acquire
         self.exclusive = exclusive
         self.settled = settled

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import final
 
+from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.numbers import Numbers
 from gateway.bridge.owners import Owners
@@ -76,6 +77,20 @@ class Subscribing:
         if refusal is not None:
             return refusal
         return self._join(found, outlet, owner, options)
+
+    def subscribe_there(
+        self, exchange: Exchange, outlet: Outlet, owner: Owner, options: SubscribeOptions
+    ) -> Subscription | Refusal:
+        """Begin, or go on with, a durable subscription that the exchange's upstream keeps.
+
+        Nothing of it lives here (`SubscribeOptions.kept_there`); it is `attaching` as above.
+        """
+        placement, kept = exchange.placement, options.kept_there
+        assert placement is not None and kept is not None
+        subscription = self._inlets.subscribe_there(kept.name, placement, outlet, owner, options)
+        if isinstance(subscription, Subscription):
+            self._owners.subscribed(subscription)
+        return subscription
 
     def relay(self, queue: Queue, outlet: Outlet, owner: Owner) -> Subscription:
         """Take what is in the queue in front of an upstream, to send it on: for `Remote.serve`.

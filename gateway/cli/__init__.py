@@ -12,6 +12,7 @@ jobs, compare                        how jobs are run; `audit compare`
 migrate                              `migrate`, a command for each step
 logs, reading                        the log that these are given, and its records
 users                                `user`
+completion                           `completion`
 
 Exit codes: 0 done; 1 it cannot be done, or the answer is "no" (a broken log, an unbalanced ledger,
 fewer messages than asked for); 2 the arguments or the configuration are wrong.

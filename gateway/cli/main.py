@@ -12,10 +12,13 @@ from types import ModuleType
 from typing import Any, Final, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from gateway import __version__
 from gateway.errors import ConfigurationError, GatewayError, UnknownStoreError
 from gateway.service.form import form
+
+NAME: Final = "amqp-gateway"
 
 EPILOG = """
 \b
@@ -34,6 +37,7 @@ MODULES: Final = {
     "audit": "audit",
     "backup": "backup",
     "check": "run",
+    "completion": "completion",
     "ctl": "ctl",
     "demo": "demo",
     "migrate": "migrate",
@@ -59,6 +63,11 @@ class Commands(click.Group):
             return None
         command: click.Command = getattr(imported(f"gateway.cli.{MODULES[cmd_name]}"), cmd_name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """What may follow: names of commands, for which none of them is imported, and options."""
+        names = [CompletionItem(name) for name in MODULES if name.startswith(incomplete)]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def main(self, *args: Any, **extra: Any) -> Any:  # Any: as click has it
         """Parse and run; the names of files are shown, whatever octets they are."""
@@ -116,7 +125,7 @@ def commands() -> None:
 def main() -> NoReturn:
     """The entry point of the command."""
     try:
-        commands(prog_name="amqp-gateway")
+        commands(prog_name=NAME)
     except OSError as error:
         where = "the output" if error.filename is None else error.filename
         told = " cannot be written" if error.errno == errno.ENOSPC else ""

@@ -5,6 +5,7 @@ amqp_1_0, amqp_1_0_tables     the same of 1.0
 chart                         the schema of the chart's values
 arguments, mapping, metrics   the documents of that name
 dashboards, boards, overview, panels   Grafana's, all of them, the first, what they are made of
+version                       pyproject.toml's, in the package and the chart
 emit                          what all of them need to write source
 registry, __main__            all of them; the command
 

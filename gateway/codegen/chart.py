@@ -101,6 +101,7 @@ def values() -> Schema:
         imagePullSecrets=FREE_LIST,
         config=configuration,
         restartOnChange=FLAG,
+        replicas={"type": "integer", "minimum": 1, "maximum": 100},
         users=mapping(existingSecret=TEXT, key=TEXT),
         access=mapping(existingConfigMap=TEXT, key=TEXT, qpidd=FLAG),
         anonymous=FLAG,

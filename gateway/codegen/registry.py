@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from gateway.codegen import amqp_0_10, amqp_1_0, arguments, chart, dashboards, mapping, metrics
+from gateway.codegen import (
+    amqp_0_10,
+    amqp_1_0,
+    arguments,
+    chart,
+    dashboards,
+    mapping,
+    metrics,
+    version,
+)
 
 GENERATORS: Final[list[Callable[[], dict[str, str]]]] = [
     amqp_0_10.files,
@@ -15,6 +24,7 @@ GENERATORS: Final[list[Callable[[], dict[str, str]]]] = [
     dashboards.files,
     mapping.files,
     metrics.files,
+    version.files,
 ]
 
 

@@ -64,7 +64,11 @@ def _kind(field: FieldInfo) -> str:
     return {"array": "list of strings", "integer": "number"}.get(kind, kind)
 
 
-COMPUTED = {"name": "amqp-gateway@HOSTNAME", "data_directory": "$XDG_STATE_HOME/amqp-gateway"}
+COMPUTED = {
+    "name": "amqp-gateway@HOSTNAME",
+    "data_directory": "$XDG_STATE_HOME/amqp-gateway",
+    "pod": "$AMQP_GATEWAY_POD",
+}
 
 
 def _default(section: type[Section], name: str, field: FieldInfo) -> str:

@@ -6,6 +6,7 @@ schema that the Helm chart embeds and the documentation are all made from it.
 
 from __future__ import annotations
 
+import os
 import pathlib
 import platform
 from typing import Annotated, Literal
@@ -368,7 +369,9 @@ class Settings(Section):
     """Several gateways are one: the name of all of them, by which they share subscriptions at
     upstreams; nothing lives in any of them. At upstreams the container-id is this, "-" and the
     pod's number. Unset: this gateway is the only one."""
-    pod: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    pod: Annotated[str, Field(min_length=1, max_length=255)] | None = Field(
+        default_factory=lambda: os.environ.get("AMQP_GATEWAY_POD") or None
+    )
     """The name of the pod that it runs in, with "-" and its number at the end. Any but the first is
     refused without a `group`."""
     listen: Listen = Listen()

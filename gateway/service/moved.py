@@ -22,7 +22,7 @@ from gateway.bridge.durable.homes import (
 from gateway.bridge.durable.topology_rows import QueueRow, RowKind
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.nodes import TOWARDS
-from gateway.bridge.remote.remote import OnRejected, Placement
+from gateway.bridge.remote.remote import REJECTED_QUEUE, OnRejected, Placement
 from gateway.config import Settings
 from gateway.config.placement import rules_of
 from gateway.errors import StoreError, UnknownStoreError
@@ -55,6 +55,13 @@ def refuse_moved(settings: Settings, *, accept_moved: bool) -> Judge:
         moved = sent_away(topology, held, home_of)
         if moved and not accept_moved:
             raise UnknownStoreError(_refusal(moved))
+        stays = _staying(topology, held, home_of) if settings.group is not None else []
+        if stays:
+            raise UnknownStoreError(
+                f"{len(stays)} queues hold messages that would stay in this gateway of the group"
+                f" alone: {in_short(stays)}. Start it without group, and let them be consumed"
+                " first, or place these queues by a rule"
+            )
 
     return judge
 
@@ -87,6 +94,17 @@ def _homes(settings: Settings) -> HomeOf:
         return Home(rule.upstream, rule.on_rejected == OnRejected.DROP)
 
     return home_of
+
+
+def _staying(rows: list[TopologyRow], held: dict[int, int], home_of: HomeOf) -> list[str]:
+    """Queues with messages that no rule places, but that of what was rejected."""
+    return [
+        f"queue {row.name!r} of virtual host {row.host!r}"
+        for row in queue_rows(rows)
+        if held.get(row.number, 0)
+        and row.name != REJECTED_QUEUE
+        and home_of(row.host, row.name) is None
+    ]
 
 
 def _refusal(moved: list[SentAway]) -> str:

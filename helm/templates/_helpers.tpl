@@ -48,13 +48,37 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{/* Of all pods that mount the gateway's volume: they are on one node. */}}
+{{/* Of all pods that mount the gateway's volume: they are on one node. Of several gateways each has
+its own: jobs have the label that Kubernetes gives the gateway's pod of their `ordinal`. */}}
 {{- define "amqp-gateway.volumeLabel" -}}
+{{- if hasKey . "ordinal" -}}
+statefulset.kubernetes.io/pod-name: {{ include "amqp-gateway.fullname" . }}-{{ .ordinal }}
+{{- else -}}
 amqp-gateway/volume: {{ include "amqp-gateway.fullname" . }}
+{{- end }}
 {{- end }}
 
 {{- define "amqp-gateway.claim" -}}
-{{- .Values.persistence.existingClaim | default (printf "data-%s-0" (include "amqp-gateway.fullname" .)) }}
+{{- .Values.persistence.existingClaim | default (printf "data-%s-%d" (include "amqp-gateway.fullname" .) (.ordinal | default 0 | int)) }}
+{{- end }}
+
+{{/* One document for each gateway's volume, or one that needs none: a list of the root, the name of
+its template, and whether it mounts the volume. */}}
+{{- define "amqp-gateway.forEachVolume" -}}
+{{- $root := index . 0 }}
+{{- $template := index . 1 }}
+{{- $own := dict }}
+{{- range $key := list "Values" "Release" "Chart" "Capabilities" "Template" }}
+{{- $_ := set $own $key (get $root $key) }}
+{{- end }}
+{{- if and (index . 2) (gt (int $root.Values.replicas) 1) }}
+{{- range $ordinal := until (int $root.Values.replicas) }}
+---
+{{ include $template (merge (dict "ordinal" $ordinal) $own) }}
+{{- end }}
+{{- else }}
+{{ include $template $root }}
+{{- end }}
 {{- end }}
 
 {{- define "amqp-gateway.tlsSecret" -}}
@@ -186,6 +210,21 @@ amqp-gateway/volume: {{ include "amqp-gateway.fullname" . }}
 {{- if not .Values.persistence.existingClaim }}
 {{- include "amqp-gateway.refuseResize" . }}
 {{- end }}
+{{- if gt (int .Values.replicas) 1 }}
+{{- include "amqp-gateway.refusePods" . }}
+{{- end }}
+{{- end }}
+
+{{- define "amqp-gateway.refusePods" -}}
+{{- if not .Values.config.group }}
+{{- fail "replicas is more than 1, which needs config.group: without it each pod would have queues of its own, and clients would find theirs in one of them. In a group all nodes are at upstreams" }}
+{{- end }}
+{{- if .Values.persistence.existingClaim }}
+{{- fail "replicas is more than 1, and persistence.existingClaim is one volume: each pod has its own" }}
+{{- end }}
+{{- if .Values.reconcile.follow.enabled }}
+{{- fail "replicas is more than 1, and reconcile.follow follows one log: without it each pod's is reconciled on the schedule" }}
+{{- end }}
 {{- end }}
 
 {{/* Kubernetes would say "Forbidden", and nothing else. */}}
@@ -202,7 +241,11 @@ amqp-gateway/volume: {{ include "amqp-gateway.fullname" . }}
 
 {{/* The names of the CronJobs, which have 52 characters at most: their jobs' are longer. */}}
 {{- define "amqp-gateway.reconcileName" -}}
+{{- if hasKey . "ordinal" }}
+{{- printf "%s-reconcile-%d" (include "amqp-gateway.fullname" . | trunc 38 | trimSuffix "-") (int .ordinal) }}
+{{- else }}
 {{- printf "%s-reconcile" (include "amqp-gateway.fullname" . | trunc 42 | trimSuffix "-") }}
+{{- end }}
 {{- end }}
 
 {{/* Of a Deployment, whose pods' names have 63. */}}
@@ -211,7 +254,11 @@ amqp-gateway/volume: {{ include "amqp-gateway.fullname" . }}
 {{- end }}
 
 {{- define "amqp-gateway.closeName" -}}
+{{- if hasKey . "ordinal" }}
+{{- printf "%s-close-%d" (include "amqp-gateway.fullname" . | trunc 42 | trimSuffix "-") (int .ordinal) }}
+{{- else }}
 {{- printf "%s-close" (include "amqp-gateway.fullname" . | trunc 46 | trimSuffix "-") }}
+{{- end }}
 {{- end }}
 
 {{/* The labels of a job's pod: a list of the root, the job, and whether it mounts the volume. */}}

@@ -9,13 +9,14 @@ from types import ModuleType
 import pytest
 from support.verbs import amqp_gateway
 
+from gateway import __version__
 from gateway.cli.main import MODULES
 
 
 def test_the_version_says_which_form_runs() -> None:
     done = amqp_gateway("--version")
     assert done.exit_code == 0
-    assert done.output.startswith("amqp-gateway 0.1.0 (")
+    assert done.output.startswith(f"amqp-gateway {__version__} (")
     assert done.output.rstrip()[-1] == ")"
 
 

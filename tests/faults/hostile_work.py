@@ -354,11 +354,11 @@ ATTACKS = (
         prepare=write_mallory,
         units_max=50 * SHARE,
     ),
-    Attack("a purge", _emptied(spec.QueuePurge(queue="q")), 100_000, 5_000, units_max=20 * SHARE),
+    Attack("a purge", _emptied(spec.QueuePurge(queue="q")), 100_000, 5_000, units_max=36 * SHARE),
     Attack(
-        "a deletion", _emptied(spec.QueueDelete(queue="q")), 100_000, 5_000, units_max=20 * SHARE
+        "a deletion", _emptied(spec.QueueDelete(queue="q")), 100_000, 5_000, units_max=36 * SHARE
     ),
-    Attack("a commit", committed, 100_000, 5_000, units_max=20 * SHARE),
+    Attack("a commit", committed, 100_000, 5_000, units_max=36 * SHARE),
     Attack(
         "messages for very many queues",
         fanned_out,
@@ -367,7 +367,7 @@ ATTACKS = (
         units_max=80 * SHARE,
         kept_max=64 * 2**20,
     ),
-    Attack("another topic", resubscribed, 100_000, 5_000, units_max=20 * SHARE),
+    Attack("another topic", resubscribed, 100_000, 5_000, units_max=36 * SHARE),
     Attack(
         "a checkpoint",
         checkpointed,

@@ -19,6 +19,7 @@ from interop.brokers.broker import Broker
 from interop.brokers.broker_j import BrokerJ
 from interop.brokers.rabbitmq import RabbitMQ4
 from support.bridge_ledger import ledger_of
+from support.reconciling import reconciling, session
 
 BROKERS: tuple[type[Broker], ...] = (Artemis, RabbitMQ4, BrokerJ)
 
@@ -50,6 +51,7 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=5_000)
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--between", type=int, default=1_000)
+    parser.add_argument("--reconcile", action="store_true", help="by the job, too: takes Spark")
     parser.add_argument("--keep", type=Path, help="a directory for everything, to look into")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -65,10 +67,16 @@ def main() -> None:
                 between=asked.between,
             )
             lasted = time.monotonic() - began
+        if asked.reconcile:
+            with session(Path(scratch)) as spark:
+                for audit in verdict.audits:
+                    reconciling(spark)(audit)
     print(f"{asked.broker}: three gateways, {asked.kills} kills, {lasted:.0f} s")
     print(f"  confirmed {verdict.confirmed}, all found; consumed {verdict.consumed}, all accepted")
     print(f"  found twice {verdict.doubled}, each named in doubt ({verdict.doubts} were)")
     print(f"  connections by gateway {verdict.served}; the ledgers of all three balance")
+    if asked.reconcile:
+        print("  each log is reconciled by the job, in one session, and balanced")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.schema import unsigned
 from gateway.clients.client_0_10 import Client010
 
-PROFILES = {"broker_j": "qpid-broker-j"}
+PROFILES = {"broker-j": "qpid-broker-j"}
 FORGET_MARKS = ("rabbitmq4", "rabbitmq310")  # these count deliveries anew, whatever a header says
 
 

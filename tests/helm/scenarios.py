@@ -123,6 +123,20 @@ SPARK: Final[dict[str, Any]] = {
     "image": "spark-with-pyarrow:4.3",
     "conf": {"spark.ui.enabled": "false"},
 }
+PODS: Final[dict[str, Any]] = {
+    "replicas": 3,
+    "reconcile": {"enabled": True},
+    "auditClose": {"enabled": True},
+    "podDisruptionBudget": {"maxUnavailable": 1},
+    "config": {
+        "group": "orders",
+        "upstreams": {"main": {"hosts": ["amqp://10.0.0.1:5672"], "profile": "artemis"}},
+        "nodes": [
+            {"queue": "*", "upstream": "main", "on_rejected": "queue:dead"},
+            {"exchange": "*", "upstream": "main", "on_rejected": "queue:dead"},
+        ],
+    },
+}
 SCENARIOS: Final[dict[str, dict[str, Any]]] = {
     "default": {},
     "everything": EVERYTHING,
@@ -130,6 +144,7 @@ SCENARIOS: Final[dict[str, dict[str, Any]]] = {
     "own-tls": OWN_TLS,
     "extras": EXTRAS,
     "balanced": BALANCED,
+    "pods": PODS,
     "archived": {
         "persistence": {"accessModes": ["ReadWriteOncePod"]},
         "reconcile": ELSEWHERE,

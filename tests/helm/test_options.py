@@ -11,7 +11,17 @@ import pytest
 import yaml
 
 from .conftest import CHART, Render
-from .scenarios import BALANCED, ELSEWHERE, EVERYTHING, EXTRAS, OWN_TLS, POD, SCENARIOS, SPARK
+from .scenarios import (
+    BALANCED,
+    ELSEWHERE,
+    EVERYTHING,
+    EXTRAS,
+    OWN_TLS,
+    POD,
+    PODS,
+    SCENARIOS,
+    SPARK,
+)
 
 NAME = "rel-amqp-gateway"
 Objects = dict[tuple[str, str], dict[str, Any]]
@@ -291,3 +301,32 @@ def test_the_operator_is_handed_the_same_reconciliation(render: Render) -> None:
     assert template["restartPolicy"] == {"type": "Never"}
     assert template["driver"]["configMaps"][0]["path"] == "/etc/amqp-gateway/trusted"
     assert template["driver"]["serviceAccount"] == NAME + "-spark"
+
+
+def test_of_several_pods_each_has_its_volume_and_jobs_for_it(render: Render) -> None:
+    objects = render(**PODS)
+    stateful = objects["StatefulSet", NAME]["spec"]
+    assert stateful["replicas"] == 3
+    for name in ("reconcile", "close"):
+        for number in range(3):
+            template = job(objects, f"{name}-{number}")
+            (claim,) = [each for each in template["spec"]["volumes"] if each["name"] == "data"]
+            assert claim["persistentVolumeClaim"]["claimName"] == f"data-{NAME}-{number}"
+            affinity = template["spec"]["affinity"]["podAffinity"]
+            (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]
+            labels = {"statefulset.kubernetes.io/pod-name": f"{NAME}-{number}"}
+            assert term["labelSelector"]["matchLabels"] == labels
+            assert template["metadata"]["labels"].items() >= labels.items()
+        assert ("CronJob", f"{NAME}-{name}") not in objects
+
+
+def test_pods_know_their_names_and_several_are_kept_apart(render: Render) -> None:
+    for values in ({}, PODS):
+        (container, *_more) = pod(render(**values))["spec"]["containers"]
+        (name,) = [each for each in container["env"] if each["name"] == "AMQP_GATEWAY_POD"]
+        assert name["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+    (term,) = pod(render(**PODS))["spec"]["affinity"]["podAntiAffinity"][
+        "preferredDuringSchedulingIgnoredDuringExecution"
+    ]
+    labels = render(**PODS)["StatefulSet", NAME]["spec"]["selector"]["matchLabels"]
+    assert term["podAffinityTerm"]["labelSelector"]["matchLabels"] == labels

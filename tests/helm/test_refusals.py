@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from .conftest import CHART, Helm, Refusal
-from .scenarios import ELSEWHERE, SPARK
+from .scenarios import ELSEWHERE, PODS, SPARK
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,11 @@ from .scenarios import ELSEWHERE, SPARK
             "reconcile.runner needs reconcile.log",
         ),
         ({"reconcile": {**ELSEWHERE, "out": ""}}, "reconcile.log needs reconcile.out"),
+        ({"replicas": 2}, "which needs config.group"),
+        (
+            {**PODS, "persistence": {"existingClaim": "one"}},
+            "persistence.existingClaim is one volume",
+        ),
         ({"reconcile": {**ELSEWHERE, "runner": "operator"}}, "needs reconcile.spark.image"),
         ({"reconcile": {**ELSEWHERE, "follow": {"enabled": True}}}, "reconcile.follow follows"),
     ],

@@ -146,8 +146,12 @@ def test_every_default_of_the_chart_is_a_configuration_that_check_accepts(
 
 @pytest.mark.parametrize("values", SCENARIOS.values(), ids=SCENARIOS)
 def test_the_configuration_of_every_scenario_is_one_that_the_gateway_takes(
-    render: Render, tmp_path: pathlib.Path, values: dict[str, Any]
+    render: Render,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    values: dict[str, Any],
 ) -> None:
+    monkeypatch.setenv("AMQP_GATEWAY_POD", f"{NAME}-2" if "replicas" in values else f"{NAME}-0")
     text = here(render(**values)["ConfigMap", NAME]["data"]["gateway.yaml"], tmp_path, {})
     for named in re.findall(rf"{tmp_path}/etc/\S+", text):
         pathlib.Path(named).parent.mkdir(parents=True, exist_ok=True)

@@ -79,13 +79,46 @@ def test_the_refusal_names_what_would_live_here(gateway: Gateway) -> None:
     assert "'mine'" in answer.description
 
 
-def test_a_dynamic_node_and_a_durable_subscription_of_1_0_are_refused() -> None:
+def test_a_dynamic_node_and_a_subscription_to_what_is_local_are_refused_by_1_0() -> None:
     hub = Hub(rules=rules(), bridge_limits=ALONE)
     client = hub.client()
     client.attach(_spec.RECEIVER, source=_spec.Source(dynamic=True))
     assert client.refused() == "amqp:not-allowed"
-    client.receiver("x/news", durable=_spec.DURABLE_UNSETTLED_STATE, expiry_policy="never")
+    client.receiver("amq.topic/news", durable=_spec.DURABLE_UNSETTLED_STATE, expiry_policy="never")
     assert client.refused() == "amqp:not-allowed"
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_the_upstream_keeps_a_durable_subscription_by_the_same_name_for_all(closed: bool) -> None:
+    names = []
+    for _gateway in range(2):
+        there = rules()
+        hub = Hub(rules=there, bridge_limits=ALONE)
+        client = hub.client("app")
+        session = client.session()
+        link = session.attach("sub", _spec.RECEIVER)
+        link.send_attach(
+            source=_spec.Source(
+                address="x/news",
+                durable=_spec.DURABLE_UNSETTLED_STATE,
+                expiry_policy="never",
+            ),
+            target=_spec.Target(),
+        )
+        client.step()
+        inlet, _source = there.remotes["broker"].inlets[-1]
+        inlet.on_attached()
+        client.step()
+        assert link.attached
+        kept = inlet.kept_there
+        assert kept is not None
+        assert (kept.exchange, kept.key, kept.over) == ("x", "news", False)
+        link.send_detach(closed=closed)
+        client.step()
+        assert kept.over is closed
+        names.append(kept.name)
+        assert not hub.world.host.topology.subscribed
+    assert names[0] == names[1]
 
 
 def test_a_receiver_of_1_0_from_a_remote_exchange_has_a_queue_of_its_own() -> None:

@@ -62,6 +62,18 @@ def test_a_start_refuses_to_send_messages_away_that_were_stored_for_clients_of_t
     assert depths(tmp_path) == {"moved": 1, "stays": 1}
 
 
+def test_a_group_refuses_a_store_whose_messages_only_one_of_its_gateways_would_have(
+    tmp_path: pathlib.Path,
+) -> None:
+    life(tmp_path, to=("stays",))
+    where = '"upstream": "far", "on_rejected": "queue:dead"'
+    rules = f'nodes=[{{"queue": "dead", {where}}}]'
+    with pytest.raises(UnknownStoreError) as refused:
+        WholeGateway(tmp_path, FAR, rules, "group=orders", "pod=gateway-0")
+    assert "queue 'stays' of virtual host 'default'" in str(refused.value)
+    assert depths(tmp_path) == {"stays": 1}
+
+
 def test_whoever_says_that_it_is_meant_has_them_sent_and_is_told_once(
     tmp_path: pathlib.Path,
 ) -> None:

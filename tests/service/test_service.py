@@ -14,6 +14,7 @@ from twisted.internet.error import CannotListenError
 from twisted.logger import capturedLogs, formatEvent
 from twisted.web.test.requesthelper import DummyRequest
 
+from gateway import __version__
 from gateway.amqp_1_0.types import to_bytes
 from gateway.audit.reader import Segment, records, segment_paths
 from gateway.audit.verify import WHOLE, verify
@@ -239,7 +240,7 @@ def test_every_metric_has_a_reader_and_the_numbers_are_those_of_the_run(
     assert errors["gateway_session_errors_total", "0-10", "session", "protocol"] == 0
     assert ("gateway_session_errors_total", "0-10", "link", "protocol") not in errors
     assert samples["gateway_ready",] == 1
-    assert samples["gateway_build_info", "0.1.0", form()] == 1
+    assert samples["gateway_build_info", __version__, form()] == 1
     assert {family.name for family in collector.collect()} == {
         row.name.removesuffix("_total") for row in METRICS
     }

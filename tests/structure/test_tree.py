@@ -26,6 +26,7 @@ TOGETHER = {
     "fuzz": "what octets may do to parsers",
     "faults": "what is killed, cut or full",
     "helm": "the chart",
+    "release": "what a release is made by, in tools/release",
 }
 
 

@@ -91,6 +91,7 @@ class QueueInlet:
         "draining",
         "exclusive",
         "host",
+        "kept_there",
         "link",
         "no_local",
         "queue",
@@ -121,6 +122,7 @@ class QueueInlet:
         self.exclusive = options.exclusive
         self.selector = options.selector
         self.no_local = options.no_local
+        self.kept_there = options.kept_there
         self.draining = False
         self._line = line
         self._dispatcher = dispatcher

@@ -74,10 +74,21 @@ class Inlets:
         options: SubscribeOptions,
     ) -> Subscription | Refusal:
         """An inlet, and its subscription, which is attaching."""
-        others = self.by_queue.get(queue.name, {})
+        return self.subscribe_there(queue.name, placement, outlet, owner, options)
+
+    def subscribe_there(
+        self,
+        name: str,
+        placement: Placement,
+        outlet: Outlet,
+        owner: Owner,
+        options: SubscribeOptions,
+    ) -> Subscription | Refusal:
+        """The same of what has a name at the upstream, a queue's or a subscription's."""
+        others = self.by_queue.get(name, {})
         first = next(iter(others.values()), None)  # An exclusive one is alone.
         refusal = crowded(
-            queue.name,
+            name,
             len(others),
             alone=first is not None and first.exclusive,
             exclusive=options.exclusive,
@@ -85,7 +96,7 @@ class Inlets:
         )
         if refusal is not None:
             return refusal
-        behind = self._behind(queue.name, placement)
+        behind = self._behind(name, placement)
         inlet = QueueInlet(
             behind,
             self._lines.make_line(behind),
@@ -106,7 +117,7 @@ class Inlets:
             self._dispatcher.copies.ledger.latency.settled_by(options.target, inbound=True),
         )
         inlet.begin(subscription)
-        self.by_queue.setdefault(queue.name, {})[subscription.number] = inlet
+        self.by_queue.setdefault(name, {})[subscription.number] = inlet
         inlet.connect(placement.remote.open(inlet))
         return subscription
 

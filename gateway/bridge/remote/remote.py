@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final, Protocol, final
 
 from gateway.audit.schema import Reason
-from gateway.bridge.seams import Publisher
+from gateway.bridge.seams import KeptThere, Publisher
 from gateway.message import Condition, Message, Outcome, Refusal, UpstreamTransaction
 from gateway.wire.tagged import Tagged
 
@@ -156,6 +156,10 @@ class Inlet(Protocol):
     @property
     def no_local(self) -> bool:
         """The upstream is to keep out what came by the same connection."""
+
+    @property
+    def kept_there(self) -> KeptThere | None:
+        """Not to a queue, but a durable subscription that the upstream keeps."""
 
     @property
     def established(self) -> bool:

@@ -17,7 +17,7 @@ from gateway.amqp_1_0.primitives.fields import Fields
 from gateway.audit.schema import Reason
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.seams import QueueSettings, SubscribeOptions, Subscriber
+from gateway.bridge.seams import KeptThere, QueueSettings, SubscribeOptions, Subscriber
 from gateway.faces.arguments.of_nodes import wish_of
 from gateway.faces.features import EXCHANGES, Feature
 from gateway.faces.leaving import DELIVERY_OCTETS
@@ -289,6 +289,8 @@ def _subscribe(
         return key
     arguments = _arguments(wanted)
     durable = is_durable(source)
+    if durable and remote and not host.topology.local_nodes:
+        return _subscribe_there(links, consumer, exchange, key, attach, source, wanted)
     if durable:
         declared = _durable_queue(links, consumer, attach, exchange, key, arguments)
     else:
@@ -319,6 +321,46 @@ def _subscribe(
         consumer.asked = Asked(source, wanted, local=True)
     else:
         consumer.answer(bridged, source, wanted)
+    return None
+
+
+def _subscribe_there(
+    links: Links,
+    consumer: Consumer,
+    exchange: Exchange,
+    key: str,
+    attach: Attach,
+    source: Source,
+    wanted: Wanted,
+) -> Refusal | None:
+    """A durable subscription in a group of gateways: the upstream keeps it, for all of them."""
+    host = links.client.host
+    subscriber = _subscriber(links, attach)
+    name = host.durable_subscriptions.free_name(subscriber)
+    settings = QueueSettings(durable=True, subscriber=subscriber)
+    refusal = permissions.subscription_refusal(links, exchange, key, name, settings)
+    if refusal is not None:
+        return refusal
+    arguments = _arguments(wanted)
+    consumer.kept_there = KeptThere(exchange.name, key, arguments, subscriber.key())
+    consumer.acquire = True
+    bridged = host.subscribing.subscribe_there(
+        exchange,
+        consumer,
+        links.owner,
+        SubscribeOptions(
+            exclusive=True,
+            settled=consumer.settled,
+            selector=wanted.selector,
+            no_local=wanted.no_local,
+            kept_there=consumer.kept_there,
+        ),
+    )
+    if isinstance(bridged, Refusal):
+        return bridged
+    links.add_consumer(consumer)
+    consumer.subscription = bridged
+    consumer.asked = Asked(source, wanted)
     return None
 
 

@@ -21,7 +21,7 @@ from gateway.audit.digests import digest_part
 from gateway.audit.schema import Flag as AuditFlag
 from gateway.audit.schema import Reason
 from gateway.bridge.queues.subscription import Subscription
-from gateway.bridge.seams import DeliverStatus
+from gateway.bridge.seams import DeliverStatus, KeptThere
 from gateway.faces import losses
 from gateway.faces.checking import check, wants_look
 from gateway.faces.client import Client
@@ -114,6 +114,7 @@ class Consumer:
         self.dynamic = dynamic
         self.properties = properties
         self.durable_queue = ""
+        self.kept_there: KeptThere | None = None
         self.found = False
         self.lasting: Lasting | None = None
         self._local: AttachedWith = {}  # what is unsettled of the links before, for the attach
@@ -146,7 +147,7 @@ class Consumer:
         attach = link.attach
         assert attach is not None
         made = self.dynamic
-        durable = bool(self.durable_queue)
+        durable = bool(self.durable_queue) or self.kept_there is not None
         copy = _spec.DISTRIBUTION_COPY
         lasting = self.lasting
         policy = _spec.EXPIRY_LINK_DETACH if lasting is None else lasting.policy

@@ -96,6 +96,8 @@ class ServerSession:
         elif isinstance(held, Consumer):
             asked = held.asked is not None
             suspends = not closed and event.detach.error is None
+            if held.kept_there is not None and closed:
+                held.kept_there.over = True
             self.links.forget_consumer(held, Reason.LINK_DETACHED, suspends=suspends)
             if asked:
                 _answer_without_source(link)

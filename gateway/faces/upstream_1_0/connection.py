@@ -41,7 +41,7 @@ from gateway.faces.dialled.location import Location
 from gateway.faces.face import STOPS, Ending, PeerStatus, endpoint
 from gateway.faces.room import Room
 from gateway.faces.upstream_1_0.context import UpstreamContext
-from gateway.faces.upstream_1_0.errors import accuses, is_idle_detach, note, text_of
+from gateway.faces.upstream_1_0.errors import accuses, is_idle_detach, is_taken, note, text_of
 from gateway.faces.upstream_1_0.links import Links, slot_of
 from gateway.faces.upstream_1_0.slot import LinkSlot, SessionUse
 from gateway.translate.outcomes import lose_words
@@ -368,13 +368,23 @@ class UpstreamConnection:
             self._closing = self._closing or event.error is None
             self.home.on_redirect(redirect_of(event.error))
             self.connection.send_close()
-            self._end(text_of(event.error), broken=accuses(event.error))
+            if is_taken(event.error):
+                self._end(self._told_taken())
+            else:
+                self._end(text_of(event.error), broken=accuses(event.error))
         elif isinstance(event, Violation):
             self.upstream.unheard.on_close(self.connection.carrier, answer=False)
             self._end(str(event.error))
         elif isinstance(event, ConnectionLost):
             self._end("the transport was closed", broken=True)
         self.room.leave()
+
+    def _told_taken(self) -> str:
+        """For operators: they have called two gateways, or two groups, by one name."""
+        return (
+            f"somebody else is connected there as {self.upstream.settings.container_id!r}: another"
+            " group of that name, or a connection of ours that the upstream has not missed yet"
+        )
 
     def _note(self, error: RemoteProtocolError) -> None:
         self.upstream.health.note_problem(str(error))

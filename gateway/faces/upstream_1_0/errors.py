@@ -55,6 +55,14 @@ def accuses(error: Error | None) -> bool:
     return error is not None and error.condition not in INNOCENT and error.condition not in BUSY
 
 
+def is_taken(error: Error | None) -> bool:
+    """Whether a connection was refused since its container has one already."""
+    if error is None or error.condition != conditions.INVALID_FIELD:
+        return False
+    named = (error.info or {}).get("invalid-field")
+    return named is not None and named.value == "container-id"
+
+
 def is_busy(state: DeliveryState | None) -> bool:
     """Whether a delivery was rejected only for now."""
     return isinstance(state, Rejected) and state.error is not None and state.error.condition in BUSY

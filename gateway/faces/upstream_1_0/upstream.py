@@ -112,7 +112,9 @@ class Upstream:
 
     def open(self, inlet: Inlet) -> Source:
         """A link for one subscription."""
-        receiver = Receiver(self.context, self._queues, inlet)
+        receiver = Receiver(
+            self.context, self._queues, self.management, self._feeders.tidier, inlet
+        )
         self.context.takers.add(receiver)
         self.context.touch()
         return receiver

@@ -187,6 +187,19 @@ def test_a_close_with_an_error_is_remembered():
     assert w.counts.connections_lost == 1
 
 
+@pytest.mark.parametrize("group", ["orders", ""])
+def test_a_group_wants_the_only_connection_of_its_container_and_says_who_has_it(group):
+    w = UpstreamWorld(group=group)
+    broker = w.connect()
+    (opened,) = [each.open for each in broker.take_all(events.OpenReceived)]
+    asked = ["sole-connection-for-container"] if group else None
+    assert opened.desired_capabilities == asked
+    info = {"invalid-field": Tagged(types.SYMBOL, "container-id")}
+    broker.connection.send_close(error=_spec.Error(condition="amqp:invalid-field", info=info))
+    w.step()
+    assert "somebody else is connected there as 'gateway'" in w.upstream.health.last_error
+
+
 @rule("1.0", "2.8.16", "redirect-is-followed")
 def test_a_redirect_is_told_once():
     w = UpstreamWorld()

@@ -12,7 +12,7 @@ from typing import Final, Protocol, cast, final
 
 from gateway.amqp_1_0 import types
 from gateway.bridge.durable.debts import BindingRow
-from gateway.bridge.remote.remote import Feed
+from gateway.bridge.seams import KeptThere
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.managing.management import Answer, Management
 from gateway.faces.upstream_1_0.managing.queues import queue_body, queue_path, text
@@ -24,6 +24,47 @@ DECLARED: Final = 1
 BOUND: Final = 2
 TRANSIENT: Final = ".transient"
 SCOPE: Final = "x-scope"
+
+
+class Wanted(Protocol):
+    """What is to be bound: as a `Feed` says it."""
+
+    @property
+    def host(self) -> str:
+        """The virtual host."""
+
+    @property
+    def exchange(self) -> str:
+        """The upstream's exchange."""
+
+    @property
+    def key(self) -> str:
+        """The binding key."""
+
+    @property
+    def arguments(self) -> dict[str, Tagged]:
+        """Of the binding, in neutral kinds."""
+
+    @property
+    def queue_name(self) -> str:
+        """What is collected for, by a name of the gateway's."""
+
+    @property
+    def durable(self) -> bool:
+        """It goes on collecting while there is no connection."""
+
+
+@final
+class KeptBinding:
+    """Of a client's durable subscription, which the upstream keeps. Implements `Wanted`."""
+
+    def __init__(self, host: str, kept: KeptThere) -> None:
+        self.host = host
+        self.exchange = kept.exchange
+        self.key = kept.key
+        self.arguments = kept.arguments
+        self.queue_name = kept.name
+        self.durable = True
 
 
 class Prepared(Protocol):
@@ -56,7 +97,7 @@ class ManagedBinding:
         upstream: UpstreamContext,
         management: Management,
         tidying: Tidying,
-        feed: Feed,
+        feed: Wanted,
         link: Prepared,
     ) -> None:
         self._upstream = upstream
@@ -165,7 +206,7 @@ def same_arguments(found: Tagged | None, wanted: types.Map) -> bool:
     return has == {key.value: value.value for key, value in wanted}
 
 
-def _queue_there(upstream: UpstreamContext, feed: Feed) -> str:
+def _queue_there(upstream: UpstreamContext, feed: Wanted) -> str:
     settings = upstream.settings
     whose = settings.group if settings.group and feed.durable else settings.container_id
     name = f"{whose}.{feed.queue_name}"

@@ -234,7 +234,7 @@ class Feeder:
         if self._left:
             intake.release(event)
             return
-        key = self._taken_key(event)
+        key = take_key(event)
         arrival = intake.read(event)
         if arrival is None:
             self.on_credit()
@@ -248,16 +248,6 @@ class Feeder:
         if taken is not None:
             self.feed.receive(taken.message, taken.token)
         self.on_credit()
-
-    def _taken_key(self, event: DeliveryReceived) -> str | None:
-        """The key that a gateway annotated the message with; it is taken off."""
-        if event.message_format != 0:
-            return None
-        try:
-            key, event.payload = routing_key.take(event.payload)
-        except DecodeError:
-            return None  # as the intake will see
-        return key
 
     def _key(self, arrival: Arrival, payload: bytes) -> str:
         """The routing key that the message was published with upstream."""
@@ -336,6 +326,17 @@ class Feeder:
         wanted = min(self.feed.wanted(), self._incoming.room())
         if self._intake.is_due(link, wanted):
             link.send_flow(credit=wanted)
+
+
+def take_key(event: DeliveryReceived) -> str | None:
+    """The key that a gateway annotated the message with; it is taken off."""
+    if event.message_format != 0:
+        return None
+    try:
+        key, event.payload = routing_key.take(event.payload)
+    except DecodeError:
+        return None  # as the intake will see
+    return key
 
 
 def is_pattern(key: str) -> bool:

@@ -25,8 +25,11 @@ from gateway.faces.dialled.receiver_states import ReceiverInput as Input
 from gateway.faces.upstream_1_0.context import UpstreamContext
 from gateway.faces.upstream_1_0.errors import refusal_of, text_of
 from gateway.faces.upstream_1_0.links import is_elsewhere
+from gateway.faces.upstream_1_0.managing.managed import KeptBinding, ManagedBinding, Tidying
+from gateway.faces.upstream_1_0.managing.management import Answer, Management
 from gateway.faces.upstream_1_0.managing.queues import ManagedQueues
 from gateway.faces.upstream_1_0.receiving import sources
+from gateway.faces.upstream_1_0.receiving.feeder import MANAGED, feeding_refused, take_key
 from gateway.faces.upstream_1_0.receiving.incoming_link import IncomingLink
 from gateway.message import Condition, Outcome, Refusal
 from gateway.wire.machine import Machine
@@ -55,18 +58,39 @@ _QUIET: Final = int(ReceiverState.QUIET)
 
 @final
 class Receiver:
-    """Implements `bridge.remote.remote.Source`, `UpstreamLink`, `Taker`, `Sleeper`, `CommitWaiter`.
+    """Implements `bridge.remote.remote.Source`, `UpstreamLink`, `Taker`, `Sleeper`, `CommitWaiter`,
+    `Prepared`.
 
     Its life is `receiver_states.RECEIVER`.
     """
 
-    def __init__(self, upstream: UpstreamContext, queues: ManagedQueues, inlet: Inlet) -> None:
+    def __init__(
+        self,
+        upstream: UpstreamContext,
+        queues: ManagedQueues,
+        management: Management,
+        tidying: Tidying,
+        inlet: Inlet,
+    ) -> None:
         self.upstream = upstream
         self._queues = queues
         self.inlet = inlet
-        self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
-        self.name = upstream.link_name(inlet.queue_name)
-        self._routing_key = inlet.queue_name  # of every message
+        kept = self._kept = inlet.kept_there
+        self._managed: ManagedBinding | None = None
+        if kept is None:
+            self.address = upstream.addresses.queue_address(inlet.host, inlet.queue_name)
+            self.name = upstream.link_name(inlet.queue_name)
+        elif upstream.profile.subscriptions == MANAGED:
+            bound = KeptBinding(inlet.host, kept)
+            self._managed = ManagedBinding(upstream, management, tidying, bound, self)
+            self.address = upstream.profile.queue_address(self._managed.queue)
+            self.name = upstream.link_name(inlet.queue_name)
+        else:
+            self.address = upstream.addresses.subscription_address(
+                inlet.host, kept.exchange, kept.key, kept.name, durable=True
+            )
+            self.name = sources.shared_name(upstream.settings.group, kept.name)
+        self._routing_key = inlet.queue_name if kept is None else kept.key  # of every message
         self._incoming = IncomingLink(
             upstream, inlet, self.name, self.address, copy=not inlet.acquire
         )
@@ -82,7 +106,10 @@ class Receiver:
         self._problem = "it does not answer"
         self._refusal: Refusal | None = self._impossible()
         if self._refusal is None:
-            self._incoming.ask(self)
+            if self._managed is None:
+                self._incoming.ask(self)
+            else:
+                self._managed.prepare()
             settings = upstream.settings
             wait_ms = settings.patience_ms if moves_in else settings.attach_timeout_ms
             upstream.wake_in(self, wait_ms)
@@ -93,6 +120,15 @@ class Receiver:
         """What the broker is known not to do."""
         profile = self.upstream.profile
         inlet = self.inlet
+        kept = self._kept
+        if kept is not None:
+            if not profile.shared and self._managed is None:
+                return self._unable("keep a client's durable subscription for several gateways")
+            refusal = feeding_refused(
+                self.upstream, inlet.host, kept.exchange, kept.name, kept.key, kept.arguments
+            )
+            if refusal is not None:
+                return refusal
         if not self.address:
             return Refusal(Condition.NOT_FOUND, f"{inlet.queue_name!r} has no address there")
         if inlet.selector and not profile.selector:
@@ -179,7 +215,25 @@ class Receiver:
         upstream = self.upstream
         upstream.unwake(self)
         upstream.takers.forget(self)
-        self._incoming.drop()
+        over = self._kept is None or self._kept.over
+        managed = self._managed
+        # A closing detach would end a subscription.
+        self._incoming.drop(closed=over or managed is not None)
+        if managed is not None and over:
+            managed.release()
+        elif managed is not None:
+            managed.leave()
+
+    # What `ManagedBinding` tells.
+
+    def on_prepared(self) -> None:
+        """The queue of the subscription is there, and bound: read it."""
+        if not self._left and self._incoming.slot is None:
+            self._incoming.ask(self)
+
+    def on_unprepared(self, answer: Answer) -> None:
+        """It could not be made, or bound, which is tried again until its time is over."""
+        self._problem = answer.text
 
     def outstanding(self) -> int:
         """Deliveries without an outcome."""
@@ -190,10 +244,18 @@ class Receiver:
     def attach(self, session: Session) -> Link:
         """Ask for the node's messages."""
         inlet = self.inlet
+        profile = self.upstream.profile
+        kept = self._kept
+        wanted = profile.queue_capabilities
+        subscribes = kept is not None and self._managed is None
+        if subscribes:
+            wanted = [*profile.subscription_capabilities, sources.GLOBAL]
         source = _spec.Source(
+            durable=_spec.DURABLE_UNSETTLED_STATE if subscribes else None,
+            expiry_policy=sources.NEVER if subscribes else None,
             distribution_mode=None if inlet.acquire else sources.COPY,
             filter=sources.selector_filter(inlet.selector),
-            capabilities=self.upstream.profile.queue_capabilities or None,
+            capabilities=wanted or None,
         )
         return self._incoming.attach(
             session, source, target=inlet.queue_name, snd_settle_mode=self._snd_settle_mode()
@@ -258,6 +320,8 @@ class Receiver:
             self._drain_left -= 1
             if self.upstream.profile.drain:
                 self._watch_drain()
+        if self._kept is not None:
+            take_key(event)  # which another gateway wrote into it, or this one
         arrival = intake.read(event)
         if arrival is None:
             self.on_credit()
@@ -299,7 +363,11 @@ class Receiver:
             refusal = None
         if refusal is not None and refusal.condition == Condition.NOT_FOUND:
             inlet = self.inlet
-            if not self._left and self._queues.make(inlet.host, inlet.queue_name):
+            if (
+                self._kept is None
+                and not self._left
+                and self._queues.make(inlet.host, inlet.queue_name)
+            ):
                 refusal = None
         self._problem = text_of(error)
         self._let_go(error)

@@ -16,7 +16,10 @@ DIRECT_BINDING: Final = "apache.org:legacy-amqp-direct-binding:string"
 TOPIC_BINDING: Final = "apache.org:legacy-amqp-topic-binding:string"
 COPY: Final = "copy"
 NEVER: Final = "never"
-SHARED: Final = ["shared", "global"]  # as JMS clients say it, whose mapping brokers know
+# Of a source, as JMS clients say it, whose mapping brokers know: its name is not the container's
+# alone; several may read it together.
+GLOBAL: Final = "global"
+SHARED: Final = ["shared", GLOBAL]
 NAME_MAX: Final = 120
 
 
@@ -34,13 +37,14 @@ def binding_filter(key: str, *, topic: bool) -> Fields:
     return {DIRECT_BINDING: _described(_spec.LEGACY_AMQP_DIRECT_BINDING_CODE, key)}
 
 
-def shared_name(group: str, queue: str, exchange: str, key: str) -> str:
+def shared_name(group: str, *parts: str) -> str:
     """The link name of a subscription that is the same from all gateways of a group.
 
-    Behind a "|" JMS clients tell links of one subscription apart, so there is none in it.
+    `parts`: what tells it from others; the first is told. Behind a "|" JMS clients tell links of
+    one subscription apart, so there is none in it.
     """
-    told = f"{group}.{queue}".replace("|", "_")[:NAME_MAX]
-    whole = "\0".join((group, queue, exchange, key)).encode()
+    told = f"{group}.{parts[0]}".replace("|", "_")[:NAME_MAX]
+    whole = "\0".join((group, *parts)).encode()
     return f"{told}.{hashlib.sha256(whole).hexdigest()[:16]}"
 
 

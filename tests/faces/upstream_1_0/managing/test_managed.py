@@ -2,9 +2,10 @@ import pytest
 from support.face_1_0 import message
 from support.long_work import Waiter
 from support.management import Manager
-from support.upstream_world import UpstreamWorld
+from support.upstream_world import RemoteConsumer, UpstreamWorld
 
 from gateway.amqp_1_0 import _spec, events, types
+from gateway.bridge.seams import KeptThere, SubscribeOptions
 from gateway.message import Condition, Kind
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template
@@ -321,3 +322,46 @@ def test_when_the_exchange_moves_a_durable_queue_there_keeps_what_it_has():
     w.step()
     assert manager.take() == []
     assert manager.broker.links(COLLECTS, sends=True) == []
+
+
+# Of a group of gateways.
+
+
+def test_gateways_of_a_group_share_the_queue_of_a_durable_binding_and_no_other():
+    for durable, queue in ((True, "orders.here"), (False, "orders-1.here.transient")):
+        w = world(durable=durable)
+        settings = w.upstream.context.settings
+        settings.group, settings.container_id = "orders", "orders-1"
+        manager = Manager(w.connect())
+        bind(w)
+        [(method, path, _body)] = manager.take()
+        assert (method, path) == ("PUT", f"/queues/{queue}")
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_a_durable_subscription_of_a_group_is_a_queue_that_goes_when_its_client_has_ended_it(over):
+    w = world()
+    w.upstream.context.settings.group = "orders"
+    broker = w.connect()
+    manager = Manager(broker)
+    consumer = RemoteConsumer()
+    kept = KeptThere("x", "a.#", {}, "app")
+    subscription = w.host.subscribing.subscribe_there(
+        w.host.topology.find_exchange("x"),
+        consumer,
+        w.world.owner(),
+        SubscribeOptions(kept_there=kept),
+    )
+    subscription.grant(10)
+    w.step()
+    declared, bound_there = carry_out(w, manager, 2)
+    assert declared[:2] == ("PUT", "/queues/orders.app")
+    assert bound_there[2]["destination_queue"] == "orders.app"
+    assert consumer.attached == 1
+    assert broker.link("/queues/orders.app").credit > 0
+    kept.over = over
+    subscription.cancel()
+    w.step()
+    w.pass_time(1_000)
+    gone = [("DELETE", "/queues/orders.app", None)] if over else []
+    assert manager.take() == gone

@@ -1,9 +1,10 @@
 import pytest
 from support.face_1_0 import message
 from support.upstream_receivers import BROKEN, NOT_FOUND, asked, bodies, world
-from support.upstream_world import UpstreamWorld
+from support.upstream_world import RemoteConsumer, UpstreamWorld
 
-from gateway.amqp_1_0 import _spec, types
+from gateway.amqp_1_0 import _spec, events, types
+from gateway.bridge.seams import KeptThere, SubscribeOptions
 from gateway.faces.upstream_1_0.receiving.sources import SELECTOR
 from gateway.message import (
     ACCEPTED,
@@ -13,9 +14,11 @@ from gateway.message import (
     Flag,
     Outcome,
     OutcomeKind,
+    Refusal,
 )
 from gateway.translate.outcomes import ROW_REJECTED
 from gateway.translate.profiles.profile import Profile
+from gateway.translate.profiles.templates import Template
 from gateway.wire.limits import Limits
 from gateway.wire.tagged import Tagged
 
@@ -336,3 +339,48 @@ def test_what_is_told_in_short_where_frames_are_small_is_a_counted_loss():
     w.step()
     assert [len(state.error.description) for state in broker.states()] == [200, 200]
     assert w.faces.translated.lost[ROW_REJECTED] == 2
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_a_durable_subscription_of_a_group_is_closed_when_its_client_has_ended_it(over):
+    profile = Profile(
+        exchange=Template("{exchange|word}.{key|percent}"),
+        subscriptions="address",
+        shared=True,
+        durable_subscriptions=True,
+        subscription_capabilities=["topic"],
+    )
+    w = UpstreamWorld(profile=profile, group="orders").place(exchange="x")
+    assert not isinstance(w.host.declaring.declare_exchange("x", "topic"), Refusal)
+    broker = w.connect()
+    kept = KeptThere("x", "news", {}, "app sub")
+    exchange = w.host.topology.find_exchange("x")
+    consumer = RemoteConsumer()
+    subscription = w.host.subscribing.subscribe_there(
+        exchange, consumer, w.world.owner(), SubscribeOptions(kept_there=kept)
+    )
+    subscription.grant(10)
+    w.step()
+    source, attach = asked(broker, "x.news")
+    assert source.capabilities == ["topic", "global"]
+    assert (source.durable, source.expiry_policy) == (_spec.DURABLE_UNSETTLED_STATE, "never")
+    assert attach.name.startswith("orders.app sub.")
+    kept.over = over
+    subscription.cancel()
+    w.step()
+    w.pass_time(1_000)
+    [detached] = broker.take_all(events.DetachReceived)
+    assert bool(detached.detach.closed) is over
+
+
+def test_a_durable_subscription_of_a_group_is_refused_where_the_upstream_cannot_keep_it():
+    profile = Profile(exchange=Template("{exchange|word}.{key|percent}"), subscriptions="address")
+    w = UpstreamWorld(profile=profile, group="orders").place(exchange="x")
+    w.host.declaring.declare_exchange("x", "topic")
+    w.connect()
+    consumer = RemoteConsumer()
+    exchange = w.host.topology.find_exchange("x")
+    options = SubscribeOptions(kept_there=KeptThere("x", "news", {}, "app sub"))
+    w.host.subscribing.subscribe_there(exchange, consumer, w.world.owner(), options)
+    w.step()
+    assert "several gateways" in consumer.why[0]
