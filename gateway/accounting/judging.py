@@ -90,7 +90,7 @@ class _Steps:
         records = seen.records.where(ledger.kind_is(*copies.KINDS))
         self.steps = copies.with_previous(copies.copy_steps(records), seen.complete)
         self.open_copies = copies.still_there(seen.states)
-        states = messages.message_states(records)
+        states = messages.message_states(records, seen.runs)
         self.doubtful = kept(messages.with_steps(states, copies.came_oddly(self.steps)), rare=True)
 
     @property
@@ -112,7 +112,8 @@ class _Steps:
 
 def breaks_in(seen: Evidence, bounds: ages.Bounds) -> list[DataFrame]:
     """What is wrong with the clock, copies, messages, outlets, routes and queues."""
-    gone = kept(outlets.gone(seen.balance[OUTLET.name].totals, seen.summed), by_next=True)
+    owing = outlets.gone(seen.balance[OUTLET.name].totals, seen.summed, seen.runs)
+    gone = kept(owing, by_next=True)
     did, why = _Steps(seen), None
     odd = did.doubtful.where(messages.ODDLY)
     failing, branches = _asked(seen, gone, seen.told, odd, did.unsaid)

@@ -207,12 +207,14 @@ def _result(reading: Reading, seen: Evidence, breaks: DataFrame, out: Location) 
             "runs": seen.runs.orderBy(F.desc("incarnation")).limit(SHOWN),
             "figures": drawn,
             **{of.name: _most(results[of.name], of) for of in IDENTITIES},
-            **{_sums(of): sums_over_all(results[of.name], of, *ends) for of in IDENTITIES},
+            **{
+                _sums(of): sums_over_all(results[of.name], of, seen.runs, ends) for of in IDENTITIES
+            },
             **_single(seen),
         }
     )
     counted, listed, losses = found["classes"], found["breaks"], found["losses"]
-    found["over_runs"] = _over_runs(results["queues"], ends) if seen.several else []
+    found["over_runs"] = _over_runs(results["queues"], seen.runs, ends) if seen.several else []
     beginning = reading.beginning(facts)
     if beginning.record:
         _without_rest(found, ends[0])
@@ -294,9 +296,9 @@ def _in_order(found: dict[str, list[Row]], identity: Identity) -> list[Row]:
     return sorted(rows, key=lambda row: (row["balanced"], row["incarnation"], row[identity.key]))
 
 
-def _over_runs(queues: DataFrame, ends: tuple[int, int]) -> list[Row]:
+def _over_runs(queues: DataFrame, runs: DataFrame, ends: tuple[int, int]) -> list[Row]:
     """Each queue over all runs: those where most happened."""
-    summed = sums_over_all(queues, QUEUE, *ends, "node")
+    summed = sums_over_all(queues, QUEUE, runs, ends, "node")
     most = F.desc(F.expr(" + ".join(QUEUE.term_names)))
     of = F.count("*").over(Window.partitionBy())
     rows = _rows(summed.withColumn("of", of).orderBy(most, "node"))

@@ -70,7 +70,7 @@ FIELDS: Final = (
     # xxh3-64 of the application's message-id as its first publisher gave it, encoded as a value of
     # 1.0; 0 if it has none. Before schema version 4, of 0-10: of the 16 octets alone.
     Field("id_digest", "i64", 40),
-    Field("body_digest", "i64", 48),  # xxh3-64 of the body's content; 0 if not computed
+    Field("body_digest", "i64", 48),  # xxh3-64 of the body's content, in the kinds of `BODIED`
     Field("size", "i64", 56),  # octets of the payload
     Field("node", "i32", 64),  # name number: queue, or remote node; 0 is none
     Field("exchange", "i32", 68),  # name number of the exchange that it was routed by; 0 is none
@@ -259,6 +259,8 @@ REMOVALS: Final = frozenset(
         *(Kind.MOVED, Kind.RETURNED),
     }
 )
+
+BODIED: Final = (Kind.RECEIVED, Kind.ENTERED, Kind.RECOVERED, Kind.SENT)
 
 # Those of a `SETTLED`.
 DELIVERY_OUTCOMES: Final = (

@@ -140,6 +140,7 @@ def ledger_of(records):
 
 def doubtful_of(records, steps):
     """The messages of these records of which something may be wrong, as they are judged."""
-    from gateway.accounting.steps import copies, messages
+    from gateway.accounting.steps import copies, ledger, messages
 
-    return messages.with_steps(messages.message_states(records), copies.came_oddly(steps))
+    runs = ledger.incarnations(ledger_of(records))
+    return messages.with_steps(messages.message_states(records, runs), copies.came_oddly(steps))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.harmed_records import DUPLICATE, LOST, ORPHAN, STUCK, Harmed, Story, story, three
-from support.whole_log import BRANCH, WholeLog
+from support.whole_log import BEHIND, BRANCH, WholeLog
 
 
 def _publishing(log: WholeLog, queue: str, first: int) -> dict[str, object]:
@@ -95,6 +95,84 @@ def entered_of_a_branch_missing(log: WholeLog, queue: str, first: int) -> Harmed
     log.commit(queue)
     missing = ("ENTERED", {"message": first + 1, "node": BRANCH + queue}, None)
     return Harmed(((ORPHAN, first + 1),), (missing,))
+
+
+@story
+def what_it_had_accepted_is_given_back_unsaid(log: WholeLog, queue: str, first: int) -> Harmed:
+    """Its outlet has no record of its own: it is gone by the checkpoint of the stop."""
+    three(log, queue, first, flags="DURABLE")
+    log.send(queue, first + 1, first + 2)
+    log.hand_over(queue, first + 1, first + 3)
+    log.prepare(queue, first, first, [], [(queue, first + 1)])
+    log.roll_back(queue)
+    log.take_back(queue, first + 1)
+    missing = ("REQUEUED", {"message": first + 1, "reason": "ROLLBACK"}, None)
+    return Harmed(((STUCK, first + 1),), (missing,), lambda: log.take(queue, first + 1, first + 4))
+
+
+def _of_two(log: WholeLog, queue: str, first: int) -> str:
+    """A branch of each of two queues; the name of the other one."""
+    other = f"{queue}, too"
+    _publishing(log, queue, first)
+    _publishing(log, other, first + 20)
+    return other
+
+
+@story
+def prepared_as_another(log: WholeLog, queue: str, first: int) -> Harmed:
+    other = _of_two(log, queue, first)
+    log.commit(queue)
+    log.commit(other)
+    as_other = ("TRANSACTION", {"transaction": first, "outcome": "PREPARED"}, _named(other))
+    return Harmed(((ORPHAN, None),), (as_other,))
+
+
+@story
+def prepared_as_none_that_there_is(log: WholeLog, queue: str, first: int) -> Harmed:
+    _publishing(log, queue, first)
+    log.roll_back(queue)
+    other = _named(f"{queue}, none")
+    as_none = ("TRANSACTION", {"transaction": first, "outcome": "PREPARED"}, other)
+    return Harmed(((ORPHAN, None),), (as_none,))
+
+
+@story
+def committed_as_another_which_is_left(log: WholeLog, queue: str, first: int) -> Harmed:
+    other = _of_two(log, queue, first)
+    log.commit(queue)
+    as_other = ("TRANSACTION", {"transaction": first, "outcome": "COMMITTED"}, _named(other))
+    return Harmed(((ORPHAN, None),), (as_other,), lambda: log.commit(other))
+
+
+@story
+def back_as_none_that_there_is(log: WholeLog, queue: str, first: int) -> Harmed:
+    _publishing(log, queue, first)
+    said = {"node": BRANCH + queue, "outcome": "RECOVERED"}
+    as_none = ("TRANSACTION", said, _named(f"{queue}, none"))
+    return Harmed(((ORPHAN, None),), (as_none,), lambda: log.commit(queue))
+
+
+def _named(branch: str) -> dict[str, object]:
+    return {"node": BRANCH + branch}
+
+
+@story
+def prepared_behind_its_end(log: WholeLog, queue: str, first: int) -> Harmed:
+    of = _publishing(log, queue, first)
+    log.roll_back(queue)
+    behind = {BEHIND: ("TRANSACTION", of | {"outcome": "ROLLED_BACK"})}
+    return Harmed(((ORPHAN, None),), (("TRANSACTION", of | {"outcome": "PREPARED"}, behind),))
+
+
+@story
+def it_had_accepted_and_comes_back(log: WholeLog, queue: str, first: int) -> Harmed:
+    """Nobody is sent what it has again, so that there is no digest of what was sent."""
+    log.bodies |= {message: message for message in range(first, first + 3)}
+    three(log, queue, first, flags="DURABLE")
+    log.send(queue, first + 1, first + 2)
+    log.hand_over(queue, first + 1, first + 3)
+    log.prepare(queue, first, first, [], [(queue, first + 1)])
+    return Harmed((), (), lambda: log.commit(queue))
 
 
 def _in_order(how: str) -> Story:

@@ -5,7 +5,17 @@ What they name is the message of another copy, or another transaction; place and
 
 from __future__ import annotations
 
-from support.harmed_records import DUPLICATE, LOST, MUTATED, ORPHAN, Harmed, story, three
+from support.harmed_records import (
+    DUPLICATE,
+    LOST,
+    MUTATED,
+    ORPHAN,
+    STUCK,
+    Harmed,
+    Story,
+    story,
+    three,
+)
 from support.whole_log import BEHIND, FRONT, TWICE, WholeLog
 
 
@@ -246,3 +256,38 @@ def sent_and_settled_missing(log: WholeLog, queue: str, first: int) -> Harmed:
     log.settle(queue, first + 1)
     missing = tuple((kind, {"message": first + 1}, None) for kind in ("SENT", "SETTLED"))
     return Harmed(((LOST, first + 1),), missing)
+
+
+@story
+def sent_that_never_was(log: WholeLog, queue: str, first: int) -> Harmed:
+    """By an outlet that nobody has heard of."""
+    three(log, queue, first)
+    sent = {"message": first + 1, "position": first + 1, "node": queue, "link": first + 9}
+    made_up = ("CONFIRMED", {"link": first}, {FRONT: ("SENT", sent)})
+    return Harmed(((STUCK, first + 1),), (made_up,))
+
+
+@story
+def sent_that_never_was_and_later_was(log: WholeLog, queue: str, first: int) -> Harmed:
+    three(log, queue, first, flags="DURABLE")
+    sent = {"message": first + 1, "position": first + 1, "node": queue, "link": first + 9}
+    made_up = ("CONFIRMED", {"link": first}, {FRONT: ("SENT", sent)})
+    return Harmed(((STUCK, first + 1),), (made_up,), lambda: log.take(queue, first + 1, first + 2))
+
+
+def _with_bodies(kind: str) -> Story:
+    """The record of a kind has a digest of 0."""
+
+    def told(log: WholeLog, queue: str, first: int) -> Harmed:
+        log.bodies |= {message: message for message in range(first, first + 3)}
+        three(log, queue, first, flags="DURABLE")
+        log.take(queue, first + 1, first + 2)
+        copy = first if kind == "RECOVERED" else first + 1
+        return Harmed(((MUTATED, copy),), ((kind, {"message": copy}, {"body_digest": 0}),))
+
+    told.__name__ = f"no digest of what is {kind.lower()}"
+    return told
+
+
+for _kind in ("RECEIVED", "ENTERED", "SENT", "RECOVERED"):
+    story(_with_bodies(_kind))

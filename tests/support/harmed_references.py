@@ -224,6 +224,14 @@ def given_back_and_removed(log: WholeLog, queue: str, first: int) -> Harmed:
 
 
 @story
+def accepted_and_not_removed(log: WholeLog, queue: str, first: int) -> Harmed:
+    three(log, queue, first)
+    log.take(queue, first + 1, first + 2)
+    other = ("SETTLED", {"message": first + 1}, {"flags": ""})
+    return Harmed(((ORPHAN, first + 1),), (other,))
+
+
+@story
 def no_checkpoint_names_it(log: WholeLog, queue: str, first: int) -> Harmed:
     three(log, queue, first)
     log.take(queue, first + 1, first + 2)

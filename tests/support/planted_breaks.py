@@ -7,6 +7,7 @@ that is made of it (`planted_table`) is no echo of it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from support.hand_log import HandLog
@@ -48,6 +49,11 @@ class Life(HandLog):
     def take(self, queue: str, message: int, link: int) -> None:
         self.send(queue, message, link)
         self.settle(queue, message, link)
+
+    def end(self, *, stopped: bool = True) -> Path:
+        """What checkpoints say of single things is not what the one of the stop says."""
+        self.add("CONNECTION_CLOSED")
+        return super().end(stopped=stopped)
 
     def holds(self, queue: str, *messages: int, **said: object) -> None:
         """A checkpoint of this queue alone."""
@@ -228,14 +234,18 @@ def entered_twice(log: Life, queue: str, first: int) -> Found:
 @plant("DUPLICATE", "more copies than its route made")
 def routed_twice(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first)
-    log.add("ENTERED", message=first, position=first + 1, node=queue, exchange=queue)
+    log.add(
+        "ENTERED", position=first + 1, node=queue, exchange=queue, message=first, body_digest=BODY
+    )
     return Found(first)
 
 
 @plant("DUPLICATE", "more copies than its route made, and its checkpoint is off by that")
 def entered_elsewhere(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first)
-    log.add("ENTERED", message=first, position=first + 1, node=queue, exchange=queue)
+    log.add(
+        "ENTERED", position=first + 1, node=queue, exchange=queue, message=first, body_digest=BODY
+    )
     log.take(queue, first, first)
     log.holds(queue)
     return Found(first)
@@ -244,7 +254,7 @@ def entered_elsewhere(log: Life, queue: str, first: int) -> Found:
 @plant("DUPLICATE", "more durable copies than its route made, and a restart is off by that")
 def stored_elsewhere(log: Life, queue: str, first: int) -> Found:
     log.enter(queue, first, "DURABLE")
-    twice = {"message": first, "position": first + 1, "flags": "DURABLE"}
+    twice = {"message": first, "position": first + 1, "flags": "DURABLE", "body_digest": BODY}
     log.add("ENTERED", node=queue, exchange=queue, **twice)
     log.take(queue, first, first)
     log.holds(queue)
@@ -495,5 +505,5 @@ def planted_log(log: Life) -> dict[str, Found]:
 def _back(log: Life, *queues: str) -> None:
     """What a run recovers."""
     for queue in queues:
-        log.step("RECOVERED", queue, FIRST[queue], flags="DURABLE")
+        log.step("RECOVERED", queue, FIRST[queue], flags="DURABLE", body_digest=BODY)
     log.add("CLOCK")

@@ -15,6 +15,8 @@ from typing import Final
 
 from support.hand_log import HandLog
 
+from gateway.audit.schema import BODIED, Kind
+
 Said = dict[str, object]
 BRANCH: Final = "branch "  # so begins the name of a shelf
 RENUMBERED: Final = 500  # a branch that comes back is another transaction
@@ -55,6 +57,7 @@ class WholeLog(HandLog):
         self.held: dict[str, dict[int, str]] = defaultdict(dict)  # message -> "DURABLE" or ""
         self.late: list[tuple[str, Said, str, Said]] = []  # records, each behind which it is to be
         self.branches: dict[str, Branch] = {}  # those that are prepared
+        self.bodies: dict[int, int] = {}  # digests, of messages that have a body
         self._forget()
 
     def _forget(self) -> None:
@@ -105,6 +108,8 @@ class WholeLog(HandLog):
         for name, branch in self.branches.items():
             branch.number += self.run * RENUMBERED
             self.branch("RECOVERED", name)
+            for queue, message in branch.accepts:
+                self.send(queue, message, branch.number, body_digest=0)
         self.say()
 
     def stop(self) -> None:
@@ -119,6 +124,8 @@ class WholeLog(HandLog):
 
     def step(self, kind: str, queue: str, message: int, **said: object) -> None:
         """One of a copy."""
+        if Kind[kind] in BODIED:
+            said = {"body_digest": self.bodies.get(message, 0)} | said
         self.add(kind, message=message, position=message, node=queue, **said)
 
     def publish(
@@ -133,6 +140,7 @@ class WholeLog(HandLog):
         """A message comes by the exchange that is called as its first queue, and enters them."""
         exchange = queues[0]
         said = {"link": link, "flags": flags, "transaction": transaction}
+        said["body_digest"] = self.bodies.get(message, 0)
         self.add("RECEIVED", message=message, exchange=exchange, copies=len(queues), **said)
         self.routed[exchange] += len(queues)
         for queue in queues:
@@ -163,9 +171,9 @@ class WholeLog(HandLog):
         said = {"first": told[0], "last": told[-1], "messages": len(told), "link": link}
         self.add("CONFIRMED", outcome="ACCEPTED", **said)
 
-    def send(self, queue: str, message: int, link: int) -> None:
+    def send(self, queue: str, message: int, link: int, **said: object) -> None:
         """An outlet has it."""
-        self.step("SENT", queue, message, link=link)
+        self.step("SENT", queue, message, link=link, **said)
         self.sent[link] += 1
         self.leads[link] = queue
         self.out[queue, message] = link
@@ -182,10 +190,10 @@ class WholeLog(HandLog):
         if leaves:
             del self.held[queue][message]
 
-    def give_back(self, queue: str, message: int) -> None:
-        """Its outlet is gone, or the session of that: it is there again."""
+    def give_back(self, queue: str, message: int, reason: str = "SESSION_ENDED") -> None:
+        """Its outlet is gone, or the session of that, or it is a branch's: it is there again."""
         said = {"link": self.out.pop((queue, message)), "outcome": "RELEASED"}
-        self.step("REQUEUED", queue, message, reason="SESSION_ENDED", **said)
+        self.step("REQUEUED", queue, message, reason=reason, **said)
 
     def take(self, queue: str, message: int, link: int) -> None:
         """An outlet has it, and accepts it."""
@@ -260,6 +268,17 @@ class WholeLog(HandLog):
     def detach(self, link: int) -> None:
         """An outlet is gone."""
         self.add("LINK_DETACHED", link=link)
+        del self.sent[link]
+
+    def hand_over(self, queue: str, message: int, link: int) -> None:
+        """What a session has accepted in a branch is with an outlet of that."""
+        self.give_back(queue, message, "BRANCH")
+        self.send(queue, message, link)
+
+    def take_back(self, queue: str, message: int) -> None:
+        """A branch is rolled back, and its outlet gone: no record says so of that."""
+        link = self.out[queue, message]
+        self.give_back(queue, message, "ROLLBACK")
         del self.sent[link]
 
     def say(self) -> None:

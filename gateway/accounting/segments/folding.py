@@ -18,6 +18,7 @@ import numpy as np
 
 from gateway.accounting.segments.columns import Columns, Unit, text_of
 from gateway.audit.schema import (
+    BODIED,
     DELIVERY_OUTCOMES,
     FIELD_NAMES,
     REMOVALS,
@@ -95,6 +96,7 @@ _UNKNOWN: Final = ~_table(KNOWN)
 _REMOVES: Final = _table((*sorted(REMOVALS),))
 _ROUTES: Final = _table((Kind.RECEIVED, Kind.ROUTED))
 _ARRIVES: Final = _table((Kind.ENTERED, Kind.UNROUTABLE, Kind.REFUSED, Kind.ROLLED_BACK))
+_BODIED: Final = _table(BODIED)
 _ONWARD: Final = _table((Kind.DEAD_LETTERED, Kind.MOVED))
 
 
@@ -208,6 +210,8 @@ def _doubts(messages: _Messages) -> Columns:
     doubts = _UNKNOWN[messages.kind] | (messages.column("transaction") != 0)
     doubts |= unit.marks[messages.places]
     doubts |= (messages.kind == Kind.SETTLED) & ~np.isin(messages.outcome, DELIVERY_OUTCOMES)
+    stays = ~(messages.has(Flag.REMOVED) | messages.has(Flag.UNQUEUED) | messages.has(Flag.COPY))
+    doubts |= (messages.kind == Kind.SETTLED) & (messages.outcome == Outcome.ACCEPTED) & stays
     doubts |= (messages.kind == Kind.PURGED) & (messages.column("reason") == Reason.UNDECODABLE)
     doubts |= (messages.kind == Kind.TRANSLATION_CHECKED) & (messages.column("exchange") != 0)
     for name in unit.rows.dtype.names:
@@ -236,7 +240,7 @@ def _routes_agree(messages: _Messages) -> Columns:
 def _bodies_agree(messages: _Messages) -> Columns:
     """Of each message: its body is always the same, but where it was translated."""
     body = messages.column("body_digest")
-    compared = (body != 0) & ~messages.has(Flag.TRANSLATED)
+    compared = _BODIED[messages.kind] & ~messages.has(Flag.TRANSLATED)
     least = np.where(compared, body, np.iinfo(np.int64).max)
     greatest = np.where(compared, body, np.iinfo(np.int64).min)
     least = np.minimum.reduceat(least, messages.starts)
@@ -263,12 +267,15 @@ def _stored_otherwise(messages: _Messages) -> Columns:
 
 
 def _arrives_early(messages: _Messages) -> Columns:
-    """Of each message, whether a copy arrived in front of the record that it was received."""
-    places = np.arange(len(messages.kind))
-    came = np.where(messages.kind == Kind.RECEIVED, places, -1)
-    arrived = np.where(_ends_route(messages), places, len(places))
-    first = np.minimum.reduceat(arrived, messages.starts)
-    return first < np.maximum.reduceat(came, messages.starts)
+    """Of each message: a copy arrived in front of the record that it was received, or went on."""
+    kind, none = messages.kind, len(messages.kind)
+    places = np.arange(none)
+    ends, onward = _ends_route(messages), messages.has(Flag.REROUTED)
+    came, arrived, went, followed = (
+        np.minimum.reduceat(np.where(these, places, none), messages.starts)
+        for these in (kind == Kind.RECEIVED, ends, ends & onward, kind == Kind.ROUTED)
+    )
+    return (arrived < came) | ((went < followed) & (followed < none))
 
 
 def _given_back(messages: _Messages) -> Columns:
@@ -311,12 +318,28 @@ class _Copies:
         runs = runs[messages.places[places]]
         restarted = ~begins[:-1] & (runs != np.roll(runs, 1))
         bad |= restarted != (ordered == _RECOVERED)
-        ends = np.flatnonzero(_ENDS[ordered])
         links, at = messages.unit.column("link"), messages.places[places]
+        cut = np.flatnonzero(restarted & np.isin(before, _AWAY))
+        bad[cut] |= _should_have_ended(messages.unit, at[cut - 1])
+        ends = np.flatnonzero(_ENDS[ordered])
         bad[ends] |= links[at[ends]] != links[at[ends - 1]]
         self.illegal = np.zeros(len(steps), dtype=bool)
         self.illegal[places] = bad
         self.first, self.last = places[begins[:-1]], places[begins[1:]]
+
+
+def _should_have_ended(unit: Unit, sent: Columns) -> Columns:
+    """Of deliveries that were out when their run ended, whether their outlet was gone by then.
+
+    A record says so, or that the run stopped in order.
+    """
+    kinds, links = unit.column("kind").view(np.uint8), unit.column("link")
+    runs = np.broadcast_to(unit.incarnation, len(kinds))
+    gone = (kinds == Kind.LINK_DETACHED) & np.isin(links, links[sent])
+    detached = {*zip(runs[gone].tolist(), links[gone].tolist(), strict=True)}
+    theirs = zip(runs[sent].tolist(), links[sent].tolist(), strict=True)
+    stopped = np.isin(runs[sent], runs[kinds == Kind.INCARNATION_STOPPED])
+    return stopped | np.array([each in detached for each in theirs], dtype=bool)
 
 
 def _by_copy(positions: Columns, nodes: Columns, groups: Columns) -> Columns:

@@ -17,8 +17,8 @@ from gateway.accounting.steps.ledger import kind_is
 # What else there is of a thing when a run of the gateway is over, whose processes end: by identity.
 LAPSED: Final = {
     QUEUE.name: ("gone_with_process", "gone_at_stop", "in_doubt"),
-    OUTLET.name: ("cut_off",),
-    ROUTE.name: ("cut_off",),
+    OUTLET.name: ("cut_off", "open_at_stop"),
+    ROUTE.name: ("cut_off", "open_at_stop"),
 }
 
 
@@ -126,15 +126,17 @@ def queue_results(results: DataFrame, open_copies: DataFrame) -> DataFrame:
 
 
 def sums_over_all(
-    results: DataFrame, identity: Identity, first: int, last: int, *by: str
+    results: DataFrame, identity: Identity, runs: DataFrame, ends: tuple[int, int], *by: str
 ) -> DataFrame:
     """Each term over everything, so that it adds up over all runs as it does in each.
 
-    `first`, `last`: the runs that the log begins and ends with. What is left is counted where it
-    still is, at the end, and what a run before that had left has lapsed: of a queue it is gone, or
-    was recovered, which is the same copy still. `by`: one row for each of these; `rows`: of how
-    many results each is made.
+    `runs`: by `ledger.incarnations`; `ends`: those that the log begins and ends with. What is left
+    is counted where it still is, at the end, and what a run before that had left has lapsed: of a
+    queue it is gone, or was recovered, which is the same copy still; else it was open when that run
+    was killed, or stopped in order. `by`: one row for each of these; `rows`: of how many results
+    each is made.
     """
+    first, last = ends
     in_last, rest = F.col("incarnation") == last, F.col(identity.rest)
     terms = {name: F.col(name) for name in identity.term_names}
     if identity is QUEUE:
@@ -143,7 +145,9 @@ def sums_over_all(
         terms |= lapsed
         rest = reduce(Column.__sub__, lapsed.values(), rest)
     else:
-        terms["cut_off"] = F.when(~in_last, rest)
+        results = results.join(F.broadcast(runs.select("incarnation", "stopped")), "incarnation")
+        terms["cut_off"] = F.when(~in_last & ~F.col("stopped"), rest)
+        terms["open_at_stop"] = F.when(~in_last & F.col("stopped"), rest)
     terms[identity.rest] = F.when(in_last, rest)
     return results.groupBy(*by).agg(
         F.count("*").alias("rows"),

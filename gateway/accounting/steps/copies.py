@@ -41,8 +41,13 @@ _GIVEN_BACK: Final = (
     f"stays and kind = {int(Kind.SETTLED)} and flags & {int(Flag.REMOVED)} <> 0"
     f" and outcome in ({int(Outcome.RELEASED)}, {int(Outcome.MODIFIED)})"
 )
-# It is there by what follows: that it was removed is wrong.
-_STAYED: Final = f"{_GIVEN_BACK} and next.step is not null and next.kind <> {int(Kind.ENTERED)}"
+_NOT_REMOVED: Final = (
+    f"kind = {int(Kind.SETTLED)} and outcome = {int(Outcome.ACCEPTED)}"
+    f" and flags & {int(Flag.REMOVED | Flag.UNQUEUED)} = 0"
+)
+# It is there by what follows: that it was removed, or accepted, is wrong.
+_STAYED: Final = f"""({_GIVEN_BACK} or {_NOT_REMOVED})
+    and next.step is not null and next.kind <> {int(Kind.ENTERED)}"""
 # A step that stands in front of the one that it follows: it is sent before it came, or comes back;
 # or it has left before it is sent, or is given back and then sent twice.
 _EARLY: Final = f"""coalesce(kind = {int(Kind.SENT)} and flags & {int(Flag.UNQUEUED)} = 0
@@ -196,6 +201,7 @@ def _verdict(stuck: Column) -> Column:
         .when(settled & ~ends_so(), "ORPHAN_SETTLEMENT:its outcome is none that there is")
         .when(ended & (before != "out"), "ORPHAN_SETTLEMENT:it was not out")
         .when(F.expr(_GIVEN_BACK), "LOST:given back, and yet removed from its queue")
+        .when(F.expr(_NOT_REMOVED), "ORPHAN_SETTLEMENT:accepted, and yet not removed")
         .when(ended & (F.col("link") != F.col("before_link")), by_another)
     )
 

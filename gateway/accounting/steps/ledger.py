@@ -102,18 +102,28 @@ def added_up(sums: DataFrame) -> DataFrame:
 
 
 def incarnations(summed: DataFrame) -> DataFrame:
-    """Each incarnation: with which record it got past its recovery, if so; if it ended in order."""
+    """Each incarnation: with which record it got past its recovery, if so; if it ended in order.
+
+    `checked`, `last_checked`: its first and last record of checkpoints. `last_step`: its last one
+    that is neither of these, nor of the clock, nor its end: a checkpoint behind it is whole, which
+    is written when it ends in order.
+    """
     # What is durable of the topology is declared before the first copy is recovered, and what was
     # found of rules, store and log is told.
     past_recovery = ~kind_is(
         *(Kind.INCARNATION_STARTED, Kind.TOPOLOGY, Kind.RECOVERED),
         *(Kind.RULES_CHANGED, Kind.STORE_ACCEPTED, Kind.LOG_DIFFERS),
     )
+    checkpoint = kind_is(Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT)
+    ends = kind_is(Kind.CLOCK, Kind.INCARNATION_STOPPED)
     return summed.groupBy("incarnation").agg(
         F.min("first_sequence").alias("first_sequence"),
         F.max("last_sequence").alias("last_sequence"),
         F.sum("records").alias("records"),
         F.min(F.when(past_recovery, F.col("first_sequence"))).alias("opened_sequence"),
+        F.min(F.when(checkpoint, F.col("first_sequence"))).alias("checked"),
+        F.max(F.when(checkpoint, F.col("last_sequence"))).alias("last_checked"),
+        F.max(F.when(~checkpoint & ~ends, F.col("last_sequence"))).alias("last_step"),
         F.bool_or(kind_is(Kind.INCARNATION_STOPPED)).alias("stopped"),
         F.max(F.when(kind_is(Kind.INCARNATION_STOPPED), F.col("window"))).alias("stopped_window"),
     )

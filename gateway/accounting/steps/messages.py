@@ -10,18 +10,20 @@ from pyspark.sql import functions as F  # noqa: N812
 from gateway.accounting.steps.breaks import BreakClass, as_breaks
 from gateway.accounting.steps.copies import ODD
 from gateway.accounting.steps.ledger import ends_route, flag, kind_is, reason_is, routes_copies
-from gateway.audit.schema import Flag, Kind, Reason
+from gateway.audit.schema import BODIED, Flag, Kind, Reason
 
 # With which something may be wrong; what is on its way is among them.
 FROM_UPSTREAM: Final = "upstream "  # with which the exchange of what one gives back begins
 TWICE: Final = "received and beyond > 0 and onward <= followed"
 UNSAID: Final = "not received and beyond > 0 and onward <= followed"  # no record says that it came
 EARLY: Final = "first_end.sequence < came_at"  # a copy arrived in front of the record that it came
+# One that goes on arrived in front of the record of where it went.
+AHEAD: Final = "first_onward.sequence < first_followed and first_onward.sequence > came_at"
 OTHERWISE: Final = "least_held.of <> held_by or greatest_held.of <> held_by"  # in a transaction
 ODDLY: Final = f"odd > 0 or beyond > 0 or {EARLY} or {OTHERWISE}"  # as records that name others do
 _STORED: Final = "received and not durable and stored is not null"
 DOUBTFUL: Final = f"""least <> greatest or ended <> routed or onward > followed or times > 1
-    or {EARLY} or {OTHERWISE} or {_STORED}"""
+    or {EARLY} or {AHEAD} or {OTHERWISE} or {_STORED}"""
 
 
 def goes_onward() -> Column:
@@ -30,9 +32,16 @@ def goes_onward() -> Column:
     return kind_is(Kind.DEAD_LETTERED, Kind.MOVED) | rerouted
 
 
-def message_states(records: DataFrame) -> DataFrame:
-    """Each message: its route's copies and their ends, and whether its body stayed the same."""
-    body = F.when((F.col("body_digest") != 0) & ~flag(Flag.TRANSLATED), F.col("body_digest"))
+def message_states(records: DataFrame, runs: DataFrame) -> DataFrame:
+    """Each message: its route's copies and their ends, and whether its body stayed the same.
+
+    `runs`: by `ledger.incarnations`. A copy that a prepared branch has again after a restart is
+    sent to nobody: before the first checkpoint, and without a digest.
+    """
+    records = records.join(F.broadcast(runs.select("incarnation", "checked")), "incarnation")
+    nobody = kind_is(Kind.SENT) & F.expr("body_digest = 0 and coalesce(sequence < checked, true)")
+    bodied_so = kind_is(*BODIED) & ~flag(Flag.TRANSLATED) & ~nobody
+    body = F.when(bodied_so, F.col("body_digest"))
     routed, ended = routes_copies(), ends_route()
     bodied, onward = body.isNotNull(), goes_onward()
     received = kind_is(Kind.RECEIVED)
@@ -69,6 +78,10 @@ def message_states(records: DataFrame) -> DataFrame:
             F.min(F.when(routed, F.col("sequence"))).alias("first_routed"),
             F.max(ended_at).alias("last_ended"),
             F.min_by(end, ended_at).alias("first_end"),
+            F.min_by(end, F.when(ended & flag(Flag.REROUTED), F.col("sequence"))).alias(
+                "first_onward"
+            ),
+            F.min(F.when(kind_is(Kind.ROUTED), F.col("sequence"))).alias("first_followed"),
             F.min_by("body_digest", F.when(bodied, F.col("sequence"))).alias("original"),
             F.min(body).alias("least"),
             F.max(body).alias("greatest"),
@@ -167,18 +180,20 @@ def came_otherwise(messages: DataFrame) -> DataFrame:
 
     One break each: what is the first of these.
     """
-    early, twice = F.expr(EARLY), F.expr("times > 1")
+    early, ahead, twice = F.expr(EARLY), F.expr(AHEAD), F.expr("times > 1")
     twice_named = F.when(twice, str(BreakClass.DUPLICATE))
-    named = twice_named.when(early, str(BreakClass.ORPHAN_SETTLEMENT))
-    detail = F.when(twice, F.format_string("received %d times", "times")).when(
-        early, F.lit("it arrived in front of the record that it was received")
-    )
+    named = twice_named.when(early | ahead, str(BreakClass.ORPHAN_SETTLEMENT))
+    detail = F.when(twice, F.format_string("received %d times", "times"))
+    detail = detail.when(early, "it arrived in front of the record that it was received")
+    detail = detail.when(ahead, "it arrived in front of the record of where it went")
     shown = F.when(twice, F.col("came_again")).when(early, F.col("first_end.sequence"))
+    shown = shown.when(ahead, F.col("first_onward.sequence"))
     return as_breaks(
-        messages.where(f"times > 1 or {EARLY} or {_STORED}"),
+        messages.where(f"times > 1 or {EARLY} or {AHEAD} or {_STORED}"),
         named.otherwise(str(BreakClass.MUTATED)),
         detail.otherwise("it is stored as a durable one, and was not received as such"),
-        node=F.coalesce(F.when(~twice & ~early, F.col("stored.node")), F.col("route")),
+        node=F.coalesce(F.when(shown.isNull(), F.col("stored.node")), F.col("route")),
+        since=F.when(~twice & ahead, F.col("came_at")),
         sequence=shown.otherwise(F.col("stored.sequence")),
     )
 

@@ -36,15 +36,28 @@ def outlet_breaks(failed: DataFrame, outlets: DataFrame) -> DataFrame:
     )
 
 
-def gone(outlets: DataFrame, summed: DataFrame) -> DataFrame:
-    """Outlets that are gone although deliveries of theirs never ended."""
+def gone(outlets: DataFrame, summed: DataFrame, runs: DataFrame) -> DataFrame:
+    """Outlets that are gone although deliveries of theirs never ended.
+
+    A record says so, or the checkpoint with which a run (`runs`, by `ledger.incarnations`) ended in
+    order: that names each outlet that there still is, as of branches that are prepared.
+    """
+    said = F.when(kind_is(Kind.OUTLET_CHECKPOINT), F.col("last_sequence"))
     lives = summed.groupBy("incarnation", "link").agg(
         F.min("first_sequence").alias("since"),
         F.max("last_sequence").alias("until"),
-        F.bool_or(kind_is(Kind.LINK_DETACHED)).alias("gone"),
+        F.bool_or(kind_is(Kind.LINK_DETACHED)).alias("detached"),
+        F.max(said).alias("named"),
     )
-    owing = outlets.where("unsettled > 0").join(lives.where("gone"), [*OUTLET_KEYS])
-    return owing.select(*OUTLET_KEYS, "since", "until", "unsettled", "of_node")
+    ends = runs.select("incarnation", "last_sequence", "stopped", "last_checked", "last_step")
+    owing = outlets.where("unsettled > 0").join(lives, [*OUTLET_KEYS])
+    at_stop = "stopped and last_checked > last_step and coalesce(named < last_step, true)"
+    return (
+        owing.join(F.broadcast(ends), "incarnation")
+        .where(f"detached or {at_stop}")
+        .withColumn("until", F.expr("if(detached, until, last_sequence)"))
+        .select(*OUTLET_KEYS, "since", "until", "unsettled", "of_node")
+    )
 
 
 def detached_breaks(outlets: DataFrame, each: DataFrame, known: DataFrame) -> DataFrame:

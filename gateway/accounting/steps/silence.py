@@ -40,7 +40,8 @@ def implied_queues(
     or that was declared again, is judged by no more than its own checkpoints.
 
     Of a queue that no record deletes it is so where others are named, behind all that came in, and
-    then routes.
+    then routes; or, as in a run that nobody published in, which has none, nothing but the clock and
+    the end of the run.
     """
     keys = ["incarnation", "node"]
     lives = windows.groupBy(*keys).agg(
@@ -63,12 +64,12 @@ def implied_queues(
     said_by_run = said.agg(
         *(F.max(name).alias(name) for name in ("begun", "done", "routes", *NAMED))
     )
-    ends = runs.select("incarnation", "last_sequence", "stopped", "stopped_window").join(
-        F.broadcast(said_by_run), "incarnation", "left"
-    )
+    last = ("last_checked", "last_step", "last_sequence", "stopped", "stopped_window")
+    ends = runs.select("incarnation", *last).join(F.broadcast(said_by_run), "incarnation", "left")
     judged = left.join(F.broadcast(named), keys, "left").join(F.broadcast(ends), "incarnation")
     at_stop = """stopped and if(gone, coalesce(named_window < stopped_window, true),
-        last_window = stopped_window and routes > others
+        last_window = stopped_window
+            and (routes > others or last_checked > last_step)
             and greatest(declared, last_in, named) < last_begun)"""
     between = """if(gone, greatest(deleted, last_in, named),
         if(others > begun, greatest(declared, last_in, named), null)) < begun"""

@@ -110,7 +110,7 @@ class Branches:
     """Prepared branches of distributed transactions; by their names, which outlive their numbers.
 
     In each run that gets past its recovery such a one comes back once, as it was prepared once,
-    until it has its end.
+    until it has its end. What has one number in a run is one branch, by each of its records.
     """
 
     def __init__(self, records: DataFrame, runs: DataFrame) -> None:
@@ -119,15 +119,52 @@ class Branches:
         self._records, self._runs = records, runs
         self._ended = told.where(_ends_it())
         self._begun = told.where(_begins())
-        self._known = self._begun.groupBy("incarnation", "node").agg(
-            F.max("sequence").alias("since"),
-            F.max_by("transaction", "sequence").alias("transaction"),
-        )
+        self._named = told.where(of_branches()).where("transaction <> 0")
+        self._renamed = kept(self._called_otherwise(), rare=True)
+        # That has several names, which is told, is each of them.
+        names = self._named.join(self._renamed, [*OF_RUN], "left_semi").unionByName(self._begun)
+        names = names.join(self._begun.select(*OF_RUN), [*OF_RUN], "left_semi")
+        self._known = names.groupBy(*OF_RUN, "node").agg(F.max("sequence").alias("since"))
 
     def breaks(self) -> DataFrame:
-        """Those that are lost, came from nowhere, or came more than once."""
-        lost = self._lost()
-        return together(self._not_there(lost), self._of_nowhere(lost), self._again())
+        """Those that are lost, came from nowhere, more than once, or otherwise than they are."""
+        lost, back = self._lost(), self._back_only()
+        # One of each, at one restart: it is the same one by another name.
+        of_next = Window.partitionBy("next")
+        came = back.groupBy(F.col("incarnation").alias("next")).agg(F.count("*").alias("came"))
+        counted = lost.withColumn("gone", F.count_if(~F.col("back")).over(of_next))
+        beside = counted.join(came, "next", "left").where("back or gone > 1 or not came <=> 1")
+        return together(
+            self._not_there(beside),
+            self._of_nowhere(lost, back),
+            self._again(),
+            self._otherwise(),
+        )
+
+    def _called_otherwise(self) -> DataFrame:
+        """Each that a later record calls by an `other` name than the first, which is `node`."""
+        in_order = Window.partitionBy(*OF_RUN).orderBy("sequence")
+        other = self._named.withColumn("called", F.first("node").over(in_order))
+        found = other.where("node <> called").groupBy(*OF_RUN, "called")
+        first = found.agg(
+            F.min_by("node", "sequence").alias("other"), F.min("sequence").alias("at")
+        )
+        return first.withColumnsRenamed({"called": "node", "at": "sequence"})
+
+    def _otherwise(self) -> DataFrame:
+        """Those that records call by two names, and that were prepared behind their end."""
+        ends = self._ended.groupBy(*OF_RUN).agg(F.min("sequence").alias("ended"))
+        begun = self._begun.groupBy(*OF_RUN, "node").agg(
+            F.count("*").alias("times"), F.max("sequence").alias("sequence")
+        )
+        behind = begun.join(ends, [*OF_RUN]).where("times = 1 and sequence > ended")
+        behind = behind.withColumn("detail", F.lit("it was prepared, or came back, behind its end"))
+        renamed = self._renamed.withColumn(
+            "detail", F.format_string("a later record of it names %s", "other")
+        )
+        columns = ("incarnation", "node", "sequence", "detail")
+        found = renamed.select(*columns).unionByName(behind.select(*columns))
+        return as_breaks(found, BreakClass.ORPHAN_SETTLEMENT, F.col("detail"))
 
     def _lost(self) -> DataFrame:
         """Those that had no end in their run, and that the `next` one does not have.
@@ -143,7 +180,7 @@ class Branches:
             F.min("opened_sequence").over(later).alias("sequence"),
         )
         due = left.join(F.broadcast(following), "incarnation").where("next is not null")
-        there = self._known.select(F.col("incarnation").alias("next"), "node")
+        there = self._known.select(F.col("incarnation").alias("next"), "node").distinct()
         ended = self._ended.where("node is not null").select(
             F.col("incarnation").alias("next"), "node", F.lit(True).alias("back")
         )
@@ -167,10 +204,10 @@ class Branches:
             ).otherwise(F.lit("it was prepared, and is not there after the restart")),
         )
 
-    def _of_nowhere(self, lost: DataFrame) -> DataFrame:
-        """Those that end, or come back, and were not prepared."""
+    def _of_nowhere(self, lost: DataFrame, back: DataFrame) -> DataFrame:
+        """Those that end, or come `back`, and were not prepared."""
         names = ("incarnation", "node", "sequence", "since", "detail")
-        found = self._ended_only(lost).select(*names).unionByName(self._back_only().select(*names))
+        found = self._ended_only(lost).select(*names).unionByName(back.select(*names))
         return as_breaks(found, BreakClass.ORPHAN_SETTLEMENT, F.col("detail"))
 
     def _ended_only(self, lost: DataFrame) -> DataFrame:
@@ -196,8 +233,9 @@ class Branches:
             F.max(opened).over(before).alias("previous"),
             F.max(begun).over(before).alias("since"),
         )
-        back = self._begun.where(outcome_is(Outcome.RECOVERED)).groupBy("incarnation", "node")
-        came = back.agg(F.min("sequence").alias("sequence"))
+        back = self._begun.where(outcome_is(Outcome.RECOVERED))
+        back = back.join(self._renamed, [*OF_RUN], "left_anti")
+        came = back.groupBy("incarnation", "node").agg(F.min("sequence").alias("sequence"))
         came = came.join(F.broadcast(spans), "incarnation").where("previous is not null")
         known = self._known.select(F.col("incarnation").alias("known_in"), "node")
         earlier = F.expr("known_in >= previous and known_in < incarnation")

@@ -21,6 +21,7 @@ HEADINGS: Final = {
     "gone_with_process": "gone with the process",
     "gone_at_stop": "gone at the stop",
     "cut_off": "ended with the process",
+    "open_at_stop": "open at the stop",
     "too_late": "settled too late",
     "in_doubt": "in doubt",
 }

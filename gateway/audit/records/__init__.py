@@ -100,9 +100,10 @@ Bodies
     the joined content of 1.0 data sections, and of the encoded sections of any other 1.0 body;
     a footer does not count. `received` and `entered` have that of the arrival, `recovered` that of
     what the store handed over, `sent` that of the octets which the outlet gave to its connection
-    (0: not computed). They are equal for one message, whatever protocol it leaves by; a difference
-    is MUTATED. TRANSLATED on `sent` says that the translation made a body of another form, as the
-    mapping has it (a map or list, text that was a value): such a digest is compared with nothing.
+    (0: of what a branch has again after a restart, which nobody is sent). They are equal for one
+    message, whatever protocol it leaves by; a difference is MUTATED. TRANSLATED on `sent` says that
+    the translation made a body of another form, as the mapping has it (a map or list, text that was
+    a value): such a digest is compared with nothing.
 
 Translation
     `translated_with_loss` once per Loss, in front of the `sent` that it is of. Of one message in

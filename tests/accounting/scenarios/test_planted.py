@@ -204,6 +204,7 @@ def result(spark, tmp_path_factory) -> Result:
     ordered(log)
     published_again(log)
     log.route(4)
+    log.add("CONNECTION_CLOSED")  # so that this is not the checkpoint of the stop, which is whole
     log.end()
     log.now_ms += 29 * DAY_MS
     log.start()

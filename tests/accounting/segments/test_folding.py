@@ -22,6 +22,10 @@ GONE += [{"kind": "ENTERED", "exchange": "topic", "position": 3, "node": "q"}]
 GONE += [{"kind": "SENT", "position": 3, "node": "q", "link": 7}]
 ENDED = {"kind": "SETTLED", "position": 3, "node": "q", "link": 7}
 GONE += [ENDED | {"outcome": "ACCEPTED", "flags": "REMOVED"}]
+MOVED = {"kind": "MOVED", "position": 3, "node": "q"}
+FOLLOWED = {"kind": "ROUTED", "exchange": "topic", "copies": 1}
+GONE_ON = GONE[1] | {"node": "r", "flags": "REROUTED"}
+LEFT = [step | {"node": "r"} for step in GONE[2:]]
 REMOTE = {"position": 3, "node": "q", "link": 9, "flags": "UNQUEUED", "exchange": "topic"}
 UPSTREAM = [REMOTE | {"kind": "SENT"}, REMOTE | {"kind": "SETTLED", "outcome": "ACCEPTED"}]
 # First and last of an outlet are never folded: what comes before and after is not known there.
@@ -54,6 +58,7 @@ def test_a_message_that_came_and_left_in_order_does_not_go_on(tmp_path):
         [GONE[0], GONE[1], GONE[1], *GONE[2:]],
         [GONE[0] | {"copies": 2}, *GONE[1:]],
         [GONE[0] | {"body_digest": 1}, GONE[1], GONE[2] | {"body_digest": 2}, GONE[3]],
+        [GONE[0] | {"body_digest": 1}, GONE[1] | {"body_digest": 1}, *GONE[2:]],
         [GONE[0] | {"transaction": 1}, *GONE[1:]],
         [*GONE[:3], ENDED | {"outcome": "RELEASED", "flags": "REMOVED"}],
         [*GONE[:3], {"kind": "DEAD_LETTERED", "node": "q", "position": 3}],
@@ -65,9 +70,11 @@ def test_a_message_that_came_and_left_in_order_does_not_go_on(tmp_path):
         [*GONE[:2], GONE[2] | {"flags": "COPY", "link": 9}, *GONE[2:]],
         [*GONE[:3], {"kind": "REQUEUED", "node": "q", "position": 3, "link": 9}, *GONE[2:]],
         [GONE[1], GONE[0], *GONE[2:]],
+        [*GONE[:2], MOVED, GONE_ON, FOLLOWED, *LEFT],
         [UPSTREAM[0], GONE[0], UPSTREAM[1]],
         [GONE[0], GONE[1] | {"flags": "DURABLE"}, *GONE[2:]],
         [*GONE[:3], GONE[3] | {"outcome": 77}],
+        [*GONE[:3], GONE[3] | {"flags": ""}],
         [*GONE[:3], {"kind": "TRANSLATION_CHECKED", "link": 7, "exchange": "footer"}, GONE[3]],
     ],
 )
@@ -82,6 +89,10 @@ def test_what_went_to_an_upstream_at_once_is_folded(tmp_path):
 def test_what_was_looked_at_and_crossed_whole_is_folded(tmp_path):
     looked = {"kind": "TRANSLATION_CHECKED", "link": 7}
     assert left(tmp_path, *GONE[:3], looked, GONE[3]) == []
+
+
+def test_what_went_on_elsewhere_is_folded(tmp_path):
+    assert left(tmp_path, *GONE[:2], MOVED, FOLLOWED, GONE_ON, *LEFT) == []
 
 
 def test_what_was_given_back_and_taken_again_is_folded(tmp_path):
@@ -138,7 +149,8 @@ class Wild(HandLog):
     ) -> list[dict]:
         chance = self.random.random
         at = {"node": node, "position": message}
-        sent = {"kind": "SENT", "link": ord(node), "body_digest": 9, **at}
+        bodied = at | {"body_digest": 9}
+        sent = {"kind": "SENT", "link": ord(node), **bodied}
         settled = {"kind": "SETTLED", "link": ord(node), **at}
         if chance() < 0.05:
             return [{"kind": "UNROUTABLE", "exchange": exchange}]
@@ -146,7 +158,7 @@ class Wild(HandLog):
             remote = {"flags": "UNQUEUED", "exchange": exchange}
             return [sent | remote, settled | {"outcome": "ACCEPTED", "flags": "UNQUEUED"}]
         durable = {"flags": flags} if chance() < 0.98 else {"flags": "DURABLE"}
-        steps = [{"kind": "ENTERED", "exchange": exchange, **at, **durable, **transaction}]
+        steps = [{"kind": "ENTERED", "exchange": exchange, **bodied, **durable, **transaction}]
         if chance() < 0.1:
             steps += [sent | {"flags": "COPY"}, settled | {"flags": "COPY", "outcome": "ACCEPTED"}]
         again = {}
@@ -158,7 +170,7 @@ class Wild(HandLog):
             steps.append({"kind": "DEAD_LETTERED", **at})
             if chance() < 0.8:
                 steps += [{"kind": "ROUTED", "exchange": "dead", "copies": 1}]
-                steps += [{"kind": "ENTERED", **at, "node": "dead", "exchange": "dead"}]
+                steps += [{"kind": "ENTERED", **bodied, "node": "dead", "exchange": "dead"}]
                 steps[-1]["flags"] = "REROUTED"
         elif kind:
             steps.append({"kind": kind, **at})

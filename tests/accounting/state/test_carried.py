@@ -78,6 +78,30 @@ def test_what_a_restart_brought_back_is_folded_and_what_came_back_without_one_is
     assert carried(log)[0] == {6, 7}
 
 
+def test_a_delivery_that_a_restart_cut_off_is_folded_unless_it_should_have_ended_before(tmp_path):
+    log = HandLog(tmp_path / "log")
+    log.start()
+    for message in (5, 6, 7):
+        enter(log, message)
+    log.add("SENT", message=5, position=5, node="q", link=5)
+    log.add("SENT", message=6, position=6, node="q", link=6)
+    log.add("LINK_DETACHED", link=6)
+    log.end(stopped=False)
+    for stopped in (True, False):
+        log.start()
+        for message in (5, 6, 7):
+            log.add("RECOVERED", message=message, position=message, node="q")
+        if stopped:  # and not killed
+            log.add("SENT", message=7, position=7, node="q", link=5)
+        log.end(stopped=stopped)
+    log.start()
+    for message in (5, 6, 7):
+        log.add("RECOVERED", message=message, position=message, node="q")
+        leave(log, message)
+    log.end()
+    assert carried(log)[0] == {6, 7}
+
+
 def test_what_was_left_elsewhere_is_read_as_what_was_left_here(tmp_path):
     log = HandLog(tmp_path / "log")
     log.start()

@@ -19,7 +19,9 @@ def results(frames, identity: Identity, *runs: dict):
 
 def sums(frames, identity: Identity, *runs: dict) -> dict:
     table = results(frames, identity, *runs)
-    (row,) = sums_over_all(table, identity, 1, len(runs)).collect()
+    fates = [(number, run.get("stopped", False)) for number, run in enumerate(runs, 1)]
+    fated = frames.table("incarnation bigint, stopped boolean", *(fates or [(1, True)]))
+    (row,) = sums_over_all(table, identity, fated, (1, len(runs))).collect()
     terms = row.asDict()
     assert terms.pop("rows") == len(runs)
     return {name: value for name, value in terms.items() if value}
@@ -54,6 +56,9 @@ def test_what_ended_with_a_process_is_told_as_that(frames, identity, first):
     said = sums(frames, identity, *runs)
     wrong = {name for name in identity.term_names if name in said} - {first}
     assert (said["cut_off"], said[identity.rest], wrong) == (2, 1, set())
+    stopped, _last = runs
+    said = sums(frames, identity, stopped | {"stopped": True}, *runs)
+    assert (said["open_at_stop"], said["cut_off"], said[identity.rest]) == (2, 2, 1)
 
 
 def test_of_nothing_each_sum_is_nothing(frames):

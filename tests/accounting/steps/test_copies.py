@@ -132,6 +132,9 @@ def test_what_is_there_although_it_says_that_it_was_removed_is_told_of_by_that_a
 
 def test_an_outcome_that_there_is_not_is_an_orphan(frames):
     assert breaks(frames, ENTERED, SENT, ACCEPTED | {"outcome": 77}) == ["ORPHAN_SETTLEMENT"]
+    stays = ACCEPTED | {"flags": 0}
+    for more in ((), (SENT, ACCEPTED)):
+        assert breaks(frames, ENTERED, SENT, stays, *more) == ["ORPHAN_SETTLEMENT"]
 
 
 def open_copies(frames, *lines: dict):

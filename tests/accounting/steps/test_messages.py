@@ -1,8 +1,9 @@
 """Messages on their routes, on three-line frames: what became of their copies and their bodies."""
 
-from support.audit_frames import doubtful_of, found, spans
+from support.audit_frames import doubtful_of, found, ledger_of, spans
 
 from gateway.accounting.steps import confirmed, copies, messages
+from gateway.accounting.steps.ledger import incarnations
 from gateway.audit.schema import Flag, Kind, Reason
 
 COPY = {"message": 5, "node": "q", "position": 1, "mix": 77}
@@ -11,17 +12,30 @@ SENT = COPY | {"kind": Kind.SENT}
 RECEIVED = {"kind": Kind.RECEIVED, "message": 5, "exchange": "x", "copies": 2, "body_digest": 9}
 
 
+def states_of(frames, *lines: dict):
+    records = frames.records(*lines)
+    return messages.message_states(records, incarnations(ledger_of(records)))
+
+
 def test_a_body_that_changes_on_its_way_is_mutated(frames):
-    sent = SENT | {"body_digest": 8}
-    states = messages.message_states(frames.records(RECEIVED, sent))
+    states = states_of(frames, RECEIVED, SENT | {"body_digest": 8})
     assert found(messages.mutated(states)) == [("MUTATED", 5, "q", 1)]
     assert spans(messages.mutated(states)) == [(None, 2)]  # whatever may be missing
 
 
-def test_a_translated_body_may_differ_and_one_that_was_not_hashed_is_not_compared(frames):
-    translated = SENT | {"body_digest": 8, "flags": Flag.TRANSLATED}
-    states = messages.message_states(frames.records(RECEIVED, translated, SENT))
+def test_a_translated_body_may_differ(frames):
+    states = states_of(frames, RECEIVED, SENT | {"body_digest": 8, "flags": Flag.TRANSLATED})
     assert found(messages.mutated(states)) == []
+
+
+def test_a_digest_of_0_is_another_one_but_of_what_a_branch_has_again_after_a_restart(frames):
+    other = {kind: COPY | {"kind": kind} for kind in (Kind.ENTERED, Kind.RECOVERED, Kind.SENT)}
+    checked = {"kind": Kind.QUEUE_CHECKPOINT, "node": "q"}
+    for kind, step in other.items():
+        before = states_of(frames, RECEIVED, step, checked)
+        behind = states_of(frames, RECEIVED, checked, step)
+        told = [len(found(messages.mutated(each))) for each in (before, behind)]
+        assert told == [kind != Kind.SENT, 1]
 
 
 ROUTE_FAILED = (
@@ -32,7 +46,8 @@ ROUTE_FAILED = (
 
 def test_a_copy_that_never_arrives_is_lost_with_its_message(frames):
     records = frames.records(RECEIVED, ENTERED | {"exchange": "x"})
-    states = confirmed.with_told(messages.message_states(records), records)
+    states = states_of(frames, RECEIVED, ENTERED | {"exchange": "x"})
+    states = confirmed.with_told(states, records)
     failed = frames.table(ROUTE_FAILED, (1, "x", 10, 1, 0, 1, 4))
     assert found(messages.route_breaks(failed, states)) == [("LOST", 5, "x", 1)]
     assert spans(messages.route_breaks(failed, states)) == [(4, 10)]

@@ -18,10 +18,19 @@ BROWSED = SENT | {"flags": Flag.COPY}
 SEEN = ACCEPTED | {"flags": Flag.COPY}
 OTHER = {"message": 6, "position": 2, "mix": 1024}
 GONE = {"kind": Kind.LINK_DETACHED, "link": 3}
+SAID = {"kind": Kind.OUTLET_CHECKPOINT, "link": 3, "copies": 1}
+OTHERS = SAID | {"link": 4}
+CLOCK = {"kind": Kind.CLOCK}
+STOPPED = {"kind": Kind.INCARNATION_STOPPED}
 
 CASES = {
     "ended": (ENTERED, SENT, ACCEPTED, GONE),
     "still there": (ENTERED, SENT),
+    "still there at the stop": (ENTERED, SENT, SAID, OTHERS, STOPPED),
+    "not there at the stop": (ENTERED, SENT, SAID, ENTERED | OTHER, OTHERS, STOPPED),
+    "never there": (ENTERED, SENT, OTHERS, CLOCK, STOPPED),
+    "of no checkpoint at the stop": (ENTERED, SENT, SAID, ENTERED | OTHER, STOPPED),
+    "no more at the stop": (ENTERED, SENT, ACCEPTED, STOPPED),
     "never ended": (ENTERED, SENT, GONE),
     "one of two": (ENTERED, ENTERED | OTHER, SENT, SENT | OTHER, ACCEPTED, GONE),
     "both": (ENTERED, ENTERED | OTHER, SENT, SENT | OTHER, GONE),
@@ -51,11 +60,17 @@ def told(frames) -> dict[str, list[tuple]]:
     totals = identities.totals(identities.sums(summed, OUTLET), OUTLET)
     steps = copies.with_previous(copies.copy_steps(records))
     known = causes.effects(steps, doubtful_of(records, steps), incarnations(summed)).cache()
-    owing = outlets.gone(totals, summed).cache()
+    owing = outlets.gone(totals, summed, incarnations(summed)).cache()
     return cases.told(outlets.detached_breaks(owing, outlets.owed(owing, records), known))
 
 
-@pytest.mark.parametrize("case", ["ended", "still there", "seen"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        *("ended", "still there", "still there at the stop", "of no checkpoint at the stop"),
+        *("no more at the stop", "seen"),
+    ],
+)
 def test_an_outlet_that_is_there_or_whose_deliveries_ended_owes_nothing(told, case):
     assert told[case] == []
 
@@ -64,6 +79,11 @@ def test_what_an_outlet_that_is_gone_was_sent_and_never_ended_is_named_with_its_
     assert told["never ended"] == [("STUCK", 5, "q", 1, 2, 3)]
     assert told["one of two"] == [("STUCK", 6, "q", 1, 4, 6)]
     assert told["both"] == [("STUCK", 5, "q", 1, 3, 5), ("STUCK", 6, "q", 1, 4, 5)]
+
+
+def test_an_outlet_that_the_checkpoint_of_an_orderly_stop_does_not_name_is_gone(told):
+    assert told["not there at the stop"] == [("STUCK", 5, "q", 1, 2, 6)]
+    assert told["never there"] == [("STUCK", 5, "q", 1, 2, 5)]
 
 
 def test_of_several_deliveries_of_a_copy_it_is_the_last_one(told):

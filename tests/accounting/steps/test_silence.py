@@ -11,21 +11,18 @@ from gateway.audit.schema import Kind, Reason
 DECLARED = {"kind": Kind.TOPOLOGY, "node": "q", "reason": Reason.QUEUE_DECLARED}
 DELETED = {"kind": Kind.TOPOLOGY, "node": "q", "reason": Reason.QUEUE_DELETED}
 RECEIVED = {"kind": Kind.RECEIVED, "exchange": "x", "copies": 1, "message": 5}
-ENTERED = {
-    "kind": Kind.ENTERED,
-    "exchange": "x",
-    "node": "q",
-    "message": 5,
-    "position": 1,
-    "mix": 77,
-}
+COPY = {"node": "q", "message": 5, "position": 1, "mix": 77}
+ENTERED = COPY | {"kind": Kind.ENTERED, "exchange": "x"}
 OTHER = ENTERED | {"message": 6, "position": 2, "mix": 1024}
-PURGED = {"kind": Kind.PURGED, "node": "q", "message": 5, "position": 1, "mix": 77}
+PURGED = COPY | {"kind": Kind.PURGED}
 ROUTES = {"kind": Kind.ROUTE_CHECKPOINT, "exchange": "x", "message": 2}
 HOLDS = {"kind": Kind.QUEUE_CHECKPOINT, "node": "q", "position": 1, "id_digest": 77}
 EMPTY = {"kind": Kind.QUEUE_CHECKPOINT, "node": "q"}
 NAMED = EMPTY | {"node": "another"}
 CLOCK = {"kind": Kind.CLOCK}
+RECOVERED = COPY | {"kind": Kind.RECOVERED}
+SENT = {"kind": Kind.SENT, "node": "another", "message": 7, "position": 3, "link": 4}
+OUTLET = {"kind": Kind.OUTLET_CHECKPOINT, "link": 4, "message": 1, "copies": 1}
 STOPPED = {"kind": Kind.INCARNATION_STOPPED}
 
 
@@ -65,8 +62,11 @@ CASES = {
     "vanished": (DECLARED, ENTERED, NAMED, ROUTES, CLOCK, NAMED, ROUTES, STOPPED),
     "vanished later": (DECLARED, ENTERED, HOLDS, NAMED, ROUTES, CLOCK, NAMED, ROUTES, STOPPED),
     "vanished while it runs": (DECLARED, ENTERED, NAMED, ROUTES, CLOCK, NAMED, ROUTES, CLOCK),
+    "vanished with its routes": (DECLARED, ENTERED, NAMED, CLOCK, STOPPED),
+    "vanished with consumers alone": (DECLARED, RECOVERED, NAMED, SENT, NAMED, OUTLET, STOPPED),
     "of no whole one": (DECLARED, ENTERED, ROUTES, CLOCK, STOPPED),
-    "of no routes": (DECLARED, ENTERED, NAMED, STOPPED),
+    "of no routes": (DECLARED, ENTERED, NAMED, PURGED | {"node": "another"}, CLOCK, STOPPED),
+    "of no stop": (DECLARED, ENTERED, NAMED, CLOCK),
     "entered behind it": (DECLARED, NAMED, ROUTES, CLOCK, ENTERED, STOPPED),
     "nothing left": (DECLARED, ENTERED, PURGED, NAMED, ROUTES, CLOCK, NAMED, STOPPED),
     "once while it runs": (DECLARED, ENTERED, NAMED, ROUTES, CLOCK),
@@ -115,14 +115,23 @@ def test_less_does_not_show_it(lost, case):
     assert lost[case] == []
 
 
-@pytest.mark.parametrize("case", ["vanished", "vanished later", "vanished while it runs"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        *("vanished", "vanished later", "vanished while it runs", "vanished with its routes"),
+        "vanished with consumers alone",
+    ],
+)
 def test_a_queue_that_no_record_deletes_is_empty_where_others_are_named(lost, case):
     assert lost[case] == LOST
 
 
 @pytest.mark.parametrize(
     "case",
-    ["of no whole one", "of no routes", "entered behind it", "nothing left", "once while it runs"],
+    [
+        *("of no whole one", "of no routes", "of no stop", "entered behind it", "nothing left"),
+        "once while it runs",
+    ],
 )
 def test_where_it_need_not_be_named_it_is_not_called_empty(lost, case):
     assert lost[case] == []

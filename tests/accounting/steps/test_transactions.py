@@ -117,7 +117,10 @@ PREPARED = branch(Outcome.PREPARED, 1, 3)
         ((PREPARED, branch(Outcome.RECOVERED, 2, 1), RECEIVED | {"incarnation": 3}), [(3, 2)]),
         ((PREPARED, STARTED, branch(Outcome.RECOVERED, 3, 1)), []),
         (
-            (PREPARED, branch(Outcome.RECOVERED, 2, 1, "branch y"), RECEIVED | {"incarnation": 2}),
+            (
+                *(PREPARED, branch(Outcome.RECOVERED, 2, 1, "branch y")),
+                *(branch(Outcome.RECOVERED, 2, 2, "branch z"), RECEIVED | {"incarnation": 2}),
+            ),
             [(2, 1)],
         ),
         (
@@ -165,6 +168,7 @@ DONE = branch(Outcome.COMMITTED, 1, 3)
 UNDONE = branch(Outcome.ROLLED_BACK, 1, 3)
 LATER = {"incarnation": 2, "transaction": 1}
 OPEN = RECEIVED | {"incarnation": 2}
+AS_ANOTHER = {"node": "branch y"}
 BRANCHES = {
     "committed": ((PREPARED, TAKEN, DONE, OPEN), []),
     "rolled back": ((PREPARED, UNTAKEN, UNDONE, OPEN), []),
@@ -187,6 +191,23 @@ BRANCHES = {
     ),
     "prepared twice": ((PREPARED, PREPARED, TAKEN, DONE), [("DUPLICATE", 2, None)]),
     "came back twice": ((PREPARED, BACK, BACK, OPEN), [("DUPLICATE", 3, None)]),
+    "prepared as another": (
+        (PREPARED | AS_ANOTHER, TAKEN, DONE, OPEN),
+        [("ORPHAN_SETTLEMENT", 3, None)],
+    ),
+    "ended as another": (
+        (PREPARED, TAKEN, DONE | AS_ANOTHER, OPEN),
+        [("ORPHAN_SETTLEMENT", 3, None)],
+    ),
+    "came back as another": ((PREPARED, BACK | AS_ANOTHER, OPEN), [("ORPHAN_SETTLEMENT", 2, None)]),
+    "came back as another, and ended": (
+        (PREPARED, BACK | AS_ANOTHER, TAKEN | LATER, DONE | LATER, OPEN),
+        [("ORPHAN_SETTLEMENT", 4, None)],
+    ),
+    "prepared behind its end": (
+        (UNTAKEN, UNDONE, PREPARED, OPEN),
+        [("ORPHAN_SETTLEMENT", 3, None)],
+    ),
     "done in part": ((PREPARED, TAKEN, UNDONE), [("DUPLICATE", 2, 5)]),
 }
 
