@@ -23,9 +23,9 @@ class TracingSettings(Section):
     """The share of messages without a trace that are followed, in one that the gateway begins. Of
     those with one all are whose publisher records it, and no others."""
     messages_per_second: Annotated[int, Field(ge=1, le=100_000)] = 100
-    """Messages of a second that are followed, at most, whoever wants it. Each has four spans and
-    more, and one takes the gateway's process about 0.1 ms."""
-    queue_size: Annotated[int, *size("256KiB", "1GiB")] = 8 * 1024 * 1024
+    """Messages of a second that are followed, at most, whoever wants it: each has four spans and
+    more, which take a few tenths of a millisecond to make and to send."""
+    queue_size: Annotated[int, *size("256KiB", "1GiB")] = 16 * 1024 * 1024
     """Octets that spans take which wait for the collector; when they are used up, more are
     dropped."""
     timeout: Annotated[int, *duration("100ms", "1m")] = 10_000

@@ -24,7 +24,7 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 from gateway.net.tracing import conventions
 from gateway.translate.tracing.spans import Span, Step
 
-SPAN_OCTETS: Final = 4096  # what one takes at most, with what the SDK makes of it
+SPAN_OCTETS: Final = 8192  # what one takes at most, with what the SDK makes of it
 BATCH: Final = 64  # of so few the encoding holds the event loop up least
 DELAY_MS: Final = 1000
 SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
@@ -150,12 +150,15 @@ class ExportedSpans:
 
     def _made(self, span: Span) -> ReadableSpan:
         error = conventions.error(span)
+        state = TraceState.from_header([span.state]) if span.state else None
+        parent = None
+        if span.parent_id:
+            remote = span.step == Step.RECEIVE
+            parent = SpanContext(span.trace_id, span.parent_id, remote, SAMPLED, state)
         return ReadableSpan(
             conventions.name(span),
-            context=_context(span, span.span_id, remote=False),
-            parent=_context(span, span.parent_id, remote=span.step == Step.RECEIVE)
-            if span.parent_id
-            else None,
+            context=SpanContext(span.trace_id, span.span_id, False, SAMPLED, state),
+            parent=parent,
             resource=self._resource,
             attributes=conventions.attributes(span),
             kind=KINDS.get(Step(span.step), SpanKind.INTERNAL),
@@ -170,8 +173,3 @@ class ExportedSpans:
         ending = threading.Thread(target=self._processor.shutdown, daemon=True, name="spans")
         ending.start()
         ending.join(timeout_s)
-
-
-def _context(span: Span, span_id: int, *, remote: bool) -> SpanContext:
-    state = TraceState.from_header([span.state]) if span.state else None
-    return SpanContext(span.trace_id, span_id, remote, SAMPLED, state)
