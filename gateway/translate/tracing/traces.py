@@ -151,7 +151,7 @@ class Traces:
         parent_id = self._delivery_id(delivery)
         span_id = self._span_id(message.id, Step.SETTLE, f"{parent_id}")
         now_us = self._spans.now_us()
-        sent_us = delivery.sent_us if delivery.sent_us > 0 else now_us
+        sent_us = int(delivery.sent_us) or now_us
         self._put_delivery(
             Step.SETTLE,
             span_id,
