@@ -5,9 +5,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
 
 from gateway.accounting import classes
 from gateway.accounting.classes import CACHE, KEPT, KEPT_S, QUIET, shared
+
+
+@pytest.fixture(autouse=True)
+def no_session(monkeypatch) -> None:
+    """The one that other tests have would be ended."""
+    monkeypatch.setattr(SparkContext, "_gateway", None)
 
 
 @pytest.fixture
