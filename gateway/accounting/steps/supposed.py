@@ -40,11 +40,11 @@ def share_of(message: str, position: str) -> str:
     return f"((({mixed} & {_LOW}) * {_K3}L) ^ shiftright({mixed}, 16))"
 
 
-def not_recovered(open_copies: DataFrame, runs: DataFrame) -> DataFrame:
-    """Durable copies, in each run that may have recovered them; `open_copies` by `with_fate`."""
+def not_recovered(not_back: DataFrame, runs: DataFrame) -> DataFrame:
+    """Durable copies, in each run that may have recovered them; by `copies.not_back`."""
     later = runs.select(F.col("incarnation").alias("run"), F.col("first_sequence").alias("at"))
-    lost = open_copies.where("durable and until is not null")
-    found = lost.join(F.broadcast(later), F.expr("run > incarnation"))
+    within = F.expr("run > incarnation and (back is null or run < back)")
+    found = not_back.join(F.broadcast(later), within)
     return found.select(
         *(F.col("run").alias("incarnation"), *COPY_KEYS, "at", "mix"),
         *(F.lit(-1).alias("depth"), F.lit(_ANY).alias("most")),
