@@ -11,6 +11,7 @@ import shutil
 import pytest
 from support import (
     harmed_branches,
+    harmed_extremes,
     harmed_innocents,
     harmed_neighbours,
     harmed_references,
@@ -24,7 +25,7 @@ from gateway.audit.reader import segment_paths
 
 # Their stories are told, too.
 OTHERS = (
-    *(harmed_branches, harmed_innocents),
+    *(harmed_branches, harmed_extremes, harmed_innocents),
     *(harmed_neighbours, harmed_references),
 )
 SEGMENT = 80  # records: nearly every story goes over several
