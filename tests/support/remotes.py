@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.audit.digests import share_of
+from gateway.audit.digests import digest, share_of
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
@@ -77,6 +77,7 @@ class FakeRelay:
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         answer = self.answers.pop(0) if self.answers else DeliverStatus.TAKEN
         if answer == DeliverStatus.TAKEN:
+            delivery.body_digest = digest(delivery.message.body())
             self.deliveries.append(delivery)
         return answer
 
