@@ -102,9 +102,11 @@ class Counts:
         "sent",
         "sent_settled",
         "settled_too_late",
+        "shadowed",
         "unacquirable",
         "undeliverable",
         "unroutable",
+        "unshadowed",
         "withheld",
     )
 
@@ -114,6 +116,8 @@ class Counts:
         self.entered_durable = 0
         self.unroutable = 0
         self.rerouted = 0
+        self.shadowed = 0
+        self.unshadowed = 0
         self.refused = 0
         self.refusals: dict[int, int] = {}
         self.sent = 0
@@ -220,6 +224,19 @@ class Ledger:
         self.audit.routed(
             self.now_ms, message.id, exchange=exchange.node, copies=copies, reason=reason
         )
+
+    def shadowed(self, message: Message, exchange: Exchange) -> None:
+        """A copy is made for the shadow of a queue, beside all others."""
+        self.counts.shadowed += 1
+        exchange.routed += 1
+        self.audit.routed(
+            self.now_ms, message.id, exchange=exchange.node, copies=1, reason=Reason.SHADOW
+        )
+
+    def unshadowed(self, queue: Queue, entry: Entry) -> None:
+        """A shadow has no room for it."""
+        self.counts.unshadowed += 1
+        self.evicted(queue, entry)
 
     def unroutable(self, message: Message, exchange: Exchange, reason: Reason) -> None:
         """No queue took it, or none was ready."""

@@ -25,6 +25,7 @@ from gateway.net.admin.keeping import Kept, keeping
 from gateway.net.admin.limits import limits
 from gateway.net.admin.products import Products
 from gateway.net.admin.samples import PROTOCOLS, gap, labelled, one, protocols, timed
+from gateway.net.admin.shadows import shadow_copies
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.listening.authenticate import Authentication
@@ -258,6 +259,7 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
             ((Reason(reason).name.lower(),), count)
             for reason, count in bridge.counts.refusals.items()
         ],
+        "gateway_shadow_copies_total": lambda: labelled(shadow_copies(bridge)),
         "gateway_transactions_total": lambda: labelled(
             {
                 "committed": bridge.counts.committed,
