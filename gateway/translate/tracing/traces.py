@@ -129,7 +129,8 @@ class Traces:
     def sent(self, message: Message, queue: str, delivery: Delivery, entered_us: int) -> None:
         """An outlet has taken a delivery of what is followed."""
         now_us = self._spans.now_us()
-        delivery.sent_us = now_us
+        if delivery.sent_us == 0:  # a relay has said so already
+            delivery.sent_us = now_us
         if len(self._nodes) >= NODES_MAX:
             self._nodes.clear()
         self._nodes[delivery.queue] = queue
