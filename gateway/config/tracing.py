@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from gateway.config.section import Section
 from gateway.config.units import duration, size
 
-URL = r"^https?://[^\s/?#@]+(/[^\s?#]*)?$"
+URL: Final = r"^https?://[^\s/?#@]{1,255}(/[^\s?#]{0,700})?$"
+
+
+def collector(text: object) -> str:
+    """Where one is. Raises ValueError."""
+    if isinstance(text, str) and re.fullmatch(URL, text):
+        return text
+    shown = "; no password in it" if isinstance(text, str) and "@" in text else ""
+    raise ValueError(f'must be "http://HOST:PORT" or "https://HOST:PORT", and a path{shown}')
 
 
 class TracingSettings(Section):
     """Steps of some messages as spans of OpenTelemetry. Needs the extra `tracing`."""
 
-    endpoint: Annotated[str, Field(pattern=URL, max_length=1000)]
+    endpoint: Annotated[
+        str, BeforeValidator(collector), WithJsonSchema({"type": "string", "pattern": URL})
+    ]
     """Where a collector takes OTLP over HTTP, such as http://collector:4318; "/v1/traces" comes
     behind it. Headers and certificates are those of the SDK's environment
     (OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE)."""
