@@ -2,6 +2,7 @@
 
 survey    `migrate survey`: what is there
 plan      `migrate plan`: what is to be configured, and made
+shadow    `migrate shadow`: what is published goes to the new broker, too
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 
 import click
 
-MODULES: Final = {"survey": "survey", "plan": "plan"}
+MODULES: Final = {"survey": "survey", "plan": "plan", "shadow": "shadow"}
 
 
 class Steps(click.Group):

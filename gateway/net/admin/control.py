@@ -5,6 +5,8 @@ POST /ctl/pause     {"node": "orders"}: nothing is sent to it or fetched from it
 POST /ctl/resume    {"node": "orders"}
 POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done; refused, if
                     `new` says that it does not have what is to live at it
+POST /ctl/shadow    {"node": "orders", "upstream": "new", "share": 0.1}: copies go there, too, by
+                    the keys of `shadow` in the rules; with "stop": true none do any more
 POST /ctl/reload    read the configuration again
 POST /ctl/backup    {"directory": "/backups/monday"}: copy store and audit log to a new directory
                     where the gateway runs
@@ -60,6 +62,7 @@ from gateway.net.admin.connections import close, connections
 from gateway.net.admin.missing import Missing
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.sessions import end, sessions
+from gateway.net.admin.shadows import asked_shadow
 from gateway.net.admin.status import status
 from gateway.net.admin.subscriptions import assign, subscriptions
 from gateway.net.admin.tokens import Tokens
@@ -72,7 +75,7 @@ from gateway.net.upstreams.upstreams import Upstreams
 DEFECT: Final = "a defect of the gateway: see its log"
 COMMANDS: Final = (
     *("pause", "resume", "switch", "reload", "close", "end", "assign", "decide", "backup"),
-    *("let-go", "log-level"),
+    *("let-go", "log-level", "shadow"),
 )
 KEY_TOLD: Final = 80  # characters
 Answer = dict[str, Any]  # Any: what JSON holds
@@ -260,6 +263,8 @@ class Control(Resource):
         change: dict[str, object] = {"paused": command == "pause"}
         if command == "switch":
             change = {"upstream": _text(asked, "upstream")}
+        elif command == "shadow":
+            change = {"shadow": asked_shadow(asked)}
         nodes = [*settings.nodes]
         nodes[at] = nodes[at].model_copy(update=change)
         other = settings.model_copy(update={"nodes": nodes})
