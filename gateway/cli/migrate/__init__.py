@@ -2,6 +2,7 @@
 
 survey    `migrate survey`: what is there
 plan      `migrate plan`: what is to be configured, and made
+move      `migrate move`: what queues hold, from broker to broker
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 
 import click
 
-MODULES: Final = {"survey": "survey", "plan": "plan"}
+MODULES: Final = {"survey": "survey", "plan": "plan", "move": "move"}
 
 
 class Steps(click.Group):

@@ -23,6 +23,7 @@ from gateway.net.admin.disk import Disk
 from gateway.net.admin.expiring import UpstreamCertificates
 from gateway.net.admin.keeping import Kept, keeping
 from gateway.net.admin.limits import limits
+from gateway.net.admin.moves import move_readers
 from gateway.net.admin.products import Products
 from gateway.net.admin.samples import PROTOCOLS, gap, labelled, one, protocols, timed
 from gateway.net.clock import GatewayClock
@@ -30,6 +31,7 @@ from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.logs import lines_dropped
 from gateway.net.upstreams.measures import upstream_readers
+from gateway.net.upstreams.moves import Moves
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.permissions.actions import Action
 from gateway.store.interface import StoreCounts
@@ -102,6 +104,7 @@ class Sources:
     form: str
     started_ms: int
     upstreams: Upstreams
+    moves: Moves
     census: Census
     products: Products
     certificates: UpstreamCertificates
@@ -127,6 +130,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         **_translation(sources.translated, sources.replies),
         **_messages(sources.bridge, sources.census),
         **upstream_readers(sources.upstreams, sources.census, sources.clock),
+        **move_readers(sources.moves),
         **_paging(sources.bridge, sources.spill),
         **_disk(sources),
         **keeping(sources.kept),
