@@ -12,6 +12,7 @@ THINGS = (
     "connections",
     "sessions",
     "links",
+    "spans",
     "transactions",
     "branches",
     "files",
