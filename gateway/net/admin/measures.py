@@ -23,6 +23,7 @@ from gateway.net.admin.disk import Disk
 from gateway.net.admin.expiring import UpstreamCertificates
 from gateway.net.admin.keeping import Kept, keeping
 from gateway.net.admin.limits import limits
+from gateway.net.admin.moves import move_readers
 from gateway.net.admin.products import Products
 from gateway.net.admin.samples import PROTOCOLS, gap, labelled, one, protocols, timed
 from gateway.net.admin.shadows import shadow_copies
@@ -30,7 +31,10 @@ from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.logs import lines_dropped
+from gateway.net.tracing.begin import Tracing
+from gateway.net.tracing.measures import tracing_readers
 from gateway.net.upstreams.measures import upstream_readers
+from gateway.net.upstreams.moves import Moves
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.permissions.actions import Action
 from gateway.store.interface import StoreCounts
@@ -103,11 +107,13 @@ class Sources:
     form: str
     started_ms: int
     upstreams: Upstreams
+    moves: Moves
     census: Census
     products: Products
     certificates: UpstreamCertificates
     settings: Settings
     kept: Kept
+    tracing: Tracing | None = None
     head: Callable[[], Head | None] = lambda: None
     head_failures: Callable[[], int] = lambda: 0
     certificate_expires_s: Callable[[], float] = lambda: 0.0
@@ -128,9 +134,11 @@ def readers(sources: Sources) -> dict[str, Reader]:
         **_translation(sources.translated, sources.replies),
         **_messages(sources.bridge, sources.census),
         **upstream_readers(sources.upstreams, sources.census, sources.clock),
+        **move_readers(sources.moves),
         **_paging(sources.bridge, sources.spill),
         **_disk(sources),
         **keeping(sources.kept),
+        **tracing_readers(sources.tracing),
         **limits(sources.settings),
         "gateway_upstream_certificate_expiry_timestamp_seconds": sources.certificates.samples,
     }
