@@ -209,6 +209,7 @@ class Flag(IntEnum):
     EMPTY_BODY = 128  # 0-10: its body segment has come, without an octet: it is not absent
     FILE = 256  # content of a class that is never let go to make room for others
     STREAM = 512  # content that makes room, by its priority, for others of its class
+    TRACED = 1024  # its steps are told as spans, while there is tracing
 
 
 @final

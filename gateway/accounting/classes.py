@@ -24,6 +24,7 @@ from pyspark import SparkContext
 CACHE: Final = "XDG_CACHE_HOME"
 _DAY_S: Final = 24 * 60 * 60
 KEPT_S: Final = 30 * _DAY_S  # without being used
+KEPT: Final = 3  # of other installations: each has its own
 ENDS_S: Final = 120  # of Java, which writes it
 QUIET: Final = "-Xlog:cds*=off"
 _MISSED: Final = (OSError, subprocess.TimeoutExpired, Py4JError, KeyboardInterrupt)
@@ -96,10 +97,14 @@ def _name(java: Path, jars: Path) -> str:
 
 
 def _sweep(directory: Path) -> None:
-    """Remove what nobody has used for long, and what was never finished."""
+    """Remove what nobody has used for long, all but the newest, and what was never finished."""
     now_s = time.time()
-    for pattern, kept_s in (("spark-*.jsa", KEPT_S), ("spark-*.new", _DAY_S)):
+    for pattern, kept_s, kept in (("spark-*.jsa", KEPT_S, KEPT), ("spark-*.new", _DAY_S, None)):
+        ages: list[tuple[float, Path]] = []
         for path in directory.glob(pattern):
             with contextlib.suppress(OSError):
-                if now_s - path.stat().st_mtime > kept_s:
+                ages.append((now_s - path.stat().st_mtime, path))
+        for at, (age_s, path) in enumerate(sorted(ages)):
+            if age_s > kept_s or (kept is not None and at >= kept):
+                with contextlib.suppress(OSError):
                     path.unlink()

@@ -83,6 +83,7 @@ class _Steps:
     Attributes:
         steps: by `copies.with_previous`.
         open_copies: that are in a queue when the log ends, or their run.
+        away: by `copies.away`.
         doubtful: messages with which something may be wrong.
     """
 
@@ -90,6 +91,7 @@ class _Steps:
         records = seen.records.where(ledger.kind_is(*copies.KINDS))
         self.steps = copies.with_previous(copies.copy_steps(records), seen.complete)
         self.open_copies = copies.still_there(seen.states)
+        self.away = copies.away(self.steps, seen.runs)
         states = messages.message_states(records, seen.runs)
         self.doubtful = kept(messages.with_steps(states, copies.came_oddly(self.steps)), rare=True)
 
@@ -161,7 +163,8 @@ def _copy_breaks(
         order.out_of_order(seen.records, seen.complete),
     ]
     if seen.several:  # else nothing was to be there after a restart
-        found.append(copies.lost_at_restart(copies.without(did.open_copies, beyond), missed))
+        left = copies.not_back(copies.without(did.open_copies, beyond), did.away)
+        found.append(copies.lost_at_restart(left, missed))
     if bounds.late_ms:
         found.append(ages.late(timed, bounds))
     return found
@@ -213,7 +216,8 @@ class _Reasons:
         beyond = supposed.entered_beyond(open_copies, doubtful.where(messages.TWICE), did.steps)
         beyond = kept(beyond, rare=True)
         self.beyond = kept(supposed.lost_too(beyond, open_copies), rare=True)
-        there = supposed.not_recovered(open_copies, seen.runs).unionByName(beyond)
+        lacking = copies.not_back(open_copies, did.away)
+        there = supposed.not_recovered(lacking, seen.runs).unionByName(beyond)
         named = together(*self._lost).select("message")
         named = short.join(named, "message", "left_semi").selectExpr(
             *("incarnation", "message", "routed - ended as less"),
@@ -226,7 +230,8 @@ class _Reasons:
         arrived = supposed.came_unsaid(did.arrived, did.steps)
         self._came = never.withColumn("seen", F.lit(False)).unionByName(arrived)
         queues = kept(causes.of_queues(failed[QUEUE.name], self._known), rare=True)
-        explained = supposed.accepted(queues.where(FAILS), there, open_copies)
+        self._failed = queues.where(FAILS)
+        explained = supposed.accepted(self._failed, there, open_copies)
         queues = kept(supposed.without(queues, explained), rare=True)
         unrecorded = kept(supposed.unrecorded(queues.where(FAILS), named), rare=True)
         self._queues = kept(supposed.without(queues, unrecorded), rare=True)
@@ -244,9 +249,13 @@ class _Reasons:
         did, queues = self._did, self._queues.where(FAILS)
         taken = kept(mistaken.taken(did.steps, did.doubtful), rare=True)
         beyond = did.doubtful.where("beyond > 0")
+        left = kept(otherwise.left_otherwise(taken), rare=True)
+        at = F.broadcast(left.select(F.col("at").alias("sequence")))
         return mistaken.first_of(
-            otherwise.displaced(did.steps),
-            mistaken.misplaced(taken),
+            left,
+            otherwise.displaced(did.steps, self._failed),
+            mistaken.misplaced(taken.join(at, "sequence", "left_anti")),
+            otherwise.received_otherwise(did.doubtful, did.unsaid, self._records),
             otherwise.ended_otherwise(self._short, beyond, self._records),
             mistaken.entered_otherwise(queues, self._short, taken),
             mistaken.misnamed(queues, did.open_copies, taken),

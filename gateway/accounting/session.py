@@ -51,10 +51,11 @@ _SMALL_LOG_OPTIONS: Final = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
     " -XX:NewRatio=1 -XX:MetaspaceSize=192m"
 )
+_FACTORY_MODE: Final = "spark.sql.codegen.factoryMode"
 _SMALL_LOG_SETTINGS: Final = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    _FACTORY_MODE: "NO_CODEGEN",
     # What these find is worth less than looking for it.
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
@@ -195,6 +196,7 @@ def spark_session(
     if known.new is not None:
         keep(known.new)
     spark.sparkContext.setLogLevel("ERROR")
+    _have_in_all_tasks(spark)
     reach(spark, settings)
     _know_classes(spark)
     try:
@@ -202,6 +204,16 @@ def spark_session(
             yield spark
     finally:
         spark.stop()
+
+
+def _have_in_all_tasks(spark: SparkSession) -> None:
+    """Tell its context how expressions are evaluated.
+
+    A job of an RDD itself, as the one that asks whether there are rows, has no settings of SQL's,
+    and would make a class of each expression.
+    """
+    way = spark.conf.get(_FACTORY_MODE)
+    spark.sparkContext.setLocalProperty(_FACTORY_MODE, way)
 
 
 @contextmanager

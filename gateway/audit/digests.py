@@ -8,9 +8,11 @@ from librt.strings import read_i64_be
 from mypy_extensions import i64 as int64
 from xxhash import xxh3_64_digest
 
+SHARES: Final = 0x1_0000_0000  # of which a share is so many
 COPIED_MAX: Final = 64 * 1024
 _DIGEST: Final = xxh3_64_digest  # compiled code looks for what is imported in a dict each time
 _LOW: Final = 0x7FFF_FFFF
+_SHARE: Final = 0xFFFF_FFFF
 _K1: Final = 0x5851_F42D
 _K2: Final = 0x4C95_7F2D
 _K3: Final = 0x6A09_E667
@@ -28,6 +30,21 @@ def digest_part(octets: bytes, start: int, end: int) -> int64:
     if end - start > COPIED_MAX:
         return read_i64_be(_DIGEST(memoryview(octets)[start:end]), 0)
     return read_i64_be(_DIGEST(octets[start:end]), 0)
+
+
+def share_of(part: float) -> int:
+    """How many of `SHARES` a part of all messages is, above 0 and up to 1."""
+    return max(1, round(part * SHARES))
+
+
+def is_in_share(id_digest: int64, share: int64) -> bool:
+    """Whether a message is in a share: by its id, so that whoever knows that says the same.
+
+    Without an id it is in that of all alone.
+    """
+    if share >= SHARES:
+        return True
+    return id_digest != 0 and (id_digest & _SHARE) < share
 
 
 def entry_mix(message: int64, position: int64) -> int64:

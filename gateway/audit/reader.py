@@ -42,7 +42,7 @@ from gateway.files.whole import is_no_file, read_head, read_segment
 FIRST: Final = "0" * 64  # the hash "before" the first segment of a log
 ALL: Final = f"*{SEGMENT_SUFFIX}"
 
-_MAX: Final = 1 << 63
+_MAX: Final = 1 << 62
 _BLOCK_KINDS: Final = frozenset(BlockKind)
 
 

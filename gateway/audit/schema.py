@@ -233,6 +233,7 @@ class Reason(IntEnum):
     ASSIGNED = 45
     BRANCH = 46  # a branch of a distributed transaction has it, or had
     FORGOTTEN = 47
+    SHADOW = 48  # beside its route: a copy for the shadow of its queue
     NARROW = 60
     DROP = 61
     REFUSE = 62

@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import Final, final
 
 from gateway.audit.records.log import AuditLog
-from gateway.audit.schema import Flag, Outcome, Reason
+from gateway.audit.schema import Flag, Kind, Outcome, Reason
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.queues.latency import Latency
 from gateway.bridge.queues.places import Entry
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.seams import Tracer
 from gateway.message import Delivery, Message, OutcomeKind
+from gateway.message import Flag as MessageFlag
 
 DURABLE: Final = int(Flag.DURABLE)
 REDELIVERED: Final = int(Flag.REDELIVERED)
@@ -24,6 +26,7 @@ TRANSLATED: Final = int(Flag.TRANSLATED)
 REMOVED: Final = int(Flag.REMOVED)
 REROUTED: Final = int(Flag.REROUTED)
 TRANSIT: Final = int(Flag.TRANSIT)
+TRACED: Final = int(MessageFlag.TRACED)
 
 OUTCOMES: Final = {
     OutcomeKind.ACCEPTED: int(Outcome.ACCEPTED),
@@ -99,9 +102,11 @@ class Counts:
         "sent",
         "sent_settled",
         "settled_too_late",
+        "shadowed",
         "unacquirable",
         "undeliverable",
         "unroutable",
+        "unshadowed",
         "withheld",
     )
 
@@ -111,6 +116,8 @@ class Counts:
         self.entered_durable = 0
         self.unroutable = 0
         self.rerouted = 0
+        self.shadowed = 0
+        self.unshadowed = 0
         self.refused = 0
         self.refusals: dict[int, int] = {}
         self.sent = 0
@@ -153,6 +160,7 @@ class Ledger:
             its user's in the audit log; 0: the gateway by itself, or an upstream.
         address: where it is done from, if that is no connection: an operator's.
         latency: how long what is recorded took.
+        tracer: is told of what is done with some messages, too; `None`: of none.
         transaction: the one that is worked on; 0 outside of transactions.
     """
 
@@ -164,6 +172,7 @@ class Ledger:
         "counts",
         "latency",
         "now_ms",
+        "tracer",
         "transaction",
     )
 
@@ -171,6 +180,7 @@ class Ledger:
         self.audit = audit
         self.counts = Counts()
         self.latency = Latency()
+        self.tracer: Tracer | None = None
         self.now_ms = now_ms
         self.transaction = 0
         self.connection = 0
@@ -202,6 +212,9 @@ class Ledger:
             connection=message.publisher,
             transaction=self.transaction,
         )
+        if self.tracer is not None:
+            name = exchange.name
+            self.tracer.received(message, name, copies, link, int(self.latency.now_us))
 
     def routed(self, message: Message, exchange: Exchange, copies: int, reason: Reason) -> None:
         """A message went on through another exchange; no queue counts as one copy."""
@@ -212,11 +225,25 @@ class Ledger:
             self.now_ms, message.id, exchange=exchange.node, copies=copies, reason=reason
         )
 
+    def shadowed(self, message: Message, exchange: Exchange) -> None:
+        """A copy is made for the shadow of a queue, beside all others."""
+        self.counts.shadowed += 1
+        exchange.routed += 1
+        self.audit.routed(
+            self.now_ms, message.id, exchange=exchange.node, copies=1, reason=Reason.SHADOW
+        )
+
+    def unshadowed(self, queue: Queue, entry: Entry) -> None:
+        """A shadow has no room for it."""
+        self.counts.unshadowed += 1
+        self.evicted(queue, entry)
+
     def unroutable(self, message: Message, exchange: Exchange, reason: Reason) -> None:
         """No queue took it, or none was ready."""
         if reason != Reason.ALTERNATE_EXCHANGE:
             self.counts.unroutable += 1
         self.audit.unroutable(self.now_ms, message.id, exchange=exchange.node, reason=reason)
+        self._trace_end(message, Kind.UNROUTABLE, exchange.name, 0, reason)
 
     def refused(self, message: Message, exchange: Exchange, reason: Reason, node: int) -> None:
         """A copy was not let in, by the queue `node` or altogether."""
@@ -226,6 +253,7 @@ class Ledger:
         self.audit.refused(
             self.now_ms, message.id, exchange=exchange.node, reason=reason, node=node
         )
+        self._trace_end(message, Kind.REFUSED, exchange.name, 0, reason)
 
     def rolled_back(self, message: Message, exchange: Exchange, queue: Queue, number: int) -> None:
         """A copy that a transaction held ended with it."""
@@ -324,6 +352,8 @@ class Ledger:
             flags=flags,
             lane=queue.lane_of(entry),
         )
+        if message.flags & TRACED and self.tracer is not None:
+            self.tracer.sent(message, queue.name, delivery, int(entry.entered_us))
 
     def settled(
         self, delivery: Delivery, node: int, kind: OutcomeKind, removed: bool, reason: Reason
@@ -342,6 +372,7 @@ class Ledger:
                 reason=reason,
                 flags=flags,
             )
+            self._trace_settled(delivery, Kind.REQUEUED, OUTCOMES[kind], reason)
             return
         self._count(kind)
         self.audit.settled(
@@ -355,6 +386,7 @@ class Ledger:
             reason=reason,
             transaction=self.transaction,
         )
+        self._trace_settled(delivery, Kind.SETTLED, OUTCOMES[kind], reason)
 
     def handed_over(self, queue: Queue, entry: Entry, delivery: Delivery, made: Delivery) -> None:
         """A delivery is a branch's from now on: no subscriber was sent anything, or settled it."""
@@ -407,6 +439,17 @@ class Ledger:
             flags=REMOVED,
             transaction=self.transaction,
         )
+        self._trace_settled(delivery, Kind.SETTLED, int(how), Reason.NONE)
+
+    def _trace_settled(self, delivery: Delivery, kind: int, outcome: int, reason: int) -> None:
+        if delivery.message.flags & TRACED and self.tracer is not None:
+            self.tracer.settled(delivery, kind, outcome, reason)
+
+    def _trace_end(
+        self, message: Message, kind: int, node: str, position: int, reason: int
+    ) -> None:
+        if message.flags & TRACED and self.tracer is not None:
+            self.tracer.ended(message, kind, node, position, reason)
 
     def _count(self, kind: OutcomeKind) -> None:
         if kind == OutcomeKind.ACCEPTED:
@@ -422,6 +465,7 @@ class Ledger:
         """A copy's time was over."""
         self.counts.expired += 1
         self.audit.expired(self.now_ms, entry.message.id, entry.position, node=queue.node)
+        self._trace_end(entry.message, Kind.EXPIRED, queue.name, entry.position, Reason.TTL)
 
     def dead_lettered(self, queue: Queue, entry: Entry, reason: Reason, upstream: str = "") -> None:
         """A copy leaves for the alternate exchange of its queue; it was for that upstream."""
@@ -434,6 +478,7 @@ class Ledger:
             reason=reason,
             peer=self.audit.name(upstream) if upstream else 0,
         )
+        self._trace_end(entry.message, Kind.DEAD_LETTERED, queue.name, entry.position, reason)
 
     def evicted(self, queue: Queue, entry: Entry) -> None:
         """A copy leaves a ring for good, since others came."""

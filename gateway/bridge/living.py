@@ -35,7 +35,7 @@ class LivingQueues:
         self.done = False
         for host in hosts.values():
             self._queues.extend(host.topology.queues.values())
-            self._queues.extend(host.nodes.outbound.values())
+            self._queues.extend(host.nodes.in_front())
             for queue in host.settlement.clearing.deleted_queues():
                 self._nameless[queue.number] = queue
 

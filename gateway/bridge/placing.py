@@ -15,6 +15,7 @@ from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.latency import DISK, MEMORY, UPSTREAM
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.quotas import Stock
+from gateway.bridge.remote.shadows import Shadows
 from gateway.bridge.seams import DONE, IN_TURN, PENDING, Published, Publisher, PublishStatus
 from gateway.bridge.spread.displacing import Displacing
 from gateway.bridge.spread.entering import Late, LongPublish
@@ -27,11 +28,16 @@ from gateway.wire.work import COPY, PUBLISH, WORK
 
 @final
 class Placing:
-    """Those of one virtual host. Implements `entering.Places`."""
+    """Those of one virtual host. Implements `entering.Places`.
 
-    __slots__ = ("_copies", "_displacing", "_topology")
+    Attributes:
+        shadows: of its queues.
+    """
+
+    __slots__ = ("_copies", "_displacing", "_topology", "shadows")
 
     def __init__(self, topology: Topology, copies: Copies, displacing: Displacing) -> None:
+        self.shadows = Shadows(topology, copies)
         self._topology = topology
         self._copies = copies
         self._displacing = displacing
@@ -87,6 +93,8 @@ class Placing:
             if queue.displaces or message.flags & STREAM:
                 self._displacing.came(queue)
             lines[queue.number].on_entered()
+            if queue.shadowed and not rerouted and (ticket is None or ticket.transaction is None):
+                self.shadows.on_published(queue, message)
         if durable and ticket is not None:
             ticket.turn = self._copies.turns.number
         return durable

@@ -138,6 +138,11 @@ class Pressure:
             and stock.has_room(octets)
         )
 
+    def has_slack(self, octets: int) -> bool:
+        """Whether one more copy, of so much, is no reason for anybody to wait, now or soon."""
+        within = self.octets + octets + COPY_OCTETS <= self._low_at
+        return within and self.messages < self._messages_low_at and not self.blocked
+
     def may_stage(self, own: int, octets: int) -> bool:
         """Whether somebody for whom `own` are staged may have so much more of it.
 

@@ -96,6 +96,8 @@ class Publishing:
         if self._copies.pressure.full(message.publisher):
             self._refuse(message, exchange, Reason.QUEUE_FULL, 0, link)
             return _refused(HELD_ENOUGH)
+        if self._copies.ledger.tracer is not None:
+            self._copies.ledger.tracer.arrives(message)
         if exchange.marks is not None:
             message = self._mark(exchange.marks, message, transaction)
         queues = self.route(exchange, message)

@@ -104,6 +104,30 @@ class Outlet(Protocol):
         """The subscription ended by its queue (deleted, refused): no more deliveries."""
 
 
+class Tracer(Protocol):
+    """Is told of the steps of messages that it follows: those that have `Flag.TRACED`.
+
+    Times are microseconds of the gateway's clock; kinds, outcomes and reasons the audit log's.
+    """
+
+    def arrives(self, message: Message) -> None:
+        """It is routed next; followed from now on, or not."""
+
+    def received(
+        self, message: Message, exchange: str, copies: int, link: int, turn_us: int
+    ) -> None:
+        """It is routed, and came in the turn that began at `turn_us`; any message."""
+
+    def sent(self, message: Message, queue: str, delivery: Delivery, entered_us: int) -> None:
+        """An outlet has taken a copy that entered `queue` at `entered_us`."""
+
+    def settled(self, delivery: Delivery, kind: int, outcome: int, reason: int) -> None:
+        """A delivery has ended."""
+
+    def ended(self, message: Message, kind: int, node: str, position: int, reason: int) -> None:
+        """A copy left `node` otherwise, or came into none."""
+
+
 class NodeSender(Protocol):
     """A link by which a client publishes to one queue or exchange, as long as that is there."""
 

@@ -66,6 +66,9 @@ class Rules(Protocol):
     def adopt_queue(self, queue: Queue) -> None:
         """A queue comes from the store: perhaps a rule places it."""
 
+    def forget_queue(self, queue: Queue) -> None:
+        """A queue is deleted."""
+
     def adopt_exchange(self, exchange: Exchange) -> None:
         """An exchange is made: perhaps a rule places it."""
 
@@ -310,6 +313,8 @@ class Topology:
         """Delete its name, bindings and rows."""
         WORK.units += NODE
         queue.deleted = True
+        if self.rules is not None:
+            self.rules.forget_queue(queue)
         self.bindings.remove_all_of_queue(queue)
         del self.queues[queue.name]
         if queue.settings.subscriber is not None:

@@ -9,7 +9,7 @@ import click
 
 from gateway.cli.jobs import MASTER, MEMORY, PROPERTIES, become_job, handed_on
 from gateway.cli.logs import default_log
-from gateway.cli.options import ADDRESS, MOMENT
+from gateway.cli.options import ADDRESS, MOMENT, PART
 
 WAYS: Final = click.Choice(["received", "left"])
 
@@ -21,6 +21,7 @@ Examples:
   amqp-gateway audit compare /logs/a --upstream b --against /logs/b
   amqp-gateway audit compare /logs/a1 /logs/a2 --ours received --ledger published.csv
   amqp-gateway audit compare --ours left --ledger consumed.parquet --id-type uuid --queue orders
+  amqp-gateway audit compare --ours received --queue orders --share 10% --ledger mirrored.csv
   amqp-gateway audit compare --ours left --counts counts.csv --since 2026-11-23 --until 2026-11-24
 """
 )
@@ -62,6 +63,9 @@ Examples:
 )
 @click.option(
     "--tolerate", type=click.IntRange(0), metavar="N", help="So many messages may disagree."
+)
+@click.option(
+    "--share", type=PART, help="Only of ids of that part of all, as `migrate shadow` has."
 )
 @click.option("--more-here", is_flag=True, help="What is only here is no difference.")
 @click.option("--more-there", is_flag=True, help="What is only there is no difference.")

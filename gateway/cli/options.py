@@ -35,6 +35,28 @@ class Moment(click.ParamType[int]):
 MOMENT = Moment()
 
 
+class Part(click.ParamType[float]):
+    """A part of all, above 0: 10%, or 0.1."""
+
+    name = "part"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Any: as click has it."""
+        text = str(value)
+        try:
+            part = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            part = 0.0
+        if not 0 < part <= 1:
+            self.fail(f"{text!r} is no part such as 10% or 0.1", param, ctx)
+        return part
+
+
+PART = Part()
+
+
 def configuration(command: F) -> F:
     """``--config`` and ``--set``, as parameters `config` and `changes`."""
     command = click.option(

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from gateway.clients.probed import Question
-from gateway.config.placement import NodeRule, asked_address
+from gateway.config.placement import NodeRule, ShadowRule, asked_address
 from gateway.translate.profiles.profile import Profile
 
 ANY_NAME: Final = "NAME"  # in addresses that are shown
@@ -168,6 +168,8 @@ def nodes_of(rules: list[NodeRule], upstream: str, profile: Profile) -> list[Nod
     """What the rules place at an upstream, and what to ask about."""
     found: list[Node] = []
     for rule in rules:
+        if rule.shadow is not None and rule.shadow.upstream == upstream:
+            found.append(_shadow(rule, rule.shadow, profile))
         if rule.upstream != upstream:
             continue
         named = "*" not in rule.pattern
@@ -184,6 +186,21 @@ def nodes_of(rules: list[NodeRule], upstream: str, profile: Profile) -> list[Nod
                 node.state = Presence.CREATED
         found.append(node)
     return found
+
+
+def _shadow(rule: NodeRule, shadow: ShadowRule, profile: Profile) -> Node:
+    """The shadow of a queue, or of all that a pattern fits: nobody makes it there."""
+    named = "*" not in rule.pattern
+    name = shadow.queue.make(queue=rule.pattern if named else ANY_NAME)
+    address = profile.queue_address(name)
+    node = Node(f"nodes.{rule.number}.shadow", rule.kind, name, address)
+    if not named:
+        node.state = Presence.PATTERN
+    elif profile.missing == "auto":
+        node.state = Presence.AUTO
+    else:
+        node.asked = address
+    return node
 
 
 def _addresses(rule: NodeRule, name: str, profile: Profile) -> tuple[str, str]:

@@ -55,7 +55,7 @@ class Survey:
         section = self._settings.upstreams[name]
         profile = load_profile(section.profile)
         rules = [each for each in self._rules if each.upstream == name]
-        nodes = nodes_of(rules, name, profile)
+        nodes = nodes_of(self._rules, name, profile)
         finding = Finding(name, profile.name, profile.products, nodes=nodes)
         finding.lacks = lacks(rules, profile)
         questions = Questions(finding.nodes, profile)

@@ -66,6 +66,7 @@ UPSTREAMS: Final = Dashboard(
                 {
                     now("gateway_upstream_held_messages"): "{{upstream}}, publishers wait",
                     now("gateway_upstream_spooled_messages"): "{{upstream}}, spooled",
+                    now("gateway_upstream_shadow_messages"): "{{upstream}}, for shadows",
                 },
             ),
             Panel(

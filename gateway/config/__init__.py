@@ -2,6 +2,7 @@
 
 settings, upstreams      every key: those of the gateway, those of upstreams and their nodes
 audit                    those of the audit log
+tracing                  those of spans
 topology                 exchanges, queues and bindings that are there from the start
 section, units           what keys are made of: sections; durations, sizes and addresses
 load                     from YAML to `Settings`

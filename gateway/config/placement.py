@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.bridge.remote.remote import OnRejected
-from gateway.config.upstreams import NodeSection
+from gateway.config.upstreams import NodeSection, ShadowSection
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template, Wildcards
 
@@ -23,6 +23,17 @@ ON_REJECTED: Final = {
     "exception": OnRejected.EXCEPTION,
     "drop": OnRejected.DROP,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowRule:
+    """What a rule says of the shadow of its queues, by the keys of the configuration."""
+
+    upstream: str
+    queue: Template
+    share: float
+    max_size: int
+    ttl_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,7 @@ class NodeRule:
         spool, on_rejected, max_redeliveries, paused, create, settled: as the keys of the
             configuration.
         dead_letters: the queue for what is rejected, by `OnRejected.DEAD_LETTER`.
+        shadow: of its queues; `None`: they have none.
     """
 
     number: int
@@ -55,6 +67,7 @@ class NodeRule:
     create: bool = False
     settled: bool = False
     dead_letters: str = REJECTED_QUEUE
+    shadow: ShadowRule | None = None
 
     def fits(self, kind: str, host: str, name: str) -> bool:
         """Whether it is for that name."""
@@ -94,11 +107,21 @@ class Rules:
 
     def queue(self, host: str, name: str) -> NodeRule | None:
         """The rule by which a queue lives at an upstream; `None`: it is local."""
-        return None if name == REJECTED_QUEUE else self._find("queue", host, name)
+        return None if name == REJECTED_QUEUE else _remote(self._find("queue", host, name))
 
     def exchange(self, host: str, name: str) -> NodeRule | None:
         """The rule by which an exchange lives at an upstream; `None`: it is local."""
-        return self._find("exchange", host, name) if name else None
+        return _remote(self._find("exchange", host, name)) if name else None
+
+    def shadow(self, host: str, queue: str) -> NodeRule | None:
+        """The rule by which a queue has a shadow, wherever it lives; `None`: it has none."""
+        rule = None if queue == REJECTED_QUEUE else self._find("queue", host, queue)
+        return None if rule is None or rule.shadow is None else rule
+
+    def shadow_name(self, host: str, queue: str) -> str | None:
+        """What the shadow of a queue is called at its upstream; `None`: it has none."""
+        rule = self.shadow(host, queue)
+        return None if rule is None or rule.shadow is None else rule.shadow.queue.make(queue=queue)
 
     def exact_queues(self, host: str) -> list[str]:
         """The queues that live at an upstream by a rule for just that name."""
@@ -145,12 +168,15 @@ class Rules:
         if asked in self._remembered:
             return self._remembered[asked]
         found = next((rule for rule in self.rules if rule.fits(kind, host, name)), None)
-        if found is not None and found.upstream is None:
-            found = None
         if len(self._remembered) >= self._remembered_max:
             self._remembered.clear()
         self._remembered[asked] = found
         return found
+
+
+def _remote(rule: NodeRule | None) -> NodeRule | None:
+    """None where its nodes are local."""
+    return None if rule is None or rule.upstream is None else rule
 
 
 def asked_address(rule: NodeRule, name: str, profile: Profile) -> str:
@@ -187,7 +213,14 @@ def rule_of(number: int, node: NodeSection, profile: Profile | None) -> NodeRule
         create=node.create,
         settled=node.settled,
         dead_letters=dead_letters_of(node),
+        shadow=None if node.shadow is None else shadow_of(node.shadow),
     )
+
+
+def shadow_of(shadow: ShadowSection) -> ShadowRule:
+    """The same of a shadow."""
+    template = Template(shadow.queue)
+    return ShadowRule(shadow.upstream, template, shadow.share, shadow.max_size, shadow.ttl)
 
 
 def dead_letters_of(node: NodeSection) -> str:

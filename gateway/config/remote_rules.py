@@ -187,6 +187,7 @@ def _nodes(settings: Settings, profiles: dict[str, Profile]) -> Found:
         if first is not None:
             yield [path], f"fits no name that nodes.{first} does not fit, which comes first"
         yield from _keys_for(path, node)
+        yield from _shadow(path, node, settings, profiles)
         templates = {}
         for key in ("address", "subscription"):
             problem, template = _template(node, key)
@@ -246,16 +247,46 @@ def _template(node: NodeSection, key: str) -> tuple[str, Template | None]:
     text = getattr(node, key)
     if text is None or key not in PARTS[node.kind]:
         return "", None
+    return _made(text, PARTS[node.kind][key], node)
+
+
+def _made(text: str, parts: set[str], node: NodeSection) -> tuple[str, Template | None]:
+    """The same of its text, in which there may be these parts."""
     try:
         template = Template(text)
     except ConfigurationError as error:
         return error.problems[0][1], None
     for part in template.parts:
-        if part not in PARTS[node.kind][key]:
+        if part not in parts:
             return f"has no part {{{part}}}", None
     if not node.exact and node.kind not in template.parts:
         return f"needs {{{node.kind}}}: else several nodes have one address", None
     return "", template
+
+
+def _shadow(
+    path: str, node: NodeSection, settings: Settings, profiles: dict[str, Profile]
+) -> Found:
+    """Of the shadow of a rule's queues."""
+    shadow = node.shadow
+    if shadow is None:
+        return
+    key = f"{path}.shadow.queue"
+    at = f"{path}.shadow.upstream"
+    if node.kind == "exchange":
+        yield [f"{path}.shadow"], "is only for queues"
+    if shadow.upstream not in settings.upstreams:
+        yield [at, f"upstreams.{shadow.upstream}"], unknown_upstream(shadow.upstream)
+    problem, template = _made(shadow.queue, {"queue"}, node)
+    if problem:
+        yield [key], problem
+    elif template is not None and shadow.upstream in profiles:
+        name = template.make(queue=node.pattern)
+        if shadow.upstream == node.upstream and name == node.pattern:
+            yield [key, at], "is the queue itself: what is published would come to it twice"
+        if node.exact and not profiles[shadow.upstream].queue_address(name):
+            reads = [key, at, f"upstreams.{shadow.upstream}.profile"]
+            yield reads, f'its profile has no address for a queue "{name}"'
 
 
 def _profile(path: str, node: NodeSection, profile: Profile, address: Template | None) -> Found:

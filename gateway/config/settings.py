@@ -17,6 +17,7 @@ from gateway.bridge.limits import NO_QUOTA, BridgeLimits
 from gateway.config.audit import AuditSettings
 from gateway.config.section import Count, Section
 from gateway.config.topology import BindingSection, ExchangeSection, QueueSection
+from gateway.config.tracing import TracingSettings
 from gateway.config.units import Address, Host, address, duration, host, size
 from gateway.config.upstreams import NodeSection, UpstreamSection
 from gateway.files.own import default_data_directory
@@ -433,6 +434,7 @@ class Settings(Section):
     queues: QueueSettings = QueueSettings()
     audit: AuditSettings = AuditSettings()
     translation: TranslationSettings = TranslationSettings()
+    tracing: TracingSettings | None = None
     logging: LoggingSettings = LoggingSettings()
     reload_interval: Annotated[int, *duration("0s", "1h")] = 0
     """How often the files are looked at that a reload reads: this one, certificates, users, access

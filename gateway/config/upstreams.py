@@ -167,6 +167,24 @@ class UpstreamSection(Section):
         return able or ["ANONYMOUS"]
 
 
+class ShadowSection(Section):
+    """Where what is published to a queue goes, too."""
+
+    upstream: str
+    """The upstream that gets the copies."""
+    queue: Annotated[str, Field(min_length=1, max_length=255)] = "{queue}.shadow"
+    """A template for the name of the queue there that they go to."""
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Part of all messages, chosen by their ids: of a message with the same id it is always the
+    same. Below 1, messages without an id have no copy."""
+    max_size: Annotated[int, *size("64KiB", "4GiB")] = 16 * 1024 * 1024
+    """Octets of copies that the gateway holds until the upstream has them, in memory; what is
+    beyond is not mirrored, and counted."""
+    ttl: Annotated[int, *duration("0s", "30d")] = 3_600_000
+    """How long a copy lives, at the gateway and at the upstream, unless its message has less;
+    0s: as long as that."""
+
+
 class NodeSection(Section):
     """Where queues or exchanges live. The first rule that fits a name decides."""
 
@@ -204,6 +222,9 @@ class NodeSection(Section):
     none, snd-settle-mode settled) as it sends it. Faster, and at most once: what it has handed to
     a consumer's link, up to 50 messages, it may drop when that link ends, because the consumer
     leaves or the connection or the gateway does. False: nothing is lost so."""
+    shadow: ShadowSection | None = None
+    """Of a queue, a local one, too: send copies of what is published to it to another upstream.
+    Neither publishers nor consumers notice, whatever becomes of them."""
 
     @property
     def kind(self) -> str:

@@ -248,6 +248,7 @@ class Client:
             timestamp=settings.timestamp,
             java=self.java,
             gateway=settings.container_id,
+            traces=settings.traces,
         )
 
     def on_link(self, *, opened: bool) -> None:

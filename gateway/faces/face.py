@@ -20,7 +20,7 @@ from gateway.faces.dynamic import DynamicNodes
 from gateway.faces.feature_uses import UsesBook
 from gateway.faces.leaving import KeptSessions
 from gateway.faces.visit import Journal, Silence
-from gateway.translate.context import Counts
+from gateway.translate.context import Counts, Following
 from gateway.translate.replies import ReplyTable
 from gateway.wire.dns_names import dns_name
 from gateway.wire.limits import Limits
@@ -277,6 +277,7 @@ class FaceSettings:
         text_body_value: a 0-10 text body goes to 1.0 as an amqp-value string, not as data.
         timestamp: messages without a time of creation get that of their arrival.
         translated: what all translations count.
+        traces: see `translate.context.Context`.
         attached: 0-10 sessions that are attached, by user and name; shared by all faces.
         kept: the 0-10 sessions that outlive their connections; shared by all faces.
         containers: the 1.0 connections by their containers; shared by all faces.
@@ -304,6 +305,7 @@ class FaceSettings:
     text_body_value: bool
     timestamp: bool
     translated: Counts
+    traces: Following | None
     attached: dict[tuple[str, bytes], Attached]
     kept: KeptSessions
     containers: Containers
@@ -348,6 +350,7 @@ class FaceSettings:
         self.text_body_value = text_body_value
         self.timestamp = timestamp
         self.translated = Counts()
+        self.traces = None
         self.attached = {}
         self.kept = KeptSessions()
         self.containers = Containers()

@@ -18,6 +18,7 @@ queues          what queues hold, and the topology
 upstreams       brokers behind the gateway
 store           the store, and its disk
 audit           the audit log and its closed books
+tracing         messages that are followed, and their spans
 objects         of each queue by name
 """
 

@@ -18,6 +18,13 @@ MESSAGES: Final = (
         "Copies that were not let in, by reason: those `gateway_messages_total` counts as refused.",
         "reason",
     ),
+    counter(
+        "gateway_shadow_copies_total",
+        "Messages that the shadow of their queue was to have: mirrored, which is put in line for"
+        " its upstream, or dropped, since `max_size` of the shadow was reached or the queues held"
+        " more than their low-water mark.",
+        "outcome",
+    ),
     counter("gateway_transactions_total", "Transactions, by how they ended.", "outcome"),
     gauge(
         "gateway_branches",

@@ -13,6 +13,7 @@ from gateway.metrics.process import PROCESS
 from gateway.metrics.queues import QUEUES
 from gateway.metrics.rows import MetricRow
 from gateway.metrics.store import STORE
+from gateway.metrics.tracing import TRACING
 from gateway.metrics.translation import TRANSLATION
 from gateway.metrics.upstreams import UPSTREAMS
 
@@ -26,6 +27,7 @@ SECTIONS: Final[dict[str, tuple[MetricRow, ...]]] = {
     "Upstreams": UPSTREAMS,
     "Store and disk": STORE,
     "Audit log": AUDIT,
+    "Tracing": TRACING,
 }
 METRICS: Final = tuple(row for rows in SECTIONS.values() for row in rows)
 OBJECT_METRICS: Final = OBJECTS

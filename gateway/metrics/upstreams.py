@@ -48,6 +48,11 @@ UPSTREAMS: Final = (
         "upstream",
     ),
     gauge(
+        "gateway_upstream_shadow_messages",
+        "Copies for shadows at an upstream (`shadow` of a rule) that it has not settled.",
+        "upstream",
+    ),
+    gauge(
         "gateway_upstream_oldest_seconds",
         "How long the oldest message to an upstream has waited; 0 if there is none.",
         "upstream",

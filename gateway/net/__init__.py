@@ -16,6 +16,7 @@ past_mending    which exceptions end the process
 threads         those that its end does not wait for
 kept_files      files that the configuration names, as they were read last
 turn_shares     what the connections of one user, and of all, may have done in one turn
+tracing/        spans of followed messages, to a collector
 held_back       who waits to be confirmed, and for which limit
 tls/            TLS from PEM files, opened in pieces, for what that costs
 saslprep        names and passwords in one form

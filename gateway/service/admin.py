@@ -64,6 +64,7 @@ def measured(service: Service) -> Sources:
         head=lambda: service.segments.head,
         head_failures=lambda: service.segments.head_failures,
         kept=service.letting_go,
+        tracing=service.tracing,
         certificate_expires_s=lambda: service.named.certificate_expires_s,
     )
 

@@ -59,6 +59,7 @@ def faces_of(service: Service) -> FaceSettings:
     settings = service.settings
     faces = face_settings(settings, service.clock, service.authentication, service.named.access)
     scheme = "https" if settings.admin_tls else "http"
+    faces.traces = None if service.tracing is None else service.tracing.traces
     faces.admin_address = f"{scheme}://{service.addresses['admin']}"
     for name, host in service.bridge.hosts.items():  # before relays, which keep what they find
         replies = ReplyTable(keep_new=True)

@@ -24,6 +24,7 @@ from gateway.net.listening.passwords import Passwords
 from gateway.net.tls.authorities import useless
 from gateway.net.tls.files import tls_context
 from gateway.net.tls.validity import NO_TIME, expires_s, out_of_date
+from gateway.net.tracing.begin import need_package
 from gateway.service.exposed import exposed
 from gateway.wire.dns_names import dns_name
 
@@ -65,7 +66,10 @@ def check(settings: Settings) -> list[str]:
     """
     problems: list[tuple[str, str]] = []
     told: list[str] = []
-    for look in (_tls_notes, _rule_notes, _user_notes, _gssapi_notes, _signing_notes, _book_notes):
+    for look in (
+        *(_tls_notes, _rule_notes, _user_notes, _gssapi_notes, _signing_notes, _book_notes),
+        _tracing_notes,
+    ):
         try:
             told += look(settings)
         except ConfigurationError as error:  # the others are looked at all the same
@@ -133,6 +137,11 @@ def _gssapi_notes(settings: Settings) -> list[str]:
         "gssapi: clients that know GSSAPI choose it, with a ticket or not, and fail without one:"
         " those with a password have to name its mechanism"
     ]
+
+
+def _tracing_notes(settings: Settings) -> list[str]:
+    need_package(settings)
+    return []
 
 
 def load_kerberos(settings: Settings) -> Kerberos | None:

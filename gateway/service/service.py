@@ -27,7 +27,7 @@ from gateway.net.admin.tokens import Tokens
 from gateway.net.backup import Backup
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
-from gateway.net.data_directory import AUDIT_FOLDER
+from gateway.net.data_directory import AUDIT_FOLDER, identity
 from gateway.net.duties import Duties
 from gateway.net.kept_files import THREADS as FILE_THREADS
 from gateway.net.kept_files import KeptFiles, read_all
@@ -40,6 +40,8 @@ from gateway.net.stopping import Stage, Stopping
 from gateway.net.threads import LoosePool
 from gateway.net.tls.files import within_tls
 from gateway.net.tls.layer import Terms
+from gateway.net.tracing.begin import Tracing
+from gateway.net.tracing.begin import begin as begin_tracing
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.moves import Moves
 from gateway.net.upstreams.reload import SIGNALLED, Operator
@@ -104,6 +106,7 @@ class Service:
         self.ports = Ports(reactor)
         self._reload_waits = False
         self.spill: Spill | None = None
+        self.tracing: Tracing | None = None
         self.threads = PasswordThreads(reactor, self.clock.now_ms)
         self.file_threads = LoosePool(reactor, FILE_THREADS, "files")
         self.watching = Watching(
@@ -203,6 +206,13 @@ class Service:
             self.clock.now_ms(),
             met=lambda: self.counts.accepted > 0 or len(settings.upstreams) > 0,
         )
+        self.tracing = begin_tracing(
+            settings,
+            self.clock.now_us,
+            identity(settings.data_directory),
+            self.reactor.callFromThread,
+        )
+        self.bridge.ledger.tracer = None if self.tracing is None else self.tracing.traces
         tell_of_log(self.bridge, self.store, recovered, segments)
         self.faces = faces_of(self)
         self.upstreams = Upstreams(
@@ -468,3 +478,5 @@ class Service:
     def _stop_threads(self) -> None:
         for pool in (self.threads, self.file_threads, self.archive_threads):
             pool.stop()
+        if self.tracing is not None:
+            self.tracing.stop()

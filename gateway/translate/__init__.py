@@ -15,6 +15,7 @@ plain and quotes the rows' ids. Nothing of it performs I/O or knows a connection
     ids, original_ids     message-ids; what each was when it first came
     checking/             is nothing lost but what is said, in some messages
     view, selectable      what routing, selectors and keys see of a message
+    tracing/              messages that are followed, and what they say of their trace
     numbered              a message with the number that its queue or exchange gave it
     profiles/             what there is to know of brokers
 """

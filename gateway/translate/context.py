@@ -12,7 +12,7 @@ from typing import Protocol, final
 from mypy_extensions import i64 as int64
 from mypy_extensions import mypyc_attr
 
-from gateway.message import Loss, Refusal
+from gateway.message import Loss, Message, Refusal
 from gateway.translate.checking.sample import Kinds
 from gateway.translate.mapping_rows import NUMBER_MAX
 from gateway.translate.replies import ReplyTable
@@ -42,6 +42,19 @@ class ReplyAddresses(Protocol):
 
         "": it is on its way, and the translation that asked for it will not be used.
         """
+
+
+class Following(Protocol):
+    """Follows messages that have `Flag.TRACED` (`tracing.traces`)."""
+
+    def now_us(self) -> int:
+        """The clock, read now."""
+
+    def with_own(self, message: Message, merged: bytes) -> bytes:
+        """Message-annotations (an encoded map) with the gateway's trace, if it has no other."""
+
+    def translated(self, message: Message, began_us: int) -> None:
+        """It was, for whoever takes it next, since then."""
 
 
 @final
@@ -84,6 +97,7 @@ class Context:
         value_lists: whether it takes a list as an amqp-value; else the octets go as data.
         reply_address: by what that upstream can reach local nodes.
         jms: the receiver, of 1.0, is one of JMS, as its link tells; set before each message.
+        traces: which messages are followed; `None`: none are.
     """
 
     nodes: Nodes
@@ -102,6 +116,7 @@ class Context:
     value_lists: bool
     reply_address: ReplyAddresses | None
     jms: bool
+    traces: Following | None
 
     def __init__(
         self,
@@ -122,6 +137,7 @@ class Context:
         value_lists: bool = True,
         reply_address: ReplyAddresses | None = None,
         jms: bool = False,
+        traces: Following | None = None,
     ) -> None:
         self.nodes = nodes
         self.replies = replies
@@ -139,6 +155,7 @@ class Context:
         self.value_lists = value_lists
         self.reply_address = reply_address
         self.jms = jms
+        self.traces = traces
 
 
 @final

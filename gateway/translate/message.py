@@ -14,7 +14,7 @@ from gateway.amqp_1_0 import sections, types
 from gateway.amqp_1_0._spec import FOOTER, MESSAGE_ANNOTATIONS, Properties
 from gateway.audit.digests import COPIED_MAX
 from gateway.errors import DecodeError
-from gateway.message import Condition, Loss, Message, Refusal
+from gateway.message import Condition, Flag, Loss, Message, Refusal
 from gateway.translate.application_headers import (
     MALFORMED,
     headers_to_0_10,
@@ -46,6 +46,7 @@ from gateway.wire.work import CONVERSION, CROSSING, ELEMENT, WORK
 # What is done for each value that was decoded, by the units that decoding it was.
 AFTER_DECODING: Final = CONVERSION // ELEMENT - 1
 
+TRACED: Final = int(Flag.TRACED)
 ROW_ANNOTATIONS: Final = number("annotations.message")
 ROW_FOOTER: Final = number("footer")
 ROW_FORMAT: Final = number("message-format")
@@ -56,6 +57,19 @@ def to_1_0(message: Message, context: Context, merged: bytes = b"") -> Translate
 
     `merged` (an encoded map) are message-annotations that an earlier receiver added.
     """
+    traces = context.traces
+    if traces is None or not message.flags & TRACED:
+        return _to_1_0(message, context, merged)
+    merged = traces.with_own(message, merged)
+    if message.encoding == AMQP_1_0:
+        return _to_1_0(message, context, merged)
+    began_us = traces.now_us()
+    made = _to_1_0(message, context, merged)
+    traces.translated(message, began_us)
+    return made
+
+
+def _to_1_0(message: Message, context: Context, merged: bytes) -> Translated10:
     if message.encoding == AMQP_1_0:
         made = onward_to_1_0(message, merged)
         if merged and message.message_format != 0:
@@ -178,6 +192,18 @@ def to_0_10(
         if merged:
             return onward_with_annotations(message, context, delivery_count, merged)
         return onward_to_0_10(message, context, delivery_count)
+    traces = context.traces
+    if traces is None or not message.flags & TRACED:
+        return _to_0_10(message, context, delivery_count, merged)
+    began_us = traces.now_us()
+    made = _to_0_10(message, context, delivery_count, traces.with_own(message, merged))
+    traces.translated(message, began_us)
+    return made
+
+
+def _to_0_10(
+    message: Message, context: Context, delivery_count: int, merged: bytes
+) -> Translated010:
     units = WORK.units
     crossing = Crossing(message, context)
     if message.message_format != 0:

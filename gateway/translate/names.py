@@ -26,6 +26,10 @@ JMS_MSG_TYPE: Final = "x-opt-jms-msg-type"
 # Of what kind JMS clients know the node in `to`, and that in reply-to.
 JMS_DEST: Final = "x-opt-jms-dest"
 JMS_REPLY_TO: Final = "x-opt-jms-reply-to"
+# W3C Trace Context: of a publisher a header or property, of an intermediary an annotation.
+TRACEPARENT: Final = "traceparent"
+TRACESTATE: Final = "tracestate"
+TRACE_CONTEXT: Final = (TRACEPARENT, TRACESTATE)
 
 ROW_DURABLE: Final = number("header.durable")
 ROW_PRIORITY: Final = number("header.priority")
@@ -49,6 +53,7 @@ ROW_APP_ID: Final = number("properties.app-id")
 ROW_GROUP_ID: Final = number("properties.group-id")
 ROW_GROUP_SEQUENCE: Final = number("properties.group-sequence")
 ROW_DELIVERY_TIME: Final = number("annotations.delivery-time")
+ROW_TRACE_CONTEXT: Final = number("annotations.trace-context")
 ROW_REPLY_TO_GROUP_ID: Final = number("properties.reply-to-group-id")
 ROW_ROUTING_KEY: Final = number("delivery.routing-key")
 ROW_JMS_DESTINATION: Final = number("annotations.jms-destination")
@@ -57,6 +62,7 @@ ROW_REPLIES_MISS: Final = number("replies.miss")
 INTEGERS_0_10: Final = frozenset(
     (old.INT8, old.INT16, old.INT32, old.INT64, old.UINT8, old.UINT16, old.UINT32, old.UINT64)
 )
+TRACE_CODES: Final = (old.STR16, old.VBIN16)
 INTEGERS_1_0: Final = frozenset(
     (new.BYTE, new.SHORT, new.INT, new.LONG, new.UBYTE, new.USHORT, new.UINT, new.ULONG)
 )

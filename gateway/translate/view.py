@@ -126,6 +126,8 @@ def _add_properties(message: Message, layout: sections.Sections, found: Headers)
     for key, value in sections.annotations(message.payload, layout.message_annotations):
         if key.value == names.DELIVERY_TIME and isinstance(value.value, int):
             found[names.NOT_VALID_BEFORE] = Tagged(Kind.INTEGER, value.value)
+        elif key.value in names.TRACE_CONTEXT and value.code in (new.STRING, new.BINARY):
+            found.setdefault(key.value, neutral_1_0(value))
         elif key.value == names.JMS_MSG_TYPE and subject is not None:
             found.setdefault(names.JMS_TYPE, Tagged(Kind.STRING, subject))
 

@@ -5,9 +5,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
 
 from gateway.accounting import classes
-from gateway.accounting.classes import CACHE, KEPT_S, QUIET, shared
+from gateway.accounting.classes import CACHE, KEPT, KEPT_S, QUIET, shared
+
+
+@pytest.fixture(autouse=True)
+def no_session(monkeypatch) -> None:
+    """The one that other tests have would be ended."""
+    monkeypatch.setattr(SparkContext, "_gateway", None)
 
 
 @pytest.fixture
@@ -93,6 +100,22 @@ def test_what_nobody_has_used_for_long_is_removed(home, jars, cache):
     (jars / "another.jar").touch()
     shared(home, jars, cache)
     assert not old.exists()
+
+
+def test_of_other_installations_the_newest_are_kept(home, jars, cache):
+    paths = []
+    for number in range(KEPT + 2):
+        (jars / f"another{number}.jar").touch()
+        new = shared(home, jars, cache).new
+        assert new is not None
+        new.write_text("classes")
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as java:
+            classes._ended(java, new)
+        [path] = [each for each in new.parent.glob("*.jsa") if each not in paths]
+        os.utime(path, (0, path.stat().st_mtime - 3600 + number))
+        paths.append(path)
+    shared(home, Path(jars.parent), cache)
+    assert [path for path in paths if path.exists()] == paths[-KEPT:]
 
 
 def test_there_is_none_of_a_java_to_which_nothing_can_be_added_and_without_a_place(home, jars):

@@ -23,7 +23,7 @@ from gateway.audit.schema import RECORD_OCTETS, SCHEMA_VERSION, BlockKind, Outco
 
 # What Spark has to do with several partitions, and so with a log of any size. Who makes these more,
 # makes each run slower; who makes them fewer, says so here.
-JOBS, SHUFFLES = 44, 49
+JOBS, SHUFFLES = 45, 49
 ALONE = 26, 11  # of a log so small that it stays in one partition
 
 

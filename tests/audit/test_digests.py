@@ -6,7 +6,15 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.audit.digests import COPIED_MAX, digest, digest_part, entry_mix
+from gateway.audit.digests import (
+    COPIED_MAX,
+    SHARES,
+    digest,
+    digest_part,
+    entry_mix,
+    is_in_share,
+    share_of,
+)
 from gateway.audit.schema import unsigned
 
 
@@ -35,3 +43,17 @@ def test_a_large_part_is_not_copied_for_it():
     _now, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < COPIED_MAX
+
+
+@given(st.binary(min_size=1, max_size=20), st.floats(1e-9, 1), st.floats(1e-9, 1))
+def test_what_is_in_a_share_is_in_every_larger_one(id: bytes, one: float, other: float):
+    smaller, larger = sorted((share_of(one), share_of(other)))
+    assert is_in_share(digest(id), larger) or not is_in_share(digest(id), smaller)
+    assert is_in_share(digest(id), SHARES)
+
+
+def test_a_share_has_its_part_of_all_ids_and_nothing_without_one():
+    ids = [digest(b"%d" % number) for number in range(10_000)]
+    assert 900 < sum(is_in_share(each, share_of(0.1)) for each in ids) < 1100
+    assert not is_in_share(0, SHARES - 1)
+    assert is_in_share(0, share_of(1.0))

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.clients.findings import Ability, Finding, Node, Presence, lacks, nodes_of
 from gateway.clients.probed import Question
-from gateway.config.placement import NodeRule
+from gateway.config.placement import NodeRule, ShadowRule
 from gateway.translate.profiles.loading import load_profile
 from gateway.translate.profiles.profile import Profile
 from gateway.translate.profiles.templates import Template
@@ -102,3 +102,20 @@ def test_what_is_of_another_product_is_not_fine_where_the_profile_names_its_own(
     finding = Finding("a", "p", products, reached=True, product=product, version=version)
     assert finding.fine is fine
     assert finding.as_json()["stranger"] is not fine
+
+
+def test_the_shadow_of_a_queue_is_asked_about_where_it_is_to_be() -> None:
+    rabbitmq = load_profile("rabbitmq4")
+    shadow = ShadowRule("new", Template("{queue}.shadow"), 1.0, 1, 1)
+    rules = [
+        NodeRule(0, "queue", "q", None, "old", shadow=shadow),
+        NodeRule(1, "queue", "a.*", None, None, shadow=shadow),
+    ]
+    found = [(each.key, each.name, each.asked) for each in nodes_of(rules, "new", rabbitmq)]
+    assert found == [
+        ("nodes.0.shadow", "q.shadow", "/queues/q.shadow"),
+        ("nodes.1.shadow", "NAME.shadow", ""),
+    ]
+    assert [each.key for each in nodes_of(rules, "old", rabbitmq)] == ["nodes.0"]
+    (made,) = nodes_of(rules[:1], "new", load_profile("artemis"))
+    assert (made.asked, made.state) == ("", Presence.AUTO)

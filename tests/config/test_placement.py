@@ -109,3 +109,20 @@ def test_what_is_remembered_is_bounded() -> None:
     for name in ("a1", "b", "a2", "a3", "a1", "b"):
         assert (made.queue("h", name) is not None) == name.startswith("a")
         assert len(made._remembered) <= 3
+
+
+def test_a_queue_has_the_shadow_that_its_rule_says_wherever_it_lives() -> None:
+    made = rules(
+        {"queue": "here.*", "upstream": None, "shadow": {"upstream": "new"}},
+        {"queue": "*", "upstream": "old", "shadow": {"upstream": "new", "queue": "trial.{queue}"}},
+        {"exchange": "x", "upstream": "old"},
+    )
+    assert made.queue("", "here.1") is None
+    assert made.shadow_name("", "here.1") == "here.1.shadow"
+    assert made.shadow_name("", "far") == "trial.far"
+    found = made.shadow("", "far")
+    assert found is not None
+    assert found.shadow is not None
+    assert (found.shadow.upstream, found.shadow.share) == ("new", 1.0)
+    assert made.shadow("", "gateway.rejected") is None
+    assert rules({"queue": "q", "upstream": None}).shadow_name("", "q") is None

@@ -343,3 +343,36 @@ def test_what_an_old_broker_is_not_asked_for_is_refused_by_name() -> None:
         "nodes.2.subscription",
         "nodes.3.address",
     }
+
+
+def test_what_is_wrong_with_a_shadow_is_told() -> None:
+    found = problems(
+        upstream(),
+        nodes(
+            {"queue": "a", "upstream": None, "shadow": {"upstream": "nowhere"}},
+            {"exchange": "x", "upstream": "up", "shadow": {"upstream": "up"}},
+            {"queue": "b", "upstream": "up", "shadow": {"upstream": "up", "queue": "{queue}"}},
+            {"queue": "c*", "upstream": "up", "shadow": {"upstream": "up", "queue": "one"}},
+            {"queue": "d", "upstream": None, "shadow": {"upstream": "up", "queue": "{key}"}},
+        ),
+    )
+    assert found == {
+        "nodes.0.shadow.upstream": 'there is no upstream "nowhere"',
+        "nodes.1.shadow": "is only for queues",
+        "nodes.2.shadow.queue": "is the queue itself: what is published would come to it twice",
+        "nodes.3.shadow.queue": "needs {queue}: else several nodes have one address",
+        "nodes.4.shadow.queue": "has no part {key}",
+    }
+    given = {"upstream": "up", "share": 0}
+    assert "nodes.0.shadow.share" in problems(
+        upstream(), nodes({"queue": "a", "upstream": None, "shadow": given})
+    )
+
+
+def test_a_shadow_needs_nothing_but_its_upstream() -> None:
+    settings = load(
+        None, [upstream(), nodes({"queue": "a", "upstream": None, "shadow": {"upstream": "up"}})]
+    )
+    (node,) = settings.nodes
+    assert node.shadow is not None
+    assert (node.shadow.queue, node.shadow.max_size) == ("{queue}.shadow", 16 * 1024 * 1024)

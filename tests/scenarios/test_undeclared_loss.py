@@ -221,6 +221,7 @@ def whole_1_0() -> Message:
         (Tagged(new.SYMBOL, "x-opt-mine"), Tagged(new.INT, 3)),
         (Tagged(new.SYMBOL, names.DELIVERY_TIME), Tagged(new.LONG, 17)),
         (Tagged(new.SYMBOL, names.JMS_MSG_TYPE), Tagged(new.BYTE, 9)),
+        (Tagged(new.SYMBOL, names.TRACEPARENT), Tagged(new.STRING, "00-1-1-01")),
     ]
     payload = payload_1_0(
         Header(durable=True, priority=12, ttl=60_000),
@@ -290,6 +291,7 @@ TO_0_10: dict[str, Callable[[object], None]] = {
     "properties.group-id": header(names.GROUP_ID),
     "properties.group-sequence": header(names.GROUP_SEQUENCE),
     "annotations.delivery-time": header(names.NOT_VALID_BEFORE),
+    "annotations.trace-context": header(names.TRACEPARENT),
     "properties.reply-to-group-id": escrow("properties.reply-to-group-id"),
     "annotations.message": escrow("annotations"),
     "annotations.jms-msg-type": escrow("jms-msg-type"),

@@ -279,8 +279,8 @@ class LedgerCheck:
         self._need(record, unsettled == record.copies, f"{unsettled} unsettled")
 
 
-def ledger_of(audit: Path) -> LedgerCheck:
-    """Of a log in files."""
+def log_of(audit: Path) -> BlockLog:
+    """A log in files."""
     log = BlockLog()
     for path in segment_paths(audit):
         segment = Segment(path.name, path.read_bytes())
@@ -288,4 +288,9 @@ def ledger_of(audit: Path) -> LedgerCheck:
         for _block in segment.blocks():
             pass
         log.append(segment.octets[start : segment.good])
-    return LedgerCheck(log.records())
+    return log
+
+
+def ledger_of(audit: Path) -> LedgerCheck:
+    """Of a log in files."""
+    return LedgerCheck(log_of(audit).records())

@@ -105,6 +105,7 @@ class Consumer:
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         answer = self.answers.pop(0) if self.answers else DeliverStatus.TAKEN
         if answer == DeliverStatus.TAKEN:
+            delivery.body_digest = digest(delivery.message.body())
             self.deliveries.append(delivery)
         return answer
 

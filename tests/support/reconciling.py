@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest import mock
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,13 +31,18 @@ def lacking(scratch: Path) -> str | None:
 def session(scratch: Path) -> Iterator[SparkSession]:
     """A session of one core: the logs are small, and others work beside it.
 
-    It lives for hundreds of jobs, of which it keeps more than one would have it keep.
+    It lives for hundreds of jobs, of which it keeps more than one would have it keep. Its classes
+    are kept for nobody: those of a clone are in no other, and writing them takes longer.
     """
+    from gateway.accounting import session as sessions
+    from gateway.accounting.classes import Classes
     from gateway.accounting.java import java_home
-    from gateway.accounting.session import spark_session
 
     os.environ["JAVA_HOME"] = str(java_home(scratch))
-    with spark_session("tests", "local[1]", scratch, memory="2g") as spark:
+    with (
+        mock.patch.object(sessions, "shared", return_value=Classes()),
+        sessions.spark_session("tests", "local[1]", scratch, memory="2g") as spark,
+    ):
         yield spark
 
 

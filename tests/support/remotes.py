@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from gateway.audit.digests import digest, share_of
 from gateway.audit.schema import Reason
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription
 from gateway.bridge.remote.remote import Feed, Inlet, LookUpWaiter, OnRejected, Placement, Work
+from gateway.bridge.remote.shadows import Shadowing
 from gateway.bridge.seams import DeliverStatus, Publisher
 from gateway.message import MODIFIED_FAILED, Condition, Delivery, Outcome, Refusal
 from gateway.wire.tagged import Tagged
@@ -75,6 +77,7 @@ class FakeRelay:
     def deliver(self, delivery: Delivery) -> DeliverStatus:
         answer = self.answers.pop(0) if self.answers else DeliverStatus.TAKEN
         if answer == DeliverStatus.TAKEN:
+            delivery.body_digest = digest(delivery.message.body())
             self.deliveries.append(delivery)
         return answer
 
@@ -221,6 +224,7 @@ class FakeRules:
         self.remotes: dict[str, FakeRemote] = {}
         self.queue_rules: dict[str, Placement] = {}
         self.exchange_rules: dict[str, Placement] = {}
+        self.shadow_rules: dict[str, Shadowing] = {}
 
     def begin(self, bridge: Bridge) -> None:
         for remote in self.remotes.values():
@@ -239,6 +243,30 @@ class FakeRules:
         remote = self.remotes.setdefault("broker", FakeRemote())
         self.exchange_rules[name] = Placement(remote)
         return remote
+
+    def add_shadow(
+        self,
+        queue: str,
+        *,
+        upstream: str = "new",
+        way: str = "",
+        share: float = 1.0,
+        octets_max: int = 1 << 20,
+        ttl_ms: int = 0,
+        mark: bytes = b"",
+    ) -> FakeRemote:
+        remote = self.remotes.setdefault(upstream, FakeRemote(upstream))
+        self.shadow_rules[queue] = Shadowing(
+            Placement(remote, spool=True, on_rejected=OnRejected.DROP, way=way),
+            share=share_of(share),
+            octets_max=octets_max,
+            ttl_ms=ttl_ms,
+            mark=mark,
+        )
+        return remote
+
+    def shadow(self, host: str, name: str) -> Shadowing | None:
+        return self.shadow_rules.get(name)
 
     def queue(self, host: str, name: str) -> Placement | None:
         return _found(self.queue_rules, name)

@@ -50,6 +50,7 @@ class Placements:
         self.remotes = {}
         self.queues_placed = {}
         self.exchanges_placed = {}
+        self.shadows = {}
 
     def begin(self, bridge):
         made = self.remotes["broker"] = self.make(bridge)
@@ -62,6 +63,9 @@ class Placements:
 
     def exchange(self, host, name):
         return self.exchanges_placed.get(name)
+
+    def shadow(self, host, name):
+        return self.shadows.get(name)
 
     def queues(self, host):
         return list(self.queues_placed)

@@ -16,10 +16,12 @@ TESTS = Path(__file__).parents[1]
 # A test that uses several of these goes with the first.
 BROKERS = ("artemis", "rabbitmq4", "broker_j", "activemq", "rabbitmq310")
 EITHER_BROKER = "upstream_broker"  # each of them in turn
-# All of the jobs, and who else has their session, but those that start a Spark of their own.
+# All of the jobs, and who else has their session, but those that start a Spark of their own, and
+# stories, which take as long as the rest: two workers have a session each.
 SPARK, SESSION = "accounting", "spark"
+STORIES = f"{SPARK}/scenarios"
 STARTED = tuple(f"{SPARK}/{name}" for name in ("test_bundle", "test_main"))
-EARLY = (*BROKERS, SPARK, *STARTED, "faults/test_kill", "interop/test_serve")
+EARLY = (*BROKERS, STORIES, SPARK, *STARTED, "faults/test_kill", "interop/test_serve")
 
 
 def group_of(item: pytest.Item) -> str:
@@ -34,7 +36,9 @@ def group_of(item: pytest.Item) -> str:
     file = item.path.relative_to(TESTS)
     own = file.with_suffix("").as_posix()
     if file.parts[0] == SPARK:
-        return own if own in STARTED else SPARK
+        if own in STARTED:
+            return own
+        return STORIES if own.startswith(STORIES) else SPARK
     if SESSION in uses:
         # In the step of what needs others, these have the session that is there.
         return SPARK if item.get_closest_marker("alone") else BROKERS[0]

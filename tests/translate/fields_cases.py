@@ -425,6 +425,33 @@ def a_delivery_time_of_another_type() -> Message:
     return new_message(to="q", annotations=later)
 
 
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+OTHER_TRACE = "00-11111111111111111111111111111111-2222222222222222-01"
+
+
+@row("annotations.trace-context", TO_1_0, TO_0_10)
+def an_intermediarys_trace_context_is_a_header_and_an_annotation_again() -> None:
+    message = new_message(
+        to="q", annotations=[(sym("traceparent"), s(TRACE)), (sym("tracestate"), s("a=1"))]
+    )
+    seen = Seen(message)
+    assert seen.headers["traceparent"] == Tagged(old.STR16, TRACE)
+    assert seen.headers["tracestate"] == Tagged(old.STR16, "a=1")
+    again = in_1_0(message_0_10(seen.dp, seen.mp, seen.body))
+    assert again == view_1_0(message.payload)
+    # Whoever sends it on with a context of his own is its publisher.
+    table = [(name, each) for name, each in seen.headers.items() if name != "traceparent"]
+    seen.mp.application_headers = [*table, ("traceparent", Tagged(old.STR16, OTHER_TRACE))]
+    edited = in_1_0(message_0_10(seen.dp, seen.mp, seen.body))
+    assert prop(edited, "traceparent") == (new.STRING, OTHER_TRACE)
+    assert annotation(edited, "traceparent") is None
+
+
+@loses("annotations.trace-context")
+def an_intermediarys_trace_context() -> Message:
+    return new_message(to="q", annotations=[(sym("traceparent"), s(TRACE))])
+
+
 @row("properties.content-length", TO_1_0, TO_0_10)
 def content_length_is_computed() -> None:
     assert in_1_0(old_message(b"abc", content_length=99))["body"] == [b"abc"]

@@ -199,7 +199,10 @@ values_1_0 = st.recursive(
 annotation_keys = tag(
     new.SYMBOL,
     st.sampled_from(
-        ["x-opt-a", "b", "x-opt-delivery-time", "x-opt-jms-msg-type", "x-opt-jms-dest"]
+        [
+            *("x-opt-a", "b", "x-opt-delivery-time", "x-opt-jms-msg-type", "x-opt-jms-dest"),
+            "traceparent",
+        ]
     ),
 ) | tag(new.ULONG, integers(64, False))
 

@@ -15,10 +15,10 @@ from typing import Final
 FOLDER: Final = Path("image", "requirements")
 # The extras that each lock of what runs has; `gateway` is the image itself, `demo` is none.
 RUNS: Final = {
-    "gateway": [],
-    "gssapi": ["gssapi"],
-    "accounting": ["accounting"],
-    "demo": ["accounting", "demo"],
+    "gateway": ["tracing"],
+    "gssapi": ["tracing", "gssapi"],
+    "accounting": ["tracing", "accounting"],
+    "demo": ["tracing", "accounting", "demo"],
 }
 # Beside what pyproject.toml builds with: what dependencies that come as source do.
 BUILDS: Final = ["Cython>=3.1,<4", "wheel"]

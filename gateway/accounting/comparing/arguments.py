@@ -14,6 +14,7 @@ from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.settings import NONE
 from gateway.accounting.memory import add_memory
+from gateway.audit.digests import SHARES, share_of
 
 RECEIVED: Final = "received"
 LEFT: Final = "left"
@@ -66,6 +67,7 @@ class Asked(NamedTuple):
         since_ms, until_ms: only what is of this time; 0: whenever.
         grace_ms: what is newer than the end of the side that lacks it, less this, may yet come.
         tolerate: so many ids, or messages where counts are compared, may disagree.
+        share: of all ids (`digests.is_in_share`), only these.
         more_here, more_there: what this side has more of is told and does not count.
     """
 
@@ -78,6 +80,7 @@ class Asked(NamedTuple):
     until_ms: int = 0
     grace_ms: int = int(GRACE_S * 1000)
     tolerate: int = 0
+    share: int = SHARES
     more_here: bool = False
     more_there: bool = False
 
@@ -160,6 +163,9 @@ def _add_bounds(job: argparse.ArgumentParser) -> None:
     job.add_argument(
         "--tolerate", type=_count, default=0, metavar="N", help="so many may disagree (%(default)s)"
     )
+    job.add_argument(
+        "--share", type=_share, default=SHARES, metavar="PART", help="only of the ids of that share"
+    )
     for side in ("here", "there"):
         job.add_argument(
             f"--more-{side}", action="store_true", help=f"what is only {side} is no difference"
@@ -186,6 +192,16 @@ def _moment(text: str) -> int:
         ) from None
 
 
+def _share(text: str) -> int:
+    try:
+        part = float(text)
+    except ValueError:
+        part = 0.0
+    if not 0 < part <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no part of all, above 0 and up to 1")
+    return share_of(part)
+
+
 def _count(text: str) -> int:
     if not text.isdecimal() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of messages")
@@ -201,6 +217,8 @@ def problem_in(options: argparse.Namespace) -> str:
             return "--theirs and --their-upstream go with --against"
     elif options.column or options.id_type != "string" or options.delimiter != ",":
         return "--column, --id-type and --delimiter go with --ledger and --counts"
+    if options.counts is not None and options.share != SHARES:
+        return "--share is of ids, and --counts has none"
     if len(options.delimiter) != 1:
         return "--delimiter is one character"
     if options.since and options.until and options.since >= options.until:
@@ -222,6 +240,7 @@ def asked(options: argparse.Namespace) -> Asked:
         until_ms=options.until,
         grace_ms=int(options.grace * 1000),
         tolerate=options.tolerate,
+        share=options.share,
         more_here=options.more_here,
         more_there=options.more_there,
     )

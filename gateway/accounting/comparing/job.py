@@ -23,6 +23,7 @@ from gateway.accounting.comparing.verdicts import (
     Span,
     Verdict,
     counted,
+    in_share,
     judged,
     span_of,
     within,
@@ -184,7 +185,7 @@ def compare(spark: SparkSession, asked: Asked, out: Location) -> Compared:
     else:
         texts = asked.ledger is not None
         rows = by_id(here.items, there.items, queues=there.queues, texts=texts)
-        rows = within(rows, asked.since_ms, asked.until_ms)
+        rows = in_share(within(rows, asked.since_ms, asked.until_ms), asked.share)
     spans, passed = (here.span, there.span), _let_pass(asked)
     judged_rows = judged(rows, *spans, asked.grace_ms, let_pass=passed)
     table = _written(judged_rows, out, QUEUES if counts else IDS)

@@ -139,7 +139,7 @@ def items_of(
         items = items.where("false")
     names = (of.upstream,) if of.upstream else upstreams
     if names and queues:
-        on_its_way = f" (from|to) ({'|'.join(map(re.escape, names))})$"
+        on_its_way = f" (from|to|shadow to) ({'|'.join(map(re.escape, names))})$"
         named = F.transform("nodes", lambda node: F.regexp_replace(node, on_its_way, ""))
         items = items.withColumn("nodes", named)
     if of.queues:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.comparing.logs import Facts
 from gateway.accounting.comparing.sides import HERE, THERE
+from gateway.audit.digests import SHARES
 
 
 class Verdict(StrEnum):
@@ -86,6 +87,13 @@ def within(rows: DataFrame, since_ms: int, until_ms: int) -> DataFrame:
     bounds = [f"{first} >= {since_ms}"] if since_ms else []
     bounds += [f"{first} < {until_ms}"] if until_ms else []
     return rows.where(" and ".join(bounds)) if bounds else rows
+
+
+def in_share(rows: DataFrame, share: int) -> DataFrame:
+    """Those of ids in a share: as `digests.is_in_share`."""
+    if share >= SHARES:
+        return rows
+    return rows.where(f"id_digest <> 0 and (id_digest & {SHARES - 1}L) < {share}L")
 
 
 def judged(

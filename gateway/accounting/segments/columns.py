@@ -21,6 +21,7 @@ from gateway.audit.schema import FIELDS, LAYOUTS, NAME_FIELDS, BlockKind, Kind, 
 BATCH_RECORDS: Final = 65_536
 CHECKPOINTS: Final = (Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT)
 WINDOW_SHIFT: Final = 32
+_NUMBER_MAX: Final = (1 << 30) - 1  # of a segment: a window of a greater one has no number
 
 
 def _dtype(layout: Layout) -> Any:  # Any: a numpy type, as `Columns` below
@@ -50,6 +51,11 @@ RECORDS_SCHEMA: Final = pa.schema(
     ]
 )
 _LOW: Final = 0x7FFF_FFFF
+# What is added up, and what is subtracted from each other. No log of a gateway comes near to these,
+# and what a hostile one says beyond is taken as just that much.
+_COUNT_MAX: Final = 1 << 44
+SEQUENCE_MAX: Final = 1 << 60
+_STATING: Final = (*CHECKPOINTS, Kind.CLOCK)  # which count by their numbers of messages and places
 
 Columns = Any  # numpy arrays; whether its annotations are there depends on what is installed
 
@@ -60,6 +66,30 @@ def times_in(rows: Columns) -> Columns:
     So nothing is worked out of it that no number can hold.
     """
     return np.clip(rows["time_ms"], 0, LATEST_MS)
+
+
+def sequences_in(rows: Columns) -> Columns:
+    """The numbers of these records; the same is so of them."""
+    return np.clip(rows["sequence"], -SEQUENCE_MAX, SEQUENCE_MAX)
+
+
+def _bounded(rows: Columns) -> Columns:
+    """Records with numbers of which sums and differences can be had."""
+    stating = np.isin(rows["kind"], _STATING)
+    bounded = {
+        "time_ms": times_in(rows),
+        "sequence": sequences_in(rows),
+        "size": np.clip(rows["size"], 0, _COUNT_MAX),
+    }
+    for name in ("message", "position"):
+        counts = np.clip(rows[name], -_COUNT_MAX, _COUNT_MAX)
+        bounded[name] = np.where(stating, counts, rows[name])
+    beyond = [name for name, values in bounded.items() if np.any(values != rows[name])]
+    if beyond:
+        rows = rows.copy()
+    for name in beyond:
+        rows[name] = bounded[name]
+    return rows
 
 
 def entry_mix(message: Columns, position: Columns) -> Columns:
@@ -130,14 +160,10 @@ def units(segment: Segment, blocks: Iterable[Block], records: int) -> Iterator[U
 
 
 def _unit(segment: Segment, parts: list[bytes], texts: dict[int, str], runs: _Runs) -> Unit:
-    rows = np.frombuffer(b"".join(parts), dtype=DTYPES[segment.layout.octets])
+    rows = _bounded(np.frombuffer(b"".join(parts), dtype=DTYPES[segment.layout.octets]))
     header = segment.header
     assert header is not None, "a segment without header has no blocks"
-    times = times_in(rows)
-    if np.any(times != rows["time_ms"]):
-        rows = rows.copy()
-        rows["time_ms"] = times
-    windows = (header.number << WINDOW_SHIFT) + runs.windows(rows["kind"])
+    windows = (min(header.number, _NUMBER_MAX) << WINDOW_SHIFT) + runs.windows(rows["kind"])
     return Unit(header.incarnation, rows, windows.astype(np.int64), bends(rows), texts)
 
 

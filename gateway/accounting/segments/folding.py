@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gateway.accounting.segments.columns import Columns, Unit, text_of
+from gateway.accounting.steps.ledger import RECOVERING
 from gateway.audit.schema import (
     BODIED,
     DELIVERY_OUTCOMES,
@@ -318,6 +319,9 @@ class _Copies:
         runs = runs[messages.places[places]]
         restarted = ~begins[:-1] & (runs != np.roll(runs, 1))
         bad |= restarted != (ordered == _RECOVERED)
+        again = np.flatnonzero(restarted)
+        if len(again):  # which are none in most units
+            bad[again] |= _missed_a_run(messages.unit, runs[again], runs[again - 1])
         links, at = messages.unit.column("link"), messages.places[places]
         cut = np.flatnonzero(restarted & np.isin(before, _AWAY))
         bad[cut] |= _should_have_ended(messages.unit, at[cut - 1])
@@ -340,6 +344,13 @@ def _should_have_ended(unit: Unit, sent: Columns) -> Columns:
     theirs = zip(runs[sent].tolist(), links[sent].tolist(), strict=True)
     stopped = np.isin(runs[sent], runs[kinds == Kind.INCARNATION_STOPPED])
     return stopped | np.array([each in detached for each in theirs], dtype=bool)
+
+
+def _missed_a_run(unit: Unit, runs: Columns, before: Columns) -> Columns:
+    """Of steps, whether a run between theirs and the one before got past its recovery."""
+    of_all = np.broadcast_to(unit.incarnation, len(unit.rows))
+    opened = np.unique(of_all[~np.isin(unit.column("kind"), RECOVERING)])
+    return np.searchsorted(opened, before, "right") < np.searchsorted(opened, runs, "left")
 
 
 def _by_copy(positions: Columns, nodes: Columns, groups: Columns) -> Columns:

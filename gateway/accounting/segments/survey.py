@@ -12,7 +12,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from gateway.accounting.segments.columns import DTYPES, Columns, times_in
+from gateway.accounting.segments.columns import (
+    DTYPES,
+    SEQUENCE_MAX,
+    Columns,
+    sequences_in,
+    times_in,
+)
 from gateway.audit.reader import Block, Damage, Segment, names_in, sequence_break
 from gateway.audit.salvage import Salvage
 from gateway.audit.schema import NAME_FIELDS, BlockKind, segment_numbers
@@ -180,10 +186,11 @@ class _Survey:
         back = _time_back_ms(times, self.last_time_ms)
         if back:
             self.findings.append(_finding(block.ordinal, block.offset, "", back_ms=back))
+        sequences = sequences_in(rows)
         if self.first_sequence is None:
-            self.first_sequence = int(rows["sequence"][0])
+            self.first_sequence = int(sequences[0])
             self.first_time_ms = int(times[0])
-        self.last_sequence = int(rows["sequence"][-1])
+        self.last_sequence = int(sequences[-1])
         self.last_time_ms = int(times[-1])
         self.records += count
         return rows
@@ -192,7 +199,7 @@ class _Survey:
         """Which of these records, behind damage, have names that the segment does not tell."""
         known = np.array(sorted(self.names))
         there = [name for name in NAME_FIELDS if name in rows.dtype.names]
-        unnamed = rows["sequence"][
+        unnamed = sequences_in(rows)[
             np.logical_or.reduce([~np.isin(rows[name], known) for name in there])
         ]
         if len(unnamed):
@@ -213,8 +220,8 @@ def _finding(
         "block": block,
         "offset": offset,
         "problem": problem,
-        "expected": expected or None,
-        "found": found or None,
+        "expected": min(max(expected, -SEQUENCE_MAX), SEQUENCE_MAX) or None,
+        "found": min(max(found, -SEQUENCE_MAX), SEQUENCE_MAX) or None,
         "time_back_ms": back_ms or None,
     }
 

@@ -62,6 +62,8 @@ IDENTITY: Final = (
     *("class", "node", "message", "position", "link", "incarnation"),
     *("segment", "block", "offset"),
 )
+_SAME_QUEUE: Final = """message is null and link is null and `count` = 1 and not certain
+    and incarnation = of_run and node = of_node and at > since and at < sequence"""
 DEFAULTS: Final = {"count": "1", "certain": "true", "proven": "true"}
 
 
@@ -119,8 +121,9 @@ def with_known(breaks: DataFrame, known: DataFrame) -> DataFrame:
     """Breaks, and those of `known` that are not among them; what is stuck may be seen again.
 
     What is lost is so once: what a later record shows of it stands for what was known. So does the
-    step of a copy that came, for that it never arrived; and what was known by name, for that so
-    many are missing in its queue.
+    step of a copy that came, for that it never arrived, and what was known by name, for that so
+    many are missing in its queue. That a record of a queue is of another copy stands for one more
+    or less in it, of which the name was not known.
     """
     breaks = kept(breaks)
     moves = F.expr(f"class = '{BreakClass.STUCK}' and message is not null")
@@ -138,6 +141,9 @@ def with_known(breaks: DataFrame, known: DataFrame) -> DataFrame:
         or new_class = '{BreakClass.ORPHAN_SETTLEMENT}' and position is null)""")
     superseded = rest.join(again, "message").where(same_copy).select("message", "node", "position")
     left = _without(rest, superseded.distinct(), "message", "node", "position")
+    records = new.where(f"class = '{BreakClass.ORPHAN_SETTLEMENT}' and message is not null")
+    records = records.selectExpr("incarnation as of_run", "node as of_node", "sequence as at")
+    left = left.join(records.distinct(), F.expr(_SAME_QUEUE), "left_anti")
     by_name = rest.where(lost & F.expr("message is not null")).groupBy("incarnation", "node")
     named = by_name.agg(F.sum("count").alias("named"))
     sums = new.where(lost & F.expr("message is null and node is not null"))

@@ -48,9 +48,11 @@ _NOT_REMOVED: Final = (
 # It is there by what follows: that it was removed, or accepted, is wrong.
 _STAYED: Final = f"""({_GIVEN_BACK} or {_NOT_REMOVED})
     and next.step is not null and next.kind <> {int(Kind.ENTERED)}"""
-# A step that stands in front of the one that it follows: it is sent before it came, or comes back;
-# or it has left before it is sent, or is given back and then sent twice.
-_EARLY: Final = f"""coalesce(kind = {int(Kind.SENT)} and flags & {int(Flag.UNQUEUED)} = 0
+_REMOVED: Final = f"kind in ({', '.join(str(int(kind)) for kind in sorted(REMOVALS))})"
+# A step that stands in front of the one that it follows: it is sent before it came, or comes back,
+# or has left otherwise; or it has left before it is sent, or is given back and then sent twice.
+_EARLY: Final = f"""coalesce(flags & {int(Flag.UNQUEUED)} = 0
+        and (kind = {int(Kind.SENT)} or {_REMOVED} and behind is null)
         and next.step = 'in' and next.incarnation = incarnation and (prior is null
             or next.kind = {int(Kind.RECOVERED)} and prior.incarnation < incarnation
                 and prior.step <> 'exit')
@@ -209,12 +211,12 @@ def _verdict(stuck: Column) -> Column:
 def copy_states(steps: DataFrame) -> DataFrame:
     """Where each copy stands at the end of the log; `holder`: with which outlet, since when."""
     inward = F.col("step") == "in"
-    left, sent = F.col("step") == "exit", kind_is(Kind.SENT)
+    left, unended = F.col("step") == "exit", kind_is(Kind.SENT, *sorted(REMOVALS))
     settled = left & kind_is(Kind.SENT, Kind.SETTLED)
     # By a record in front of the only one by which it came, if that is behind it.
     returns = inward & (kind_is(Kind.RECOVERED) | flag(Flag.REROUTED))
     once = (F.count_if(inward) == 1) & (F.count_if(left) == 1)
-    sent_first = once & F.bool_or(left & sent) & ~F.bool_or(returns)
+    sent_first = once & F.bool_or(left & unended) & ~F.bool_or(returns)
     return steps.groupBy(*COPY_KEYS).agg(
         F.max(F.when(inward, F.col("sequence"))).alias("last_in"),
         F.max(F.when(left, F.col("sequence"))).alias("last_exit"),
@@ -278,13 +280,37 @@ def without(open_copies: DataFrame, named: DataFrame | None) -> DataFrame:
     return open_copies.join(F.broadcast(named.select(*COPY_KEYS)), [*COPY_KEYS], "left_anti")
 
 
-def lost_at_restart(open_copies: DataFrame, missed: DataFrame | None) -> DataFrame:
+def away(paired: DataFrame, runs: DataFrame) -> DataFrame:
+    """Copies that came back, and not in each run since: none that has got past its recovery.
+
+    As open copies, of the run in which they were before; `back`: the one in which they are again.
+    `paired`: by `with_previous`; `runs`: by `ledger.incarnations`.
+    """
+    opened = runs.select(F.col("incarnation").alias("between"), "opened_sequence")
+    opened = F.broadcast(opened.where("opened_sequence is not null"))
+    held = "before in ('in', 'out', 'back') and before_incarnation < between"
+    came = paired.where(kind_is(Kind.RECOVERED)).join(
+        opened, F.expr(f"{held} and between < incarnation")
+    )
+    each = came.groupBy(*COPY_KEYS, "mix", "before_incarnation", "since", "incarnation")
+    return each.agg(F.min("opened_sequence").alias("until")).select(
+        *(F.col("before_incarnation").alias("incarnation"), *COPY_KEYS, "mix"),
+        *(F.col("since").alias("sequence"), "until", F.col("incarnation").alias("back")),
+    )
+
+
+def not_back(open_copies: DataFrame, away: DataFrame) -> DataFrame:
+    """Durable copies that a restart has not brought back; `away`: by `away`."""
+    lost = open_copies.where("durable and until is not null")
+    return away.unionByName(lost.withColumn("back", F.lit(None)).select(*away.columns))
+
+
+def lost_at_restart(not_back: DataFrame, missed: DataFrame | None) -> DataFrame:
     """Durable copies that were not recovered, but for those that a checkpoint is certain of.
 
-    `missed`: by `candidates`.
+    `not_back`: by `not_back`; `missed`: by `candidates`.
     """
-    lost = open_copies.where("durable and until is not null")
-    unnamed = without(lost, None if missed is None else missed.where("certain"))
+    unnamed = without(not_back, None if missed is None else missed.where("certain"))
     return as_breaks(
         unnamed,
         BreakClass.LOST,

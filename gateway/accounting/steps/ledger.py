@@ -21,6 +21,12 @@ TOLD_APART: Final = int(
     Flag.COPY | Flag.SETTLED | Flag.REMOVED | Flag.UNQUEUED | Flag.REDELIVERED | Flag.DURABLE
 )
 COUNTED_IN_COPIES: Final = (Kind.RECEIVED, Kind.ROUTED)  # which begin as many as they say
+# What a run says until it has got past its recovery: what is durable of the topology is declared
+# before the first copy is recovered, and what was found of rules, store and log is told.
+RECOVERING: Final = (
+    *(Kind.INCARNATION_STARTED, Kind.TOPOLOGY, Kind.RECOVERED),
+    *(Kind.RULES_CHANGED, Kind.STORE_ACCEPTED, Kind.LOG_DIFFERS),
+)
 KEYS: Final = (
     *("incarnation", "window", "node", "exchange", "link"),
     *("kind", "outcome", "flags", "reason"),
@@ -108,12 +114,7 @@ def incarnations(summed: DataFrame) -> DataFrame:
     that is neither of these, nor of the clock, nor its end: a checkpoint behind it is whole, which
     is written when it ends in order.
     """
-    # What is durable of the topology is declared before the first copy is recovered, and what was
-    # found of rules, store and log is told.
-    past_recovery = ~kind_is(
-        *(Kind.INCARNATION_STARTED, Kind.TOPOLOGY, Kind.RECOVERED),
-        *(Kind.RULES_CHANGED, Kind.STORE_ACCEPTED, Kind.LOG_DIFFERS),
-    )
+    past_recovery = ~kind_is(*RECOVERING)
     checkpoint = kind_is(Kind.QUEUE_CHECKPOINT, Kind.OUTLET_CHECKPOINT, Kind.ROUTE_CHECKPOINT)
     ends = kind_is(Kind.CLOCK, Kind.INCARNATION_STOPPED)
     return summed.groupBy("incarnation").agg(

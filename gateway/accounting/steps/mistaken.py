@@ -29,6 +29,8 @@ _DEPTH: Final = "case step when 'in' then 1 when 'exit' then -1 else 0 end"
 _HELD: Final = "case took when 'out' then 1 when 'end' then -1 else 0 end"
 SAME: Final = "cast(message = said_message as int) + cast(node = said_node as int)"
 _ALIKE: Final = f"{SAME} + cast(position = said_position as int)"
+# Of what entered the body says more than the number.
+_BODY: Final = f"if(took = '{_IN}' and body_digest <> 0 and body_digest = said_body_digest, 2, 0)"
 # What a copy lacks may stand in the record of another: of its queue, or of its message and place.
 # Of one that entered more must be alike, unless it is the other one that could not enter. What is
 # followed by more has not left.
@@ -57,8 +59,10 @@ def taken(steps: DataFrame, doubtful: DataFrame) -> DataFrame:
         .otherwise("")
     )
     said = steps.where(~flag(Flag.UNQUEUED) & ~F.col("early")).withColumn("took", took)
-    counts = F.broadcast(doubtful.select("message", "beyond", F.expr("shown > 0").alias("short")))
-    behind = said.join(counts, "message", "left").withColumns(
+    # Of what more came without a record than its routes lack, one that says so is of another.
+    counts = {"short": F.expr("shown > 0"), "more": F.expr("arrived > shown")}
+    of_message = F.broadcast(doubtful.withColumns(counts).select("message", "beyond", *counts))
+    behind = said.join(of_message, "message", "left").withColumns(
         {
             "next": F.lead("step").over(order),
             "next_took": F.lead("took").over(order),
@@ -73,7 +77,7 @@ def taken(steps: DataFrame, doubtful: DataFrame) -> DataFrame:
             when '{_END}' then before <> 'out' else false end"""
     )
     odd = F.expr(
-        f"""strange or case took when '{_IN}' then beyond > 0
+        f"""strange or case took when '{_IN}' then beyond > 0 or more and next is null
             when '{_OUT}' then next in ('in', 'out') when '{_END}' then next_took = '{_END}'
             else false end"""
     )
@@ -98,18 +102,18 @@ def misplaced(taken: DataFrame) -> DataFrame:
             when took = '{_END}' and before in ('in', 'back') and {here} then {sent}
             when took in ('{_IN}', '{_OUT}') and before = 'out' and {here} then {ended} end,
         case when took = '{_OUT}' and last and not strange then {never} end))"""
-    lacking = taken.select("incarnation", *RIGHT, F.inline(F.expr(gap)))
+    lacking = taken.select("incarnation", *RIGHT, "body_digest", F.inline(F.expr(gap)))
     lacking = lacking.withColumnRenamed("lacks", "took")
     of_step = ("incarnation", "took", "step", "odd", "short", "strange")
     said = taken.where("took <> '' and (odd or not again)").select(
         *(*of_step, F.col("sequence").alias("at")),
         F.expr(f"if(took = '{_IN}', 0L, link)").alias("by"),
-        *(F.col(name).alias(f"said_{name}") for name in RIGHT),
+        *(F.col(name).alias(f"said_{name}") for name in (*RIGHT, "body_digest")),
     )
     others = _met(said.where("odd"), lacking, "node").where("message <> said_message")
     found = _met(said, lacking, "message").unionByName(others)
     found = found.where(f"at > lo and at < hi and {_ALIKE} < 3 and {_LIKELY}")
-    found = found.withColumns({"best": F.expr(f"-({_ALIKE})"), "since": F.col("lo")})
+    found = found.withColumns({"best": F.expr(f"-({_ALIKE}) - {_BODY}"), "since": F.col("lo")})
     # A copy that is there by the record of another one's step alone has not entered at all.
     said_at = F.broadcast(found.where(f"took <> '{_IN}'").selectExpr("at as hi").distinct())
     came = found.where(f"took = '{_IN}'").join(said_at, "hi", "left_anti")

@@ -29,6 +29,7 @@ _LOW: Final = 0x7FFF_FFFF  # these, and what follows, are those of `digests.entr
 _K1: Final = 0x5851_F42D
 _K2: Final = 0x4C95_7F2D
 _K3: Final = 0x6A09_E667
+_SHARES: Final = 1 << 62  # all are below
 _BITS: Final = 15  # so many of a share are not of the upper half of what it is made of
 
 
@@ -40,11 +41,11 @@ def share_of(message: str, position: str) -> str:
     return f"((({mixed} & {_LOW}) * {_K3}L) ^ shiftright({mixed}, 16))"
 
 
-def not_recovered(open_copies: DataFrame, runs: DataFrame) -> DataFrame:
-    """Durable copies, in each run that may have recovered them; `open_copies` by `with_fate`."""
+def not_recovered(not_back: DataFrame, runs: DataFrame) -> DataFrame:
+    """Durable copies, in each run that may have recovered them; by `copies.not_back`."""
     later = runs.select(F.col("incarnation").alias("run"), F.col("first_sequence").alias("at"))
-    lost = open_copies.where("durable and until is not null")
-    found = lost.join(F.broadcast(later), F.expr("run > incarnation"))
+    within = F.expr("run > incarnation and (back is null or run < back)")
+    found = not_back.join(F.broadcast(later), within)
     return found.select(
         *(F.col("run").alias("incarnation"), *COPY_KEYS, "at", "mix"),
         *(F.lit(-1).alias("depth"), F.lit(_ANY).alias("most")),
@@ -171,7 +172,7 @@ def _by_checksum(over: DataFrame, short: DataFrame) -> DataFrame:
     nearly = f"shiftright(shiftleft(shiftright(share, 46), 46) div {_K3}L, 16)"
     lowest = f"(((share ^ high) & {some}) * {inverse}) & {some}"
     factors = (
-        over.where("share > 0")
+        over.where(f"share > 0 and share < {_SHARES}")
         .withColumn("high", F.explode(F.expr(f"array({nearly}, {nearly} + 1)")))
         .withColumn("bit", F.explode(F.expr("array(0L, 1L)")))
         .withColumn("factor", F.expr(f"shiftleft(high, 16) | shiftleft(bit, {_BITS}) | {lowest}"))

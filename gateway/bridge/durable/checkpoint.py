@@ -93,7 +93,7 @@ class Checkpoint:
             for queue in host.settlement.lingering_queues():
                 self._put_together(queue)
             self._queues.extend(host.topology.queues.values())
-            self._queues.extend(host.nodes.outbound.values())
+            self._queues.extend(host.nodes.in_front())
             self._queues.extend(host.branches.shelves())
             self._exchanges.append(host.topology.unknown)
             self._exchanges.extend(host.topology.exchanges.values())

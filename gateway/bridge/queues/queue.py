@@ -32,7 +32,7 @@ from gateway.bridge.queues.places import (
     Page,
     Places,
 )
-from gateway.bridge.quotas import Stock
+from gateway.bridge.quotas import NOBODY, Stock
 from gateway.bridge.remote.remote import Placement, Target
 from gateway.bridge.seams import Owner, QueueSettings
 from gateway.message import NEVER, Message
@@ -128,6 +128,7 @@ class Queue:
         emptied: who is told when it is empty; `None`: nobody need be.
         flow: whose publishes wait for room in it; `None`: nobody's do.
         contents: files and streams in it, once there were any.
+        shadowed: what is published to it has a shadow.
     """
 
     __slots__ = (
@@ -176,6 +177,7 @@ class Queue:
         "rings",
         "rows",
         "settings",
+        "shadowed",
         "target",
         "transit",
         "unsettled",
@@ -250,6 +252,7 @@ class Queue:
         self.target = Target.QUEUE
         self.transit = False
         self.inbound = False
+        self.shadowed = False
         self.behind = EVERYTHING
         self.promised = 0
         self.promised_octets = 0
@@ -381,6 +384,13 @@ class Queue:
         """A new copy at the end, for `stock`."""
         entry = Entry(self.next_position, message, message.delivery_count, durable, stock)
         self.put(entry)
+        self.entered += 1
+        return entry
+
+    def pass_by(self, message: Message) -> Entry:
+        """A copy that leaves as soon as it has come: it has had a place."""
+        entry = Entry(self.next_position, message, message.delivery_count, False, NOBODY)
+        self.next_position += 1
         self.entered += 1
         return entry
 

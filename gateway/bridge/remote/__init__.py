@@ -7,6 +7,7 @@ feed, feeds         bindings to remote exchanges
 carrying            what an upstream's queue holds on its way to another place
 reaching            what a verb waits for at an upstream
 transit, keeping    what becomes of copies on their way, and of those that came settled
+shadows             what is published to a queue, sent to another upstream, too
 moving              nodes that change their place while the bridge is at work
 transaction, transacted_copies   a transaction whose resource is an upstream
 """

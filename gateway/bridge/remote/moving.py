@@ -14,7 +14,7 @@ from gateway.bridge.bridge import Bridge
 from gateway.bridge.exchanges.exchange import Exchange
 from gateway.bridge.host import VirtualHost
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.remote.nodes import BY_ADDRESS, TOWARDS
+from gateway.bridge.remote.nodes import BY_ADDRESS, TOWARDS, leave
 from gateway.bridge.remote.remote import REJECTED_QUEUE, Placement, Placements, Remote, Target
 
 Problem = tuple[str, str]
@@ -124,6 +124,7 @@ class Moving:
             host.nodes.replace(self._placements)
             for queue, after in queues:
                 self._move_queue(host, queue, after)
+                host.nodes.shadow(queue)
             for exchange, after in moves:
                 self._move_exchange(host, exchange, after)
             for name, remote in self._remotes.items():
@@ -192,7 +193,7 @@ class Moving:
                 inlet.queue.placement = after
             return
         if before is not None:
-            _leave(before, queue)
+            leave(before, queue)
         queue.placement = after
         queue.transit = after is not None and not after.spool
         queue.settings.durable = not queue.transit
@@ -221,7 +222,7 @@ class Moving:
             for binding in exchange.every():
                 nodes.feeds.move(exchange, binding)
             if outbound is not None:
-                _leave(before, outbound)
+                leave(before, outbound)
         if after is None:
             exchange.placement = None
             nodes.unsend(exchange)
@@ -256,6 +257,7 @@ class Resting:
             topology = host.topology
             placements = [queue.placement for queue in topology.queues.values()]
             placements += [exchange.placement for exchange in topology.exchanges.values()]
+            placements += [queue.placement for queue in host.nodes.shadows.queues()]
             for placement in placements:
                 if placement is not None and placement.remote is self._remote:
                     placement.held = True
@@ -283,13 +285,6 @@ def move_inlets(host: VirtualHost, name: str, to: Placement) -> None:
             host.nodes.rename(inlet.queue, f"{name} from {to.remote.name}")
 
 
-def _leave(before: Placement, queue: Queue) -> None:
-    if queue.unsettled:
-        before.remote.abandon(queue)
-    else:
-        before.remote.unserve(queue)
-
-
 def _named(host: VirtualHost, name: str) -> str:
     return f"{name!r} of virtual host {host.name!r}"
 
@@ -306,7 +301,7 @@ def tell_all(bridge: Bridge) -> None:
                 else:
                     inlet.tell_credit()
         nodes.feeds.stop()
-        for queue in [*host.topology.queues.values(), *nodes.outbound.values()]:
+        for queue in [*host.topology.queues.values(), *nodes.in_front()]:
             if queue.placement is not None:
                 host.topology.lines[queue.number].on_entered()
 

@@ -23,12 +23,14 @@ from gateway.bridge.remote.feeds import Feeds
 from gateway.bridge.remote.inlets import Inlets, LineMaker
 from gateway.bridge.remote.keeping import Keeping
 from gateway.bridge.remote.remote import REJECTED_QUEUE, Placement, Placements, Remote, Target
+from gateway.bridge.remote.shadows import Shadow, Shadowing, Shadows
 from gateway.bridge.remote.sources import Sources
 from gateway.bridge.seams import QueueSettings
 from gateway.bridge.topology import Topology
 from gateway.message import RELEASED
 
 TOWARDS: Final = " to "
+SHADOW: Final = " shadow"  # before that, of the queue in front of a shadow
 BY_ADDRESS: Final = "upstream."
 
 
@@ -44,6 +46,7 @@ class Nodes:
         inlets: of subscriptions to remote queues.
         feeds: of bindings to remote exchanges.
         keeping: of what came settled and was not sent on.
+        shadows: of queues, wherever they live.
     """
 
     __slots__ = (
@@ -59,6 +62,7 @@ class Nodes:
         "inlets",
         "keeping",
         "outbound",
+        "shadows",
         "sources",
     )
 
@@ -80,6 +84,7 @@ class Nodes:
         self._lines = lines
         self._placements: Placements | None = None
         self.outbound: dict[str, Queue] = {}
+        self.shadows: Shadows = publishing.placing.shadows
         self.sources = Sources(topology)
         self.keeping = Keeping(topology, dispatcher.copies, publishing, self)
         self.inlets = Inlets(
@@ -125,7 +130,7 @@ class Nodes:
         """Everything is recovered: make what rules name, have it served, open what is bound."""
         self.make_named()
         self.feeds.started = True
-        for queue in [*self._topology.queues.values(), *self.outbound.values()]:
+        for queue in [*self._topology.queues.values(), *self.in_front()]:
             self._serve(queue)
         for exchange in list(self._topology.exchanges.values()):
             if exchange.placement is not None:
@@ -191,6 +196,12 @@ class Nodes:
         if placement is not None and not placement.spool:
             queue.transit = True
             queue.settings.durable = False
+        self.shadow(queue)
+
+    def forget_queue(self, queue: Queue) -> None:
+        """A queue is deleted, and so is its shadow."""
+        if queue.shadowed:
+            self._end_shadow(queue)
 
     def adopt_exchange(self, exchange: Exchange) -> None:
         """Place an exchange that was made, if a rule says so: what is published goes out."""
@@ -294,8 +305,49 @@ class Nodes:
         What is in that goes back to its publishers as released.
         """
         queue = self.outbound.pop(exchange.name, None)
-        if queue is None:
+        if queue is not None:
+            self._remove(queue)
+
+    def in_front(self) -> list[Queue]:
+        """All queues that stand in front of upstreams, and for no queue that clients see."""
+        return [*self.outbound.values(), *self.shadows.queues()]
+
+    def shadow(self, queue: Queue) -> None:
+        """Have the shadow of a queue be as the rules say: begin it, end it, or leave it."""
+        how = None
+        named = queue.name != REJECTED_QUEUE and queue.settings.subscriber is None
+        if self._placements is not None and named:
+            how = self._placements.shadow(self._host, queue.name)
+        before = self.shadows.by_queue.get(queue.number)
+        if before is not None and how is not None and _is_same(before, how):
+            before.change(how)
             return
+        if before is not None:
+            self._end_shadow(queue)
+        if how is not None:
+            self._begin_shadow(queue, how)
+
+    def _begin_shadow(self, queue: Queue, how: Shadowing) -> None:
+        topology = self._topology
+        number = self._numbers.next_queue()
+        first = self._numbers.first_position
+        text = f"{queue.name}{SHADOW}{TOWARDS}{how.placement.remote.name}"
+        own = topology.make_transit(number, queue.name, text, how.placement, first)
+        own.transit = False  # nobody waits for what becomes of it
+        own.target = Target.SHADOW
+        topology.lines[number] = self._lines.make_line(own)
+        self.shadows.begin(queue, Shadow(own, how))
+        if self.feeds.started:
+            self._serve(own)
+
+    def _end_shadow(self, queue: Queue) -> None:
+        """What it has is gone; what is under way is, too."""
+        shadow = self.shadows.end(queue)
+        if shadow is not None:
+            leave(shadow.how.placement, shadow.queue)
+            self._remove(shadow.queue)
+
+    def _remove(self, queue: Queue) -> None:
         copies = self._dispatcher.copies
         queue.deleted = True
         entry = queue.places.next_at(0)
@@ -333,3 +385,15 @@ class Nodes:
                 self._serve(queue)
         exchange.placement = placement
         exchange.router = OutboundRouter(queue)
+
+
+def leave(before: Placement, queue: Queue) -> None:
+    """Have the upstream where it was send nothing more of it."""
+    if queue.unsettled:
+        before.remote.abandon(queue)
+    else:
+        before.remote.unserve(queue)
+
+
+def _is_same(shadow: Shadow, how: Shadowing) -> bool:
+    return shadow.how.placement.same_node(how.placement)

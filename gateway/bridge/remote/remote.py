@@ -19,6 +19,7 @@ from gateway.wire.tagged import Tagged
 
 if TYPE_CHECKING:
     from gateway.bridge.queues.queue import Queue
+    from gateway.bridge.remote.shadows import Shadowing
 
 
 REJECTED_QUEUE: Final = "gateway.rejected"
@@ -38,6 +39,7 @@ class Target(IntEnum):
     QUEUE = 0  # that of the queue: `Queue.name`
     EXCHANGE = 1  # that of the exchange and the key of each message (`Queue.name`: the exchange)
     ADDRESS = 2  # the routing key of each message is the address
+    SHADOW = 3  # that of the shadow of the queue `Queue.name`
 
 
 class Source(Protocol):
@@ -382,6 +384,9 @@ class Placements(Protocol):
 
     def exchange(self, host: str, name: str) -> Placement | None:
         """Where the exchange `name` lives; `None`: at the gateway."""
+
+    def shadow(self, host: str, name: str) -> Shadowing | None:
+        """The shadow of the queue `name`, wherever it lives; `None`: it has none."""
 
     def queues(self, host: str) -> list[str]:
         """Remote queues that are named one by one: they are there from the start."""

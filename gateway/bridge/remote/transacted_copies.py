@@ -8,6 +8,7 @@ published it waits no longer than for the presumed outcome.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final, final
 
 from gateway.audit.schema import Outcome as AuditOutcome
@@ -16,13 +17,14 @@ from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.copies import Copies
 from gateway.bridge.queues.places import AVAILABLE
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.remote.shadows import Later
 from gateway.bridge.remote.transit import TOLD
 from gateway.bridge.seams import Publisher
 from gateway.bridge.settlement import Settlement
 from gateway.bridge.tickets import Ticket
 from gateway.bridge.transaction import Held, Transaction, drop, refuse_deleted, remote_of
 from gateway.message import ACCEPTED, Condition, Delivery, Outcome, OutcomeKind, UpstreamTransaction
-from gateway.wire.work import COPY, WORK
+from gateway.wire.work import COPY, LOOK, WORK
 
 # Of a copy whose transaction came to nothing before its outcome was known.
 FALLEN: Final = Outcome(
@@ -61,6 +63,7 @@ class TransactedCopies:
         "_presumed",
         "_publishing",
         "_settlement",
+        "_shadows",
         "_transaction",
         "_waiting",
     )
@@ -81,6 +84,7 @@ class TransactedCopies:
         self._waiting: dict[int, Posted] = {}  # by number of the copy
         self._presumed: list[Delivery] = []
         self._concluded = 0  # of those
+        self._shadows: deque[Later] = deque()  # of those
 
     @property
     def waiting(self) -> bool:
@@ -149,6 +153,10 @@ class TransactedCopies:
             ledger.transaction = 0
             return None
         self._tell(posted, outcome)
+        if queue.shadowed and outcome.kind == OutcomeKind.ACCEPTED:
+            later = self._publishing.placing.shadows.hold(queue, entry.message)
+            if later is not None:
+                self._shadows.append(later)
         self._copies.hollow(queue, entry)
         delivery.message = entry.message
         self._presumed.append(delivery)
@@ -223,6 +231,13 @@ class TransactedCopies:
             WORK.units += COPY
             self._settlement.conclude(presumed[self._concluded], how)
             self._concluded += 1
+        committed = how == AuditOutcome.COMMITTED
+        while self._shadows:
+            if WORK.units > end:
+                return False
+            WORK.units += LOOK
+            later = self._shadows.popleft()
+            self._publishing.placing.shadows.let_go(later, committed=committed)
         self._presumed = []
         self._concluded = 0
         return True

@@ -32,6 +32,12 @@ class UpstreamAddresses:
         address = None if rules is None else rules.queue_address(host, queue)
         return self._profile.queue_address(queue) if address is None else address
 
+    def shadow_address(self, host: str, queue: str) -> str:
+        """The address of the shadow of a queue; "" if it has none."""
+        rules = self._settings.rules
+        name = None if rules is None else rules.shadow_name(host, queue)
+        return "" if name is None else self._profile.queue_address(name)
+
     def managed_name(self, host: str, queue: str) -> str:
         """What its management calls a queue's node; "" if it knows none, or there is none."""
         if self._profile.management == "none":
@@ -80,6 +86,8 @@ class UpstreamAddresses:
         """The one address to which all that is in `queue` goes; `None`: it depends."""
         if queue.target == Target.QUEUE:
             return self.queue_address(queue.host, queue.name)
+        if queue.target == Target.SHADOW:
+            return self.shadow_address(queue.host, queue.name)
         return None
 
     def target_of(self, queue: Queue, message: Message) -> str:
@@ -88,10 +96,13 @@ class UpstreamAddresses:
             return message.routing_key
         if queue.target == Target.EXCHANGE:
             return self.exchange_address(queue.host, queue.name, message.routing_key)
+        if queue.target == Target.SHADOW:
+            return self.shadow_address(queue.host, queue.name)
         return self.queue_address(queue.host, queue.name)
 
     def target_capabilities(self, queue: Queue) -> list[str]:
         """What the targets of `queue` are asked to be."""
         if queue.target == Target.EXCHANGE:
             return self._profile.exchange_capabilities
-        return self._profile.queue_capabilities if queue.target == Target.QUEUE else []
+        by_name = queue.target == Target.QUEUE or queue.target == Target.SHADOW
+        return self._profile.queue_capabilities if by_name else []

@@ -165,4 +165,5 @@ class DialledContext:
             user_id=self.profile.user_id,
             value_lists=self.profile.value_lists,
             reply_address=replies,
+            traces=faces.traces,
         )

@@ -18,6 +18,9 @@ class NodeRules(Protocol):
     def queue_address(self, host: str, queue: str) -> str | None:
         """The address of a queue's node."""
 
+    def shadow_name(self, host: str, queue: str) -> str | None:
+        """What the shadow of a queue is called at its upstream; `None`: it has none."""
+
     def creates(self, host: str, queue: str) -> bool:
         """Whether a queue's node is to be made when it is missing."""
 

@@ -101,7 +101,8 @@ class Outgoing:
             lost += left.losses
         assert header is not None
         header = self._addressed(message, header, node, lost)
-        header = self._replies.outgoing(message, header, lost, self._held)
+        if self._queue.target != Target.SHADOW:  # else who got the message itself answers
+            header = self._replies.outgoing(message, header, lost, self._held)
         if header is not None and not self._upstream.profile.user_id:
             without = without_user_id(header)
             if without is not header:

@@ -11,7 +11,7 @@ from typing import Final, final
 
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
-from gateway.bridge.remote.remote import Placement
+from gateway.bridge.remote.remote import Placement, Target
 from gateway.wire.work import COUNTED, WORK
 
 PIECE: Final = 100  # queues
@@ -25,6 +25,7 @@ class Load:
     Attributes:
         held: messages to it whose publishers wait to hear of them.
         spooled: messages to it that the gateway has stored, their publishers told.
+        shadowed: copies for shadows at it.
         fetched: messages from it that no client has settled.
         waiting, unsettled: of those, what is not under way and what is, by direction.
         oldest_ms: when the oldest of those to it came; `None`: there is none.
@@ -32,6 +33,7 @@ class Load:
 
     held: int = 0
     spooled: int = 0
+    shadowed: int = 0
     fetched: int = 0
     waiting: dict[str, int] = field(default_factory=lambda: {"sent": 0, "received": 0})
     unsettled: dict[str, int] = field(default_factory=lambda: {"sent": 0, "received": 0})
@@ -44,6 +46,9 @@ class Load:
         self.unsettled[direction] += queue.unsettled
         if queue.inbound:
             self.fetched += queue.depth
+            return
+        if queue.target == Target.SHADOW:  # nobody waits for these
+            self.shadowed += queue.depth
             return
         if queue.transit:
             self.held += queue.depth
@@ -79,7 +84,7 @@ class Census:
     """
 
     def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
+        self.bridge = bridge
         self.unsettled = 0
         self.loads: dict[str, Load] = {}
         self.shares: dict[Placement, Share] = {}
@@ -93,7 +98,7 @@ class Census:
         unsettled = 0
         loads: dict[str, Load] = {}
         shares: dict[Placement, Share] = {}
-        queues = self._bridge.living_queues()
+        queues = self.bridge.living_queues()
         while not queues.done:
             WORK.units += COUNTED * PIECE
             for queue in queues.some(PIECE):

@@ -10,6 +10,8 @@ POST /ctl/move      {"queue": "orders", "from": "old", "to": "new", ...}: carry 
                     holds of it to `new`; "to" missing: to where the rules have the queue
 POST /ctl/stop-move {"move": 1}
 GET  /ctl/moves     those that are under way, and that are over
+POST /ctl/shadow    {"node": "orders", "upstream": "new", "share": 0.1}: copies go there, too, by
+                    the keys of `shadow` in the rules; with "stop": true none do any more
 POST /ctl/reload    read the configuration again
 POST /ctl/backup    {"directory": "/backups/monday"}: copy store and audit log to a new directory
                     where the gateway runs
@@ -66,6 +68,7 @@ from gateway.net.admin.missing import Missing
 from gateway.net.admin.moves import moves_shown
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.sessions import end, sessions
+from gateway.net.admin.shadows import asked_shadow
 from gateway.net.admin.status import status
 from gateway.net.admin.subscriptions import assign, subscriptions
 from gateway.net.admin.tokens import Tokens
@@ -82,7 +85,7 @@ from gateway.net.upstreams.upstreams import Upstreams
 DEFECT: Final = "a defect of the gateway: see its log"
 COMMANDS: Final = (
     *("pause", "resume", "switch", "reload", "close", "end", "assign", "decide", "backup"),
-    *("let-go", "log-level", "move", "stop-move"),
+    *("let-go", "log-level", "move", "stop-move", "shadow"),
 )
 KEY_TOLD: Final = 80  # characters
 Answer = dict[str, Any]  # Any: what JSON holds
@@ -279,7 +282,10 @@ class Control(Resource):
         at = _rule(settings, _text(asked, "node"))
         if command == "switch":
             return self._switch(settings, at, asked, by)
-        other = _other(settings, at, {"paused": command == "pause"})
+        change: dict[str, object] = {"paused": command == "pause"}
+        if command == "shadow":
+            change = {"shadow": asked_shadow(asked)}
+        other = _other(settings, at, change)
         return self._reloading.change(f"{command} of nodes.{at}", other, by, configured=False)
 
     def _switch(self, settings: Settings, at: int, asked: Answer, by: Operator) -> Deferred[str]:

@@ -26,10 +26,13 @@ from gateway.net.admin.limits import limits
 from gateway.net.admin.moves import move_readers
 from gateway.net.admin.products import Products
 from gateway.net.admin.samples import PROTOCOLS, gap, labelled, one, protocols, timed
+from gateway.net.admin.shadows import shadow_copies
 from gateway.net.clock import GatewayClock
 from gateway.net.counts import AdminCounts, NetCounts
 from gateway.net.listening.authenticate import Authentication
 from gateway.net.logs import lines_dropped
+from gateway.net.tracing.begin import Tracing
+from gateway.net.tracing.measures import tracing_readers
 from gateway.net.upstreams.measures import upstream_readers
 from gateway.net.upstreams.moves import Moves
 from gateway.net.upstreams.upstreams import Upstreams
@@ -110,6 +113,7 @@ class Sources:
     certificates: UpstreamCertificates
     settings: Settings
     kept: Kept
+    tracing: Tracing | None = None
     head: Callable[[], Head | None] = lambda: None
     head_failures: Callable[[], int] = lambda: 0
     certificate_expires_s: Callable[[], float] = lambda: 0.0
@@ -134,6 +138,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         **_paging(sources.bridge, sources.spill),
         **_disk(sources),
         **keeping(sources.kept),
+        **tracing_readers(sources.tracing),
         **limits(sources.settings),
         "gateway_upstream_certificate_expiry_timestamp_seconds": sources.certificates.samples,
     }
@@ -258,6 +263,7 @@ def _messages(bridge: Bridge, census: Census) -> dict[str, Reader]:
             ((Reason(reason).name.lower(),), count)
             for reason, count in bridge.counts.refusals.items()
         ],
+        "gateway_shadow_copies_total": lambda: labelled(shadow_copies(bridge)),
         "gateway_transactions_total": lambda: labelled(
             {
                 "committed": bridge.counts.committed,

@@ -8,6 +8,7 @@ from typing import Any, Final
 from gateway.config.upstreams import NodeSection
 from gateway.faces.dialled.dialled import DialledUpstream
 from gateway.net.admin.census import Census, Load, Share
+from gateway.net.admin.shadows import shadow_copies
 from gateway.net.upstreams.detours import detours_of
 from gateway.net.upstreams.dialer import Dialer
 from gateway.net.upstreams.reload import Reloading
@@ -36,6 +37,7 @@ def status(reloading: Reloading, upstreams: Upstreams, census: Census, now_ms: i
             for name, upstream in upstreams.upstreams.items()
         ],
         "rules": rules,
+        "shadow_copies": shadow_copies(census.bridge),
     }
 
 
@@ -67,6 +69,7 @@ def _upstream(upstream: DialledUpstream, dialer: Dialer | None, load: Load, now_
         ],
         "held": load.held,
         "spooled": load.spooled,
+        "shadowed": load.shadowed,
         "oldest_s": None if load.oldest_ms is None else _seconds(now_ms - load.oldest_ms),
         "fetched": load.fetched,
     }
@@ -92,6 +95,22 @@ def _rule(
         "spool": node.spool,
         "state": state,
         "changed_by_ctl": at >= len(configured) or configured[at] != node,
+        "nodes": len(share.names),
+        "waiting": share.waiting,
+        "unsettled": share.unsettled,
+        "shadow": _shadow(upstreams, census, at, node),
+    }
+
+
+def _shadow(upstreams: Upstreams, census: Census, at: int, node: NodeSection) -> Told | None:
+    """Where copies of what is published to the rule's queues go; null: nowhere."""
+    if node.shadow is None:
+        return None
+    placements = upstreams.placements
+    placement = placements.shadow_of(placements.rules.rules[at])
+    share = NOTHING if placement is None else census.shares.get(placement, NOTHING)
+    return {
+        **node.shadow.model_dump(),
         "nodes": len(share.names),
         "waiting": share.waiting,
         "unsettled": share.unsettled,

@@ -39,6 +39,7 @@ class Arrival:
     """A node that is to live at an upstream.
 
     Attributes:
+        shadow: it is not the node, but the shadow of it.
         refusal: why the upstream would refuse clients; "" if it would not, or nobody knows.
         doubt: why nobody knows; "" if it is known.
     """
@@ -48,18 +49,20 @@ class Arrival:
     host: str
     name: str
     address: str
+    shadow: bool = False
     refusal: str = ""
     doubt: str = NO_TIME
 
     @property
     def key(self) -> str:
         """The rule's, in the configuration."""
-        return f"nodes.{self.rule.number}.upstream"
+        return f"nodes.{self.rule.number}.{'shadow.' if self.shadow else ''}upstream"
 
     @property
     def node(self) -> str:
         """What it is, in words."""
-        return f"{self.rule.kind} {self.name!r} of virtual host {self.host!r} ({self.address})"
+        what = f"the shadow of {self.rule.kind}" if self.shadow else self.rule.kind
+        return f"{what} {self.name!r} of virtual host {self.host!r} ({self.address})"
 
 
 def arrivals(bridge: Bridge, before: PlacementsByRule, after: PlacementsByRule) -> list[Arrival]:
@@ -67,6 +70,8 @@ def arrivals(bridge: Bridge, before: PlacementsByRule, after: PlacementsByRule) 
     found: list[Arrival] = []
     for host in bridge.hosts.values():
         for kind, name in _names(host, after.rules.rules):
+            if kind == "queue":
+                found += _shadows(host.name, name, before, after)
             rule_before = before.rules.queue if kind == "queue" else before.rules.exchange
             rule_after = after.rules.queue if kind == "queue" else after.rules.exchange
             rule = rule_after(host.name, name)
@@ -81,6 +86,23 @@ def arrivals(bridge: Bridge, before: PlacementsByRule, after: PlacementsByRule) 
                 address = asked_address(rule, name, upstream.context.profile)
                 found.append(Arrival(rule, upstream, host.name, name, address))
     return found
+
+
+def _shadows(
+    host: str, name: str, before: PlacementsByRule, after: PlacementsByRule
+) -> Iterator[Arrival]:
+    """The shadow of a queue, if that is new."""
+    rule, shadowing = after.rules.shadow(host, name), after.shadow(host, name)
+    if rule is None or rule.shadow is None or shadowing is None:
+        return
+    old = before.shadow(host, name)
+    if old is not None and old.placement.same_node(shadowing.placement):
+        return
+    upstream = after.upstreams[rule.shadow.upstream]
+    profile = upstream.context.profile
+    if profile.missing != "auto":
+        address = profile.queue_address(rule.shadow.queue.make(queue=name))
+        yield Arrival(rule, upstream, host, name, address, shadow=True)
 
 
 def _names(host: VirtualHost, rules: list[NodeRule]) -> Iterator[tuple[str, str]]:

@@ -97,6 +97,7 @@ def _loads(
     return {
         "gateway_upstream_held_messages": load(lambda each: each.held),
         "gateway_upstream_spooled_messages": load(lambda each: each.spooled),
+        "gateway_upstream_shadow_messages": load(lambda each: each.shadowed),
         "gateway_upstream_oldest_seconds": load(
             lambda each: 0 if each.oldest_ms is None else (clock.now_ms() - each.oldest_ms) / 1000
         ),

@@ -379,6 +379,7 @@ class Reloading:
         except ConfigurationError as error:
             self._end(moving, done, error)
             return
+        self._upstreams.tell(estate)
         moving.carry_out()
         self._upstreams.adopt(estate)
         self.under_way = ""

@@ -16,8 +16,10 @@ from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.internet.posixbase import PosixReactorBase
 
+from gateway.audit.digests import share_of
 from gateway.bridge.bridge import Bridge
-from gateway.bridge.remote.remote import Placement
+from gateway.bridge.remote.remote import OnRejected, Placement
+from gateway.bridge.remote.shadows import Shadowing
 from gateway.config import Settings
 from gateway.config.placement import NodeRule, Rules, rules_of
 from gateway.config.pods import container_id_of
@@ -44,6 +46,7 @@ from gateway.net.upstreams.dialer import Dialer
 from gateway.translate.profiles.loading import ATTRIBUTES, load_profile
 from gateway.translate.profiles.profile import AMQP_0_10, Profile
 from gateway.translate.profiles.templates import Template, Wildcards
+from gateway.translate.towards_1_0.hop import shadow_mark
 from gateway.wire.limits import Limits
 
 CHANNELS_MAX: Final = 1 << 16  # of 0-10
@@ -58,6 +61,7 @@ class PlacementsByRule:
         self.rules = rules
         self.upstreams = upstreams
         self._placements: dict[NodeRule, Placement] = {}
+        self._shadows: dict[NodeRule, Placement] = {}
 
     def queue(self, host: str, name: str) -> Placement | None:
         """Where the queue lives."""
@@ -66,6 +70,33 @@ class PlacementsByRule:
     def exchange(self, host: str, name: str) -> Placement | None:
         """Where the exchange lives."""
         return self.of(self.rules.exchange(host, name))
+
+    def shadow(self, host: str, name: str) -> Shadowing | None:
+        """The shadow of the queue, if it has one."""
+        rule = self.rules.shadow(host, name)
+        if rule is None or rule.shadow is None:
+            return None
+        shadow = rule.shadow
+        placement = self._shadows.get(rule)
+        if placement is None:
+            placement = Placement(
+                self.upstreams[shadow.upstream],
+                spool=True,
+                on_rejected=OnRejected.DROP,
+                way=shadow.queue.text,
+            )
+            self._shadows[rule] = placement
+        return Shadowing(
+            placement,
+            share=share_of(shadow.share),
+            octets_max=shadow.max_size,
+            ttl_ms=shadow.ttl_ms,
+            mark=shadow_mark(name),
+        )
+
+    def shadow_of(self, rule: NodeRule) -> Placement | None:
+        """Where the shadows of a rule's queues are; `None`: there are none yet."""
+        return self._shadows.get(rule)
 
     def queues(self, host: str) -> list[str]:
         """Remote queues that are named one by one."""
@@ -249,6 +280,11 @@ class Upstreams:
             found += dialer.detours.pumps()
         return found
 
+    def tell(self, estate: Estate) -> None:
+        """The estate is about to be what there is: its upstreams know addresses by its rules."""
+        for upstream in estate.upstreams.values():
+            upstream.context.settings.rules = estate.placements.rules
+
     def adopt(self, estate: Estate) -> None:
         """The estate is what there is from now on; whoever is not in it hangs up."""
         before = dict(self.upstreams)
@@ -257,8 +293,7 @@ class Upstreams:
         self.credentials = estate.credentials
         self.upstreams.clear()
         self.upstreams.update(estate.upstreams)
-        for name, upstream in estate.upstreams.items():
-            upstream.context.settings.rules = estate.placements.rules
+        for name in estate.upstreams:
             if name not in before:
                 self._start(name)
         for name, upstream in before.items():

@@ -25,6 +25,8 @@ ROW_ANNOTATIONS: Final = number("annotations.message")
 ROW_FOOTER: Final = number("footer")
 OWN_ROWS: Final = {
     names.DELIVERY_TIME: names.ROW_DELIVERY_TIME,
+    names.TRACEPARENT: names.ROW_TRACE_CONTEXT,
+    names.TRACESTATE: names.ROW_TRACE_CONTEXT,
     names.JMS_MSG_TYPE: content.ROW_JMS_MSG_TYPE,
 }
 

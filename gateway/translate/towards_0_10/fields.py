@@ -26,6 +26,7 @@ from gateway.translate.escrow import (
 from gateway.translate.original_ids import PATH, digest_of, digest_of_uuid
 from gateway.translate.reply_to import reply_to_0_10
 from gateway.translate.towards_0_10.delivery import Fields, stolen
+from gateway.translate.values import Conversion, digest_0_10
 from gateway.wire.tagged import Tagged
 
 
@@ -46,6 +47,8 @@ def properties_to_0_10(
     _group_id(crossing, properties, table, fields)
     _group_sequence(crossing, properties, table, fields)
     _delivery_time(crossing, table, fields, annotations)
+    if annotations:
+        _trace_context(crossing, table, fields, annotations)
     if properties.reply_to_group_id is not None:
         original = Tagged(new.STRING, properties.reply_to_group_id)
         path = "properties.reply-to-group-id"
@@ -220,6 +223,24 @@ def _delivery_time(
     visible = digest_number(number)
     _give_header(crossing, name, Tagged(old.INT64, number), visible, table)
     _shadow(crossing, name, visible, fields, row)
+
+
+def _trace_context(
+    crossing: Crossing, table: FieldTable, fields: Fields, annotations: Fields
+) -> None:
+    """An intermediary's, where the publisher has none; noted, so that it is an annotation again."""
+    for name in names.TRACE_CONTEXT:
+        annotation = annotations.get(name)
+        if annotation is None or name in fields or f"app.{name}" in crossing.withdrawal.entries:
+            continue
+        conversion = Conversion()
+        visible = conversion.to_0_10(annotation)
+        if visible.code not in names.TRACE_CODES or not conversion.exact:
+            continue  # no context: it stays among the annotations
+        del annotations[name]
+        table.append((name, visible))
+        marked = Tagged(new.NULL, None)
+        crossing.keep(f"annotations.{name}", digest_0_10(visible), marked, names.ROW_TRACE_CONTEXT)
 
 
 def _time_of(annotation: Tagged | None) -> int | None:

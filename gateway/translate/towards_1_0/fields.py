@@ -15,7 +15,7 @@ from gateway.amqp_1_0._spec import Properties
 from gateway.message import NO_PRIORITY, Flag
 from gateway.translate import ids, names
 from gateway.translate.application_headers import give_back, keep_header
-from gateway.translate.crossing import Crossing
+from gateway.translate.crossing import ESCROW_MALFORMED, Crossing
 from gateway.translate.escrow import (
     NOTHING,
     digest_number,
@@ -29,6 +29,7 @@ from gateway.translate.reply_to import reply_to_1_0
 from gateway.translate.segment import HeaderSegment
 from gateway.translate.times import from_ms, to_ms
 from gateway.translate.towards_1_0.destination import destination_to_1_0
+from gateway.translate.values import Conversion, digest_0_10
 from gateway.wire.tagged import Tagged
 
 Headers = dict[str, Tagged]
@@ -58,6 +59,7 @@ def properties_to_1_0(
         _group_sequence(crossing, properties, headers, out)
         _delivery_time(crossing, headers, out, annotations)
     if crossing.has_escrow:
+        _trace_context(crossing, headers, annotations)
         _restore_reply_to_group_id(crossing, properties)
     _only_0_10(crossing, dp, header.others)
     return properties
@@ -256,6 +258,24 @@ def _delivery_time(
             keep_header(crossing, names.NOT_VALID_BEFORE, visible, original)
     elif entry.present:
         annotations[names.DELIVERY_TIME] = entry.value
+
+
+def _trace_context(crossing: Crossing, headers: Headers, annotations: Headers) -> None:
+    """Headers that were annotations are so again; a publisher's own are properties."""
+    for name in names.TRACE_CONTEXT:
+        path = f"annotations.{name}"
+        if path not in crossing.withdrawal.entries:
+            continue
+        header = headers.get(name)
+        visible = NOTHING if header is None else digest_0_10(header)
+        entry = crossing.take_typed(path, visible, names.ROW_TRACE_CONTEXT, new.NULL)
+        if entry is None or header is None or not entry.present:
+            continue
+        if header.code in names.TRACE_CODES:
+            del headers[name]
+            annotations[name] = Conversion().to_1_0(header)
+        else:
+            crossing.lose(ESCROW_MALFORMED)
 
 
 def _only_0_10(crossing: Crossing, dp: DeliveryProperties, others: bytes) -> None:

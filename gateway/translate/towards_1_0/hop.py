@@ -16,11 +16,13 @@ from gateway.message import NEVER, NO_PRIORITY, NO_TTL, Message
 from gateway.translate.context import Translated10
 from gateway.translate.mapping_rows import number
 from gateway.wire.buffers import Reader, Writer
+from gateway.wire.tagged import Tagged
 
 HEADER_DURABLE: Final = number("header.durable")
 HEADER_TTL: Final = number("header.ttl")
 HEADER_DELIVERY_COUNT: Final = number("header.delivery-count")
 DELIVERY_ANNOTATIONS: Final = number("annotations.delivery")
+SHADOW_OF: Final = "x-opt-shadow-of"
 TTL_MAX: Final = 0xFFFFFFFF
 
 # The header sections of first deliveries without ttl, by priority, a ubyte or none, and durability.
@@ -105,6 +107,13 @@ def onward_to_1_0(message: Message, merged: bytes = b"") -> Translated10:
         body_at=found.body_at,
         id_digest=message.id_digest,
     )
+
+
+def shadow_mark(queue: str) -> bytes:
+    """What tells a copy that goes to the shadow of a queue from the message: an encoded map."""
+    writer = Writer()
+    types.encode_map(writer, [(Tagged(types.SYMBOL, SHADOW_OF), Tagged(types.STRING, queue))])
+    return writer.getvalue()
 
 
 def _section(octets: bytes, value_at: int) -> bytes:

@@ -51,6 +51,8 @@ def test_all_that_is_read_may_be_elsewhere():
         ("--against=c --since=soon", "'soon' is no time"),
         ("--against=c --grace=-1", "'-1' is no length of time"),
         ("--against=c --grace=long", "'long' is no length of time"),
+        ("--against=c --share=0", "'0' is no part of all"),
+        ("--counts=c --ours=left --share=0.5", "--share is of ids"),
         ("--against=c --tolerate=some", "'some' is no number of messages"),
         ("--ledger=l --column=colour=red", "'colour=red' is not one of message_id"),
         ("--against=gs://logs/b", "argument --against: gs:// is not known: a path, file:"),

@@ -1,7 +1,15 @@
 """Do both sides agree: each verdict, on rows of one frame."""
 
 from gateway.accounting.comparing.logs import Facts
-from gateway.accounting.comparing.verdicts import Span, counted, judged, span_of, within
+from gateway.accounting.comparing.verdicts import (
+    Span,
+    counted,
+    in_share,
+    judged,
+    span_of,
+    within,
+)
+from gateway.audit.digests import digest, is_in_share, share_of
 
 COLUMNS = {
     "name": "string",
@@ -118,6 +126,17 @@ def test_only_what_is_of_the_time_that_is_asked_for_counts(frames):
     frame = table(frames, rows)
     assert _names(within(frame, 10, 20)) == {"10", "19", "never"}
     assert within(frame, 0, 0) is frame
+
+
+def test_only_the_ids_of_a_share_count_and_they_are_those_that_a_gateway_mirrors(frames):
+    ids = {name: digest(name.encode()) for name in ("a", "b", "c", "d", "e", "f", "g", "h")}
+    rows = {name: {"here": 1, "id_digest": id} for name, id in ids.items()} | {
+        "none": {"id_digest": 0}
+    }
+    half = share_of(0.5)
+    mirrored = {name for name, id in ids.items() if is_in_share(id, half)}
+    assert 0 < len(mirrored) < len(ids)
+    assert _names(in_share(table(frames, rows), half)) == mirrored
 
 
 def _names(rows):

@@ -11,7 +11,7 @@ from support.audit_logs import balanced_log
 from support.hand_log import HandLog
 
 from gateway.accounting.segments import columns
-from gateway.accounting.segments.columns import RECORDS_SCHEMA, record_batches
+from gateway.accounting.segments.columns import RECORDS_SCHEMA, SEQUENCE_MAX, record_batches
 from gateway.accounting.segments.survey import segment_row
 from gateway.accounting.telling.words import LATEST_MS
 from gateway.audit.digests import entry_mix
@@ -115,6 +115,29 @@ def test_whatever_a_clock_says_it_goes_back_once_to_or_from_a_time_that_there_is
     assert 0 < finding["time_back_ms"] <= LATEST_MS
     (batch,) = record_batches(path.name, path.read_bytes())
     assert all(0 <= each["time_ms"] <= LATEST_MS for each in batch.to_pylist())
+
+
+@pytest.mark.parametrize("extreme", [-(1 << 63), (1 << 63) - 1])
+def test_of_the_greatest_and_the_least_numbers_sums_and_differences_can_be_had(
+    tmp_path: Path, extreme: int
+):
+    log = HandLog(tmp_path / "log")
+    log.start()
+    numbers = {"message": extreme, "position": extreme, "size": extreme}
+    log.add("ENTERED", **numbers)
+    log.add("QUEUE_CHECKPOINT", **numbers)
+    log.add("CLOCK", sequence=extreme, **numbers)
+    log.end(stopped=False)
+    (path,) = segment_paths(log.directory)
+    _started, entered, checkpoint, clock = rows(path)
+    assert (entered["message"], entered["position"]) == (extreme, extreme)
+    for each in (checkpoint, clock):
+        assert 1 << 40 < abs(each["message"]) == abs(each["position"]) < 1 << 50
+    assert 0 <= entered["size"] < 1 << 50
+    (row,) = segment_row(path.name, 0, path.read_bytes()).to_pylist()
+    (finding,) = row["findings"]
+    assert clock["sequence"] == row["last_sequence"] == finding["found"]
+    assert abs(clock["sequence"]) == SEQUENCE_MAX
 
 
 @given(ID, ID)

@@ -102,6 +102,27 @@ def test_a_delivery_that_a_restart_cut_off_is_folded_unless_it_should_have_ended
     assert carried(log)[0] == {6, 7}
 
 
+def test_what_a_restart_did_not_bring_back_and_the_next_one_did_is_not_folded(tmp_path):
+    log = HandLog(tmp_path / "log")
+    log.start()
+    for message in (5, 6):
+        enter(log, message)
+    log.end()
+    for opened, back in ((False, ()), (True, (5,)), (True, (5, 6))):
+        log.start()
+        for message in back:
+            log.add("RECOVERED", message=message, position=message, node="q", flags="DURABLE")
+        if opened:  # of one that has not, nothing is missing
+            log.add("CLOCK")
+        log.end(stopped=False)
+    log.start()
+    for message in (5, 6):
+        log.add("RECOVERED", message=message, position=message, node="q", flags="DURABLE")
+        leave(log, message)
+    log.end()
+    assert carried(log)[0] == {6}
+
+
 def test_what_was_left_elsewhere_is_read_as_what_was_left_here(tmp_path):
     log = HandLog(tmp_path / "log")
     log.start()

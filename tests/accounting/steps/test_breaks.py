@@ -100,3 +100,21 @@ def test_what_was_known_is_not_told_again_by_what_a_later_record_shows_of_it(fra
         (9, lost, 40),
         (9, lost, 90),
     ]
+
+
+def test_that_one_is_wrong_in_a_queue_is_told_by_the_record_that_is_when_that_is_known(frames):
+    columns = "class string, node string, message bigint, since bigint, sequence bigint"
+    columns += ", incarnation bigint, `count` bigint, certain boolean"
+
+    def breaks(*rows: tuple):
+        return as_breaks(frames.table(columns, *rows), F.col("class"), F.lit(""))
+
+    known = breaks(
+        *(("LOST", node, None, 10, 40, 1, count, False) for node, count in (("q", 1), ("q", 2))),
+        *(("LOST", "q", None, since, 40, run, 1, False) for since, run in ((21, 1), (10, 2))),
+        ("LOST", "r", None, 10, 40, 1, 1, False),
+    )
+    found = breaks(("ORPHAN_SETTLEMENT", "q", 5, 0, 20, 1, 1, True))
+    told = with_known(found, known).where("class = 'LOST'").collect()
+    rows = [(row["node"], row["since"], row["incarnation"], row["count"]) for row in told]
+    assert sorted(rows) == [("q", 10, 1, 2), ("q", 10, 2, 1), ("q", 21, 1, 1), ("r", 10, 1, 1)]

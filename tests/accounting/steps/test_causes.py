@@ -126,7 +126,7 @@ def told(frames, stories: dict[str, tuple[dict, ...]]) -> dict[str, list[tuple]]
     still = copies.with_fate(still, runs)
     failures = queues.where(FAILS)
     found = copies.queue_breaks(failures, copies.candidates(failures, still))
-    gone = outlets.gone(balance[OUTLET.name].totals, summed)
+    gone = outlets.gone(balance[OUTLET.name].totals, summed, runs)
     found = found.union(outlet_breaks(ends.where(FAILS), gone))
     routes = causes.of_routes(balance[ROUTE.name].failed, doubtful, records).cache()
     short = confirmed.with_told(doubtful.where(confirmed.SHORT), records)
@@ -173,7 +173,7 @@ def ended(frames) -> dict[str, list[tuple]]:
     balance = balances(summed, records, runs)[OUTLET.name]
     steps = copies.with_previous(copies.copy_steps(records))
     known = causes.effects(steps, doubtful_of(records, steps), runs)
-    owed = outlets.owed(outlets.gone(balance.totals, summed), records)
+    owed = outlets.owed(outlets.gone(balance.totals, summed, runs), records)
     unended = causes.never_ended(balance.failed, known, owed)
     return cases.told(copies.step_breaks(steps, unended))
 

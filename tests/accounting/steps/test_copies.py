@@ -150,7 +150,9 @@ def at_restart(frames, *lines: dict, later: tuple[int, ...] = (1, 2), failed: tu
     """What a restart misses; `failed`: checkpoints that miss something, too."""
     still = copies.with_fate(open_copies(frames, *lines), runs(frames, *later))
     named = copies.candidates(frames.table(FAILED, *failed), still).where("certain")
-    return copies.lost_at_restart(still, named)
+    paired = copies.with_previous(copies.copy_steps(frames.records(*lines)))
+    away = copies.away(paired, runs(frames, *later))
+    return copies.lost_at_restart(copies.not_back(still, away), named)
 
 
 def at_checkpoints(frames, failed: tuple, *lines: dict, later: tuple[int, ...] = (1,)):
@@ -164,6 +166,14 @@ def test_a_durable_copy_that_is_not_recovered_is_lost_with_its_id(frames):
     lost = at_restart(frames, ENTERED, SENT)
     assert found(lost) == [("LOST", 5, "q", 1)]
     assert spans(lost) == [(2, 18)]
+
+
+def test_a_durable_copy_that_one_restart_does_not_recover_and_the_next_one_does_is_lost(frames):
+    lines = (ENTERED, RECOVERED | {"incarnation": 3})
+    lost = at_restart(frames, *lines, later=(1, 2, 3))
+    assert found(lost) == [("LOST", 5, "q", 1)]
+    assert spans(lost) == [(1, 18)]
+    assert found(at_restart(frames, *lines, later=(1, 3))) == []
 
 
 def test_a_step_is_judged_by_the_one_before_it_or_by_all_the_log(frames):

@@ -53,3 +53,11 @@ def test_what_is_made_of_nothing_is_neither_planned_nor_done(spark, frames):
     work = Work(spark)
     assert others.join(nothing, "message").groupBy("message").count().collect() == []
     assert work.counted() == (0, 0)
+
+
+def test_whether_there_are_rows_is_asked_without_a_class_for_each_expression(spark, frames):
+    metrics = spark.sparkContext._jvm.org.apache.spark.metrics.source.CodegenMetrics
+    made = metrics.METRIC_COMPILATION_TIME().getCount()
+    rows = frames.table("message bigint", (1,), (2,)).where("message * 7 + 4 > 12")
+    assert kept(rows, rare=True).count() == 1
+    assert metrics.METRIC_COMPILATION_TIME().getCount() == made

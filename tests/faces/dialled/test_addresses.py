@@ -23,6 +23,9 @@ class Rules:
     def subscription_address(self, host, exchange, key, *, name, wildcards):
         return f"sub/{key}/{name}" if exchange == "x" else None
 
+    def shadow_name(self, host, queue):
+        return f"{queue}.shadow" if queue == "n" else None
+
 
 def test_a_rules_address_goes_before_the_profiles():
     addresses = UpstreamWorld(rules=Rules()).upstream.context.addresses
@@ -44,7 +47,12 @@ def test_only_queues_of_a_rule_that_creates_are_made_and_only_by_management():
 
 @pytest.mark.parametrize(
     ("target", "one", "address"),
-    [(Target.QUEUE, "n", "n"), (Target.EXCHANGE, None, "topic/k"), (Target.ADDRESS, None, "k")],
+    [
+        (Target.QUEUE, "n", "n"),
+        (Target.EXCHANGE, None, "topic/k"),
+        (Target.ADDRESS, None, "k"),
+        (Target.SHADOW, "n.shadow", "n.shadow"),
+    ],
 )
 def test_a_message_goes_where_the_queue_in_front_stands_for(target, one, address):
     at = UpstreamWorld(rules=Rules())

@@ -141,6 +141,7 @@ KEYS = {
     "pause": ("node",),
     "resume": ("node",),
     "switch": ("node", "upstream"),
+    "shadow": ("node", "upstream", "queue"),
     "close": ("connection", "reason"),
     "let-go": ("segment",),
     "log-level": ("subsystem", "level"),

@@ -266,6 +266,7 @@ def test_a_rule_is_paused_and_resumed_until_the_next_reload(stay: Stay) -> None:
         "nodes": 1,
         "waiting": 0,
         "unsettled": 0,
+        "shadow": None,
     }
     assert stay.ask("pause", {"node": "queue:far"}) == (200, {"done": "done"})
     assert (stay.rule(0)["state"], stay.rule(0)["changed_by_ctl"]) == ("paused", True)
@@ -585,3 +586,38 @@ def test_a_subscription_is_given_by_the_admin_port_and_stays_given(stay: Stay) -
     assert found is not None
     assert found.name == "app.sub"
     again.stop()
+
+
+def test_a_shadow_is_begun_and_ended_and_nobody_who_publishes_waits_for_it(stay: Stay) -> None:
+    stay.raw["nodes"] = [{"queue": "here", "upstream": None}]
+    stay.reload()
+    client = stay.whole.connect_0_10()
+    declaring = stay.whole.service.bridge.default_host.declaring
+    declaring.declare_queue("here", QueueSettings(durable=True), Session(1))
+    stay.whole.run()
+    code, told = stay.ask("shadow", {"node": "here", "upstream": "b", "share": 1})
+    doubt = "not known whether b has the shadow of queue 'here' of virtual host 'default'"
+    assert (code, told["done"]) == (200, f"done; {doubt} (here.shadow): it is not connected")
+    stay.whole.result(client.send("here", LETTER))  # it is stored, and that is all
+    shadow = stay.rule(0)["shadow"]
+    assert (shadow["upstream"], shadow["queue"], shadow["waiting"]) == ("b", "{queue}.shadow", 1)
+    _code, told = stay.ask("status")
+    assert told["shadow_copies"] == {"mirrored": 1, "dropped": 0}
+    (b,) = (each for each in told["upstreams"] if each["name"] == "b")
+    assert (b["shadowed"], b["spooled"], b["oldest_s"]) == (1, 0, None)
+    assert stay.ask("shadow", {"node": "here", "stop": True}) == (200, {"done": "done"})
+    assert stay.rule(0)["shadow"] is None
+    for wrong in ({}, {"upstream": "z"}, {"upstream": "b", "share": 2}, {"upstream": 1}):
+        assert stay.ask("shadow", {"node": "here", **wrong})[0] == 422
+
+
+def test_other_addresses_of_what_stays_at_its_upstream_are_those_of_the_new_rules(
+    stay: Stay,
+) -> None:
+    stay.raw["nodes"] = [{"queue": "far", "upstream": "a", "address": "first.{queue}"}]
+    stay.reload()
+    stay.raw["nodes"] = [{"queue": "far", "upstream": "a", "address": "second.{queue}"}]
+    stay.reload()
+    links = stay.whole.service.upstreams.upstreams["a"].context.links
+    addresses = [slot.configured for slot in links.slots]
+    assert addresses.count("second.far") == 2  # of what is sent, and of who asks whether it exists

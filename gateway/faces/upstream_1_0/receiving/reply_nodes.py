@@ -71,6 +71,7 @@ class ReplyNodes:
     """
 
     __slots__ = (
+        "_answered",
         "_askers",
         "_denied",
         "_held",
@@ -81,7 +82,10 @@ class ReplyNodes:
         "message",
     )
 
-    def __init__(self, upstream: UpstreamContext, host: VirtualHost, held: Held) -> None:
+    def __init__(
+        self, upstream: UpstreamContext, host: VirtualHost, held: Held, *, answered: bool
+    ) -> None:
+        self._answered = answered  # by what its messages name, whatever that is
         self._upstream = upstream
         self._host = host
         self._held = held
@@ -97,6 +101,8 @@ class ReplyNodes:
         Unless who asks must not have anything published there.
         """
         upstream = self._upstream
+        if not self._answered:
+            return None
         if HostNodes(self._host).upstream_of(exchange, key) == upstream.name:
             host = self._host.name
             if exchange:

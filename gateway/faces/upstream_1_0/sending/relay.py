@@ -106,7 +106,8 @@ class Relay:
         self.outflow = Outflow(upstream, queue)
         self._returns = Returns(upstream, host, self.outflow, self)
         self._suspicion = self._returns.suspicion
-        self._replies = ReplyNodes(upstream, host, self.outflow)
+        answered = queue.target != Target.SHADOW  # by who got the message itself
+        self._replies = ReplyNodes(upstream, host, self.outflow, answered=answered)
         self._context = upstream.translation(host, self._replies)
         self._bindings = BindingsFirst(feeders, upstream.counts, queue, self.outflow)
         self._senders: dict[str, Sender] = {}

@@ -229,7 +229,9 @@ class Sender:
     def _must_look_up(self) -> bool:
         """Whether it has to be seen if the node exists: attaching does not tell."""
         missing = self._upstream.profile.missing
-        return self._outflow.queue.target == QueueTarget.QUEUE and missing == "drop"
+        target = self._outflow.queue.target
+        by_name = target == QueueTarget.QUEUE or target == QueueTarget.SHADOW
+        return by_name and missing == "drop"
 
     def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
         """Whether the node exists, where attaching does not tell."""

@@ -1,0 +1,58 @@
+"""Tracing by the settings."""
+
+import sys
+
+import pytest
+
+from gateway.config import load
+from gateway.errors import ConfigurationError
+from gateway.net.tracing.begin import EXPORTING, begin, need_package
+from gateway.net.tracing.measures import tracing_readers
+
+ENDPOINT = "tracing.endpoint=http://127.0.0.1:1"
+
+
+def test_without_a_collector_there_is_none_and_its_metrics_are_zeros() -> None:
+    settings = load(None)
+    need_package(settings)
+    assert begin(settings, lambda: 0, "one", lambda call: call()) is None
+    readers = tracing_readers(None)
+    assert [sample[-1] for read in readers.values() for sample in read()] == [0] * 6
+
+
+def test_what_is_missing_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, EXPORTING, raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter", None)
+    for name in [name for name in sys.modules if name.startswith("opentelemetry.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ConfigurationError) as caught:
+        need_package(load(None, [ENDPOINT]))
+    [(path, text)] = caught.value.problems
+    assert path == "tracing"
+    assert "pip install 'amqp-gateway[tracing]'" in text
+
+
+def test_all_that_is_wrong_is_told_with_its_key() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load(
+            None,
+            [
+                "tracing.endpoint=collector:4318",
+                "tracing.ratio=1.5",
+                "tracing.messages_per_second=0",
+                "tracing.queue_size=1",
+                "tracing.timeout=10",
+                "tracing.protocol=grpc",
+                "limits.links=0",
+            ],
+        )
+    assert sorted(path for path, _ in caught.value.problems) == [
+        "limits.links",
+        "tracing.endpoint",
+        "tracing.messages_per_second",
+        "tracing.protocol",
+        "tracing.queue_size",
+        "tracing.ratio",
+        "tracing.timeout",
+    ]
