@@ -6,8 +6,6 @@ POST /ctl/resume    {"node": "orders"}
 POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done; refused, if
                     `new` says that it does not have what is to live at it; with "drain": true
                     what the old one holds is carried along, "rate" messages a second at most
-POST /ctl/shadow    {"node": "orders", "upstream": "new", "share": 0.1}: copies go there, too, by
-                    the keys of `shadow` in the rules; with "stop": true none do any more
 POST /ctl/move      {"queue": "orders", "from": "old", "to": "new", ...}: carry what upstream `old`
                     holds of it to `new`; "to" missing: to where the rules have the queue
 POST /ctl/stop-move {"move": 1}
