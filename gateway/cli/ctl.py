@@ -88,7 +88,7 @@ class Admin:
         if not self._token.isprintable() or " " in self._token or not self._token:
             raise click.UsageError(NO_TOKEN.format(file=token_file))
 
-    def ask(self, command: str, body: Told | None = None) -> Told:
+    def ask(self, command: str, body: Told | None = None, *, wait_s: float | None = WAIT_S) -> Told:
         """The answer; GET without a body. Raises what the gateway refuses."""
         for name, value in (body or {}).items():
             check_text(name.upper(), str(value))
@@ -98,7 +98,7 @@ class Admin:
             headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=WAIT_S, context=self._tls) as answer:
+            with urllib.request.urlopen(request, timeout=wait_s, context=self._tls) as answer:
                 octets = answer.read(ANSWER_MAX + 1)
         except urllib.error.HTTPError as error:
             raise self._refused(error) from None
@@ -327,17 +327,28 @@ def resume(admin: Asked, rule: str) -> None:
 @ctl.command()
 @click.argument("rule")
 @click.argument("upstream")
+@click.option("--drain", is_flag=True, help="Carry along what the old upstream holds, in order.")
+@click.option("--rate", type=click.IntRange(min=0), help="With --drain: messages a second at most.")
 @click.pass_obj
-def switch(admin: Asked, rule: str, upstream: str) -> None:
+def switch(admin: Asked, rule: str, upstream: str, drain: bool, rate: int | None) -> None:
     """Have the nodes of RULE live at UPSTREAM; clients stay connected.
 
     UPSTREAM is asked first: where it lacks a queue or an exchange that is to live at it, nothing
     changes. Of a pattern that is asked for the names in use. Not where it makes what is missing.
 
     What is in flight settles first, for switch_timeout at most. Messages that the old upstream
-    holds stay with it.
+    holds stay with it; the answer says how many they are, where it tells.
+
+    With --drain they come along, through the gateway. Consumers take from UPSTREAM from the
+    beginning; publishers go on to the old one until all of it is carried. So consumers get all of
+    a queue in its order. How far it is: `migrate move --status`; to end it: `migrate move --stop`.
     """
-    click.echo(admin().ask("switch", {"node": rule, "upstream": upstream})["done"])
+    if rate is not None and not drain:
+        raise click.UsageError("--rate is of --drain")
+    asked = {"node": rule, "upstream": upstream}
+    carried = {"drain": True, "rate": rate or 0} if drain else {}
+    wait_s = None if drain else WAIT_S
+    click.echo(admin().ask("switch", asked | carried, wait_s=wait_s)["done"])
 
 
 @ctl.command()

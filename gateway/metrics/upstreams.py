@@ -129,4 +129,24 @@ UPSTREAMS: Final = (
         "Times that the upstream refused, for good, to feed a queue bound to an exchange of its.",
         "upstream",
     ),
+    gauge("gateway_moves", "Moves of queues from an upstream that are under way.", "state"),
+    counter(
+        "gateway_moved_messages_total",
+        "Messages of an upstream's queues that moves took to another place, or that this refused;"
+        ' "" is the gateway.',
+        "source",
+        "target",
+        "result",
+    ),
+    counter(
+        "gateway_move_redelivered_total",
+        "Messages that came to a move marked as redelivered: the new place may have them twice.",
+        "source",
+        "target",
+    ),
+    gauge(
+        "gateway_move_left_messages",
+        "What moves have left to do, where the old upstream tells it (0-10).",
+        "source",
+    ),
 )

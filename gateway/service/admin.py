@@ -54,6 +54,7 @@ def measured(service: Service) -> Sources:
         form=form(),
         started_ms=service.clock.now_ms(),
         upstreams=service.upstreams,
+        moves=service.moves,
         census=Census(service.bridge),
         products=Products(service.door),
         certificates=UpstreamCertificates(
@@ -100,7 +101,26 @@ def site_of(service: Service, collector: Collector) -> Site:
     kept = service.faces.accounts.everybody
     pieces, requests = (Pieces(service.reactor, service.turns.stalls) for _ in range(2))
     answers = Answers(requests, kept)
-    control = Control(
+    return admin_site(
+        collector,
+        objects,
+        service.ready,
+        control_of(service, pieces, answers),
+        in_thread=service.threads.beside,  # the reactor's own may all wait for names
+        tokens=service.tokens,
+        pieces=pieces,
+        answers=answers,
+        requests=requests,
+        kept=kept,
+        head=lambda: service.segments.head,
+        reactor=service.reactor,
+        connections_max=service.admin_connections,
+    )
+
+
+def control_of(service: Service, pieces: Pieces, answers: Answers) -> Control:
+    """What an operator may ask of it."""
+    return Control(
         service.reloading,
         service.upstreams,
         service.bridge,
@@ -111,23 +131,10 @@ def site_of(service: Service, collector: Collector) -> Site:
         service.backup,
         kept=service.faces.kept,
         let_go=service.letting_go.ask,
+        moves=service.moves,
+        later=service.reactor,
         pieces=pieces,
         answers=answers,
-    )
-    return admin_site(
-        collector,
-        objects,
-        service.ready,
-        control,
-        in_thread=service.threads.beside,  # the reactor's own may all wait for names
-        tokens=service.tokens,
-        pieces=pieces,
-        answers=answers,
-        requests=requests,
-        kept=kept,
-        head=lambda: service.segments.head,
-        reactor=service.reactor,
-        connections_max=service.admin_connections,
     )
 
 

@@ -42,6 +42,7 @@ def reloading_of(service: Service) -> Reloading:
         service.turns,
         service.bridge,
         service.upstreams,
+        service.moves,
         service.settings,
         in_thread=service.threads.read,
         check=lambda settings: _prepare(service, settings),

@@ -43,6 +43,7 @@ from gateway.net.tls.layer import Terms
 from gateway.net.tracing.begin import Tracing
 from gateway.net.tracing.begin import begin as begin_tracing
 from gateway.net.turns import TurnLoop
+from gateway.net.upstreams.moves import Moves
 from gateway.net.upstreams.reload import SIGNALLED, Operator
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.net.upstreams.watching import Watching
@@ -263,6 +264,7 @@ class Service:
         self.rules.count_queues()
         self.authentication.on_read = self.note_users
         self.door = door_of(self)
+        self.moves = Moves(self.reactor, self.clock.now_ms, self.turns, self.bridge, self.upstreams)
         self.reloading = reloading_of(self)
         self.unattended: UnattendedReload = UnattendedReload(self)
         self.backup = Backup(
@@ -442,6 +444,7 @@ class Service:
         started = self.duties.running
         self.duties.stop()
         self.letting_go.stop()
+        self.moves.stop()
         self.bridge.now_ms = self.clock.now_ms()
         self.faces.kept.end_all()
         self.bridge.finish(self.clock.now_ms())

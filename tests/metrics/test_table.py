@@ -11,6 +11,7 @@ THINGS = (
     *("segments", "number", "balanced", "wrong"),
     "connections",
     "sessions",
+    "moves",
     "links",
     "spans",
     "transactions",

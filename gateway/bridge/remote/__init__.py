@@ -4,6 +4,7 @@ remote              what the bridge and an upstream are to one another
 nodes, sources      the remote nodes of one virtual host; what stands for upstreams in the ledger
 inlet, inlets       subscriptions to remote queues
 feed, feeds         bindings to remote exchanges
+carrying            what an upstream's queue holds on its way to another place
 reaching            what a verb waits for at an upstream
 transit, keeping    what becomes of copies on their way, and of those that came settled
 shadows             what is published to a queue, sent to another upstream, too

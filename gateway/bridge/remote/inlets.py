@@ -74,7 +74,9 @@ class Inlets:
         options: SubscribeOptions,
     ) -> Subscription | Refusal:
         """An inlet, and its subscription, which is attaching."""
-        return self.subscribe_there(queue.name, placement, outlet, owner, options)
+        return self.subscribe_there(
+            queue.name, placement.takers or placement, outlet, owner, options
+        )
 
     def subscribe_there(
         self,

@@ -8,7 +8,7 @@ subscriptions stay; a queue that is to become local, or was local, must be empty
 
 from __future__ import annotations
 
-from typing import final
+from typing import NamedTuple, final
 
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.exchanges.exchange import Exchange
@@ -18,6 +18,20 @@ from gateway.bridge.remote.nodes import BY_ADDRESS, TOWARDS, leave
 from gateway.bridge.remote.remote import REJECTED_QUEUE, Placement, Placements, Remote, Target
 
 Problem = tuple[str, str]
+
+
+class Departure(NamedTuple):
+    """A queue that moves from one upstream to another.
+
+    Attributes:
+        host, queue: their names.
+        before, after: where it lives, and is to live.
+    """
+
+    host: str
+    queue: str
+    before: Placement
+    after: Placement
 
 
 @final
@@ -74,6 +88,28 @@ class Moving:
     def unsettled(self) -> int:
         """What is still in flight of what is to move, both ways."""
         return held_and_unsettled(self._bridge)
+
+    def from_upstreams(self) -> list[Departure]:
+        """Queues that move from one upstream to another."""
+        found: list[Departure] = []
+        for host in self._bridge.hosts.values():
+            for queue in host.topology.queues.values():
+                before, after = queue.placement, self._queue(host, queue)
+                if before is not None and after is not None and not before.same_node(after):
+                    found.append(Departure(host.name, queue.name, before, after))
+        return found
+
+    def move_takers(self) -> None:
+        """Subscriptions to these take from the new place from now on; all else is as before."""
+        for departure in self.from_upstreams():
+            departure.before.takers = departure.after
+            move_inlets(self._bridge.hosts[departure.host], departure.queue, departure.after)
+
+    def return_takers(self) -> None:
+        """They take from the old place again."""
+        for departure in self.from_upstreams():
+            departure.before.takers = None
+            move_inlets(self._bridge.hosts[departure.host], departure.queue, departure.before)
 
     def carry_out(self) -> None:
         """Everything lives by the new rules; a turn's end must follow.
@@ -165,10 +201,9 @@ class Moving:
         if after is None:
             return
         after.remote.serve(queue)
-        source = host.nodes.sources.of(after.remote)
-        for inlet in inlets:
-            inlet.move(after, source)
-            host.nodes.rename(inlet.queue, f"{queue.name} from {after.remote.name}")
+        if before is not None:
+            before.takers = None
+        move_inlets(host, queue.name, after)
 
     def _move_exchange(
         self, host: VirtualHost, exchange: Exchange, after: Placement | None
@@ -239,6 +274,15 @@ class Resting:
             placement.held = False
         self._held = []
         tell_all(self._bridge)
+
+
+def move_inlets(host: VirtualHost, name: str, to: Placement) -> None:
+    """What takes from a queue takes from another place, unless it does already."""
+    source = host.nodes.sources.of(to.remote)
+    for inlet in host.nodes.inlets.of(name):
+        if inlet.queue.placement is not to:
+            inlet.move(to, source)
+            host.nodes.rename(inlet.queue, f"{name} from {to.remote.name}")
 
 
 def _named(host: VirtualHost, name: str) -> str:

@@ -18,6 +18,7 @@ from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.dispatch import Dispatcher
 from gateway.bridge.queues.places import AVAILABLE, Entry
 from gateway.bridge.queues.queue import Queue
+from gateway.bridge.remote.carrying import Carriers
 from gateway.bridge.remote.feeds import Feeds
 from gateway.bridge.remote.inlets import Inlets, LineMaker
 from gateway.bridge.remote.keeping import Keeping
@@ -38,7 +39,9 @@ class Nodes:
     """Implements `topology.Rules`, `keeping.LastResort`.
 
     Attributes:
-        outbound: transit queues that stand for no queue: of remote exchanges, and by address.
+        outbound: transit queues that stand for no queue: of remote exchanges, by address, and of
+            what is carried.
+        carriers: of what one upstream holds and is to be elsewhere.
         sources: what stands for upstreams in the ledger.
         inlets: of subscriptions to remote queues.
         feeds: of bindings to remote exchanges.
@@ -54,6 +57,7 @@ class Nodes:
         "_numbers",
         "_placements",
         "_topology",
+        "carriers",
         "feeds",
         "inlets",
         "keeping",
@@ -87,6 +91,16 @@ class Nodes:
             topology, self.sources, self.keeping, dispatcher, numbers, limits, lines
         )
         self.feeds = Feeds(self.sources, publishing, dispatcher, numbers, limits)
+        self.carriers = Carriers(
+            topology,
+            self.sources,
+            publishing,
+            dispatcher,
+            numbers,
+            limits,
+            lines,
+            self.outbound,
+        )
 
     def place(self, placements: Placements | None, remotes: list[Remote]) -> None:
         """The node rules: once, before anything is recovered or declared."""
@@ -226,6 +240,7 @@ class Nodes:
         """Nothing more is sent to clients, and nothing more is wanted from upstreams."""
         self.feeds.stop()
         self.inlets.stop()
+        self.carriers.stop()
 
     def dead_letters(self, queue: Queue) -> Queue:
         """Where what is rejected of a remote queue goes: as its rule says.

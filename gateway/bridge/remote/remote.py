@@ -324,6 +324,8 @@ class Placement:
         way: what gives its nodes other addresses than another placement has, if it differs.
         paused: the rule says so: nothing is sent to the upstream and nothing wanted from it.
         held: the same, while the nodes are about to move.
+        takers: where subscriptions take from while what its queues hold is carried to there;
+            `None`: from the upstream.
         settled: of a queue: subscriptions without acceptance ask for settled deliveries.
         dead_letters: the queue for what is rejected; that of the gateway, or a remote one.
     """
@@ -337,6 +339,7 @@ class Placement:
         "remote",
         "settled",
         "spool",
+        "takers",
         "way",
     )
 
@@ -359,6 +362,7 @@ class Placement:
         self.way = way
         self.paused = paused
         self.held = False
+        self.takers: Placement | None = None
         self.settled = settled
         self.dead_letters = dead_letters
 

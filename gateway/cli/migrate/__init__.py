@@ -2,6 +2,7 @@
 
 survey    `migrate survey`: what is there
 plan      `migrate plan`: what is to be configured, and made
+move      `migrate move`: what queues hold, from broker to broker
 shadow    `migrate shadow`: what is published goes to the new broker, too
 """
 
@@ -12,7 +13,7 @@ from typing import Final
 
 import click
 
-MODULES: Final = {"survey": "survey", "plan": "plan", "shadow": "shadow"}
+MODULES: Final = {"survey": "survey", "plan": "plan", "shadow": "shadow", "move": "move"}
 
 
 class Steps(click.Group):

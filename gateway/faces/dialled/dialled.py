@@ -12,6 +12,13 @@ from gateway.faces.dialled.location import Location
 from gateway.faces.face import Face
 
 
+class DepthWaiter(Protocol):
+    """Whoever asked how many messages a queue has."""
+
+    def on_depth(self, messages: int) -> None:
+        """So many; -1: nobody says."""
+
+
 class DialledUpstream(Remote, Protocol):
     """It lives as long as the gateway; connections come and go."""
 
@@ -27,6 +34,9 @@ class DialledUpstream(Remote, Protocol):
         self, address: str, waiter: LookUpWaiter, token: int, *, exchange: bool = False
     ) -> None:
         """Ask whether there is a node of that address; of an `exchange`: whether we may send."""
+
+    def ask_depth(self, host: str, queue: str, waiter: DepthWaiter) -> bool:
+        """Ask how many messages the queue's node has; `False`: it cannot be asked."""
 
     def connect(
         self, now_ms: int, *, connection_id: int = 0, location: Location | None = None

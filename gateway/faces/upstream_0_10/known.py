@@ -116,6 +116,12 @@ def is_there(event: ResultReceived) -> bool:
     return isinstance(found, spec.QueueQueryResult) and bool(found.queue)
 
 
+def depth_of(event: ResultReceived) -> int:
+    """How many messages a queue that is there has, by the answer."""
+    found = None if event.value is None else open_struct(event.value)
+    return (found.message_count or 0) if isinstance(found, spec.QueueQueryResult) else 0
+
+
 def missing(name: str, *, exchange: bool) -> Refusal:
     """What is said of a node that is not there."""
     what = "exchange" if exchange else "queue"

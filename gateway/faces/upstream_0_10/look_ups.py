@@ -10,16 +10,21 @@ from gateway.amqp_0_10.primitives import Ranges
 from gateway.amqp_0_10.session import Session
 from gateway.bridge.remote.remote import LookUpWaiter
 from gateway.faces.dialled.context import DialledContext
+from gateway.faces.dialled.dialled import DepthWaiter
 from gateway.faces.dialled.reaching import lasting
 from gateway.faces.upstream_0_10.errors import refusal_of, text_of
-from gateway.faces.upstream_0_10.known import is_there, missing
+from gateway.faces.upstream_0_10.known import depth_of, is_there, missing
 from gateway.faces.upstream_0_10.sessions import Sessions
 from gateway.message import Refusal
 
 
 @final
 class LookUp:
-    """Implements `SessionUser`, `Sleeper`; ends with one answer to its waiter."""
+    """Implements `SessionUser`, `Sleeper`; ends with one answer to its waiter.
+
+    Attributes:
+        messages: how many a queue that is there has.
+    """
 
     def __init__(
         self,
@@ -36,6 +41,7 @@ class LookUp:
         self._waiter = waiter
         self._token = token
         self._exchange = exchange
+        self.messages = 0
         self._problem = "it does not answer"
         self._slot = sessions.add(self)
         upstream.wake_in(self, upstream.settings.attach_timeout_ms)
@@ -53,7 +59,11 @@ class LookUp:
 
     def on_result(self, event: ResultReceived) -> None:
         """The answer."""
-        self._end(None if is_there(event) else missing(self._name, exchange=self._exchange))
+        if is_there(event):
+            self.messages = depth_of(event)
+            self._end(None)
+        else:
+            self._end(missing(self._name, exchange=self._exchange))
 
     def on_command(self, event: CommandReceived) -> None:
         """Nothing is subscribed to."""
@@ -88,3 +98,18 @@ class LookUp:
         self._slot.drop()
         self._waiter.on_looked_up(self._token, refusal)
         self._upstream.touch()
+
+
+@final
+class DepthAsked:
+    """Implements `LookUpWaiter`: how many messages a queue has, or that nobody says."""
+
+    def __init__(
+        self, upstream: DialledContext, sessions: Sessions, name: str, waiter: DepthWaiter
+    ) -> None:
+        self._waiter = waiter
+        self._look_up = LookUp(upstream, sessions, name, self, 0)
+
+    def on_looked_up(self, token: int, refusal: Refusal | None) -> None:
+        """See `LookUpWaiter`."""
+        self._waiter.on_depth(self._look_up.messages if refusal is None else -1)

@@ -23,11 +23,12 @@ from gateway.bridge.remote.remote import (
 )
 from gateway.errors import LocalProtocolError
 from gateway.faces.dialled.context import DialledContext
+from gateway.faces.dialled.dialled import DepthWaiter
 from gateway.faces.dialled.health import UpstreamState
 from gateway.faces.dialled.location import Location
 from gateway.faces.upstream_0_10.connection import UpstreamConnection
 from gateway.faces.upstream_0_10.feeder import Feeder, feeding_refused
-from gateway.faces.upstream_0_10.look_ups import LookUp
+from gateway.faces.upstream_0_10.look_ups import DepthAsked, LookUp
 from gateway.faces.upstream_0_10.receiver import Receiver
 from gateway.faces.upstream_0_10.relay import Relay
 from gateway.faces.upstream_0_10.replies import Replies
@@ -147,6 +148,13 @@ class Upstream010:
         """Ask whether there is a node of that name."""
         LookUp(self.context, self.sessions, address, waiter, token, exchange=exchange)
         self.context.touch()
+
+    def ask_depth(self, host: str, queue: str, waiter: DepthWaiter) -> bool:
+        """By queue.query."""
+        name = self.context.addresses.queue_address(host, queue)
+        DepthAsked(self.context, self.sessions, name, waiter)
+        self.context.touch()
+        return True
 
     def connect(
         self, now_ms: int, *, connection_id: int = 0, location: Location | None = None

@@ -23,6 +23,7 @@ from gateway.bridge.remote.remote import (
     Target,
     Work,
 )
+from gateway.faces.dialled.dialled import DepthWaiter
 from gateway.faces.dialled.health import UpstreamState
 from gateway.faces.dialled.location import Location
 from gateway.faces.upstream_1_0.connection import UpstreamConnection
@@ -160,6 +161,10 @@ class Upstream:
         """Ask whether there is a node of that address; of an `exchange`: whether we may send."""
         LookUp(self.context, address, waiter, token, exchange=exchange)
         self.context.touch()
+
+    def ask_depth(self, host: str, queue: str, waiter: DepthWaiter) -> bool:
+        """Nothing in 1.0 itself says so."""
+        return False
 
     def connect(
         self, now_ms: int, *, connection_id: int = 0, location: Location | None = None

@@ -12,6 +12,7 @@ status     upstreams and node rules at a glance
 connections     who is there, and whose connection is to end
 sessions   those that are kept without a connection, and links that are suspended
 subscriptions   durable subscriptions, and whose they are
+moves      what is carried from upstream to upstream, and its metrics
 branches   distributed transactions, and how operators end them
 measures   a reader for every row of `gateway.metrics`
 samples    what readers make of what is counted

@@ -4,7 +4,12 @@ GET  /ctl/status    upstreams, node rules, and what is under way
 POST /ctl/pause     {"node": "orders"}: nothing is sent to it or fetched from it
 POST /ctl/resume    {"node": "orders"}
 POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done; refused, if
-                    `new` says that it does not have what is to live at it
+                    `new` says that it does not have what is to live at it; with "drain": true
+                    what the old one holds is carried along, "rate" messages a second at most
+POST /ctl/move      {"queue": "orders", "from": "old", "to": "new", ...}: carry what upstream `old`
+                    holds of it to `new`; "to" missing: to where the rules have the queue
+POST /ctl/stop-move {"move": 1}
+GET  /ctl/moves     those that are under way, and that are over
 POST /ctl/shadow    {"node": "orders", "upstream": "new", "share": 0.1}: copies go there, too, by
                     the keys of `shadow` in the rules; with "stop": true none do any more
 POST /ctl/reload    read the configuration again
@@ -60,22 +65,27 @@ from gateway.net.admin.census import Census
 from gateway.net.admin.channel import BODY_MAX, REASONS
 from gateway.net.admin.connections import close, connections
 from gateway.net.admin.missing import Missing
+from gateway.net.admin.moves import moves_shown
 from gateway.net.admin.pieces import Pieces
 from gateway.net.admin.sessions import end, sessions
 from gateway.net.admin.shadows import asked_shadow
 from gateway.net.admin.status import status
 from gateway.net.admin.subscriptions import assign, subscriptions
 from gateway.net.admin.tokens import Tokens
+from gateway.net.alarm import Later
 from gateway.net.backup import Backup
 from gateway.net.listening.listen import Door
 from gateway.net.logs import NamedLogger, change_level
+from gateway.net.upstreams.behind import Behind
+from gateway.net.upstreams.move import End, Wanted
+from gateway.net.upstreams.moves import Moves
 from gateway.net.upstreams.reload import MissingError, Operator, Reloading
 from gateway.net.upstreams.upstreams import Upstreams
 
 DEFECT: Final = "a defect of the gateway: see its log"
 COMMANDS: Final = (
     *("pause", "resume", "switch", "reload", "close", "end", "assign", "decide", "backup"),
-    *("let-go", "log-level", "shadow"),
+    *("let-go", "log-level", "move", "stop-move", "shadow"),
 )
 KEY_TOLD: Final = 80  # characters
 Answer = dict[str, Any]  # Any: what JSON holds
@@ -108,6 +118,8 @@ class Control(Resource):
         *,
         kept: KeptSessions,
         let_go: LetGo,
+        moves: Moves,
+        later: Later,
         pieces: Pieces,
         answers: Answers,
     ) -> None:
@@ -121,6 +133,8 @@ class Control(Resource):
         self._backup = backup
         self._kept = kept
         self._let_go = let_go
+        self._moves = moves
+        self._later = later
         self._door = door
         self._pieces = pieces
         self._gathering = DeferredLock()  # one answer at a time
@@ -131,6 +145,7 @@ class Control(Resource):
             "sessions": lambda: sessions(kept, now_ms),
             "subscriptions": lambda: subscriptions(bridge),
             "branches": lambda: branches(bridge),
+            "moves": lambda: moves_shown(moves),
         }
 
     def render_GET(self, request: Request) -> bytes | int:
@@ -256,19 +271,49 @@ class Control(Resource):
             return succeed(change_level(_text(asked, "subsystem"), _text(asked, "level")))
         if command == "close":
             return succeed(self._do_at_once(command, asked, by))
+        if command == "move":
+            return succeed(self._move(asked))
+        if command == "stop-move":
+            move = self._moves.stop_one(_number(asked, "move"))
+            return succeed(f"move {move.number} stops")
         if command in ("end", "assign", "decide"):
             return WhenSafe(self._bridge, self._do_at_once(command, asked, by)).answer
         settings = self._reloading.settings
         at = _rule(settings, _text(asked, "node"))
-        change: dict[str, object] = {"paused": command == "pause"}
         if command == "switch":
-            change = {"upstream": _text(asked, "upstream")}
-        elif command == "shadow":
+            return self._switch(settings, at, asked, by)
+        change: dict[str, object] = {"paused": command == "pause"}
+        if command == "shadow":
             change = {"shadow": asked_shadow(asked)}
-        nodes = [*settings.nodes]
-        nodes[at] = nodes[at].model_copy(update=change)
-        other = settings.model_copy(update={"nodes": nodes})
+        other = _other(settings, at, change)
         return self._reloading.change(f"{command} of nodes.{at}", other, by, configured=False)
+
+    def _switch(self, settings: Settings, at: int, asked: Answer, by: Operator) -> Deferred[str]:
+        upstream, drains = _text(asked, "upstream"), _flag(asked, "drain")
+        if drains and settings.nodes[at].kind != "queue":
+            problem = "an exchange holds nothing that could be carried along: only a queue does"
+            raise ConfigurationError([("drain", problem)])
+        rate = _number(asked, "rate", 0) if drains else None
+        other = _other(settings, at, {"upstream": upstream})
+        behind = Behind(self._later, self._bridge, self._upstreams, at)
+        done = self._reloading.change(
+            f"switch of nodes.{at}", other, by, configured=False, drain=rate
+        )
+        stays = drains or settings.nodes[at].upstream == upstream
+        return done if stays else done.addCallback(behind.told)
+
+    def _move(self, asked: Answer) -> str:
+        queue, host = _text(asked, "queue"), _text(asked, "virtual_host", "")
+        source = End(_text(asked, "from"), _text(asked, "from_queue", "") or queue)
+        target = End(_text(asked, "to", ""), _text(asked, "to_queue", "") or queue)
+        if not target.upstream:
+            target = self._moves.place_of(host, target.queue)
+        rate = _number(asked, "rate", 0)
+        if rate < 0:
+            raise ConfigurationError([("rate", "must not be below 0")])
+        wanted = Wanted(host, source, target, rate, _flag(asked, "follow"))
+        move = self._moves.begin(wanted)
+        return f"move {move.number} from {source} to {target} has begun"
 
     def _do_at_once(self, command: str, asked: Answer, by: Operator) -> str:
         self._bridge.now_ms = self._now_ms()
@@ -329,6 +374,13 @@ def _rule(settings: Settings, name: str) -> int:
     return found[0]
 
 
+def _other(settings: Settings, at: int, change: dict[str, object]) -> Settings:
+    """The same with another rule."""
+    nodes = [*settings.nodes]
+    nodes[at] = nodes[at].model_copy(update=change)
+    return settings.model_copy(update={"nodes": nodes})
+
+
 def _fitting(settings: Settings, name: str) -> str:
     """Told of a name that is no rule's: by which rules a queue or an exchange of it would live."""
     rules: dict[str, str] = {}
@@ -380,7 +432,7 @@ def _in_words(command: str, asked: Answer) -> str:
         asked.get(key)
         for key in (
             *("node", "upstream", "connection", "queue", "user", "directory", "segment"),
-            *("branch", "decision", "session"),
+            *("branch", "decision", "session", "from", "to", "move"),
         )
     ]
     plain = [each for each in given if isinstance(each, (str, int))]
@@ -394,8 +446,8 @@ def _text(asked: Answer, key: str, otherwise: str | None = None) -> str:
     return value
 
 
-def _number(asked: Answer, key: str) -> int:
-    value = asked.get(key)
+def _number(asked: Answer, key: str, otherwise: int | None = None) -> int:
+    value = asked.get(key, otherwise)
     if not isinstance(value, int) or isinstance(value, bool):
         raise ConfigurationError([(key, "must be given, as a number")])
     return value

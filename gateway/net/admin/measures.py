@@ -23,6 +23,7 @@ from gateway.net.admin.disk import Disk
 from gateway.net.admin.expiring import UpstreamCertificates
 from gateway.net.admin.keeping import Kept, keeping
 from gateway.net.admin.limits import limits
+from gateway.net.admin.moves import move_readers
 from gateway.net.admin.products import Products
 from gateway.net.admin.samples import PROTOCOLS, gap, labelled, one, protocols, timed
 from gateway.net.admin.shadows import shadow_copies
@@ -33,6 +34,7 @@ from gateway.net.logs import lines_dropped
 from gateway.net.tracing.begin import Tracing
 from gateway.net.tracing.measures import tracing_readers
 from gateway.net.upstreams.measures import upstream_readers
+from gateway.net.upstreams.moves import Moves
 from gateway.net.upstreams.upstreams import Upstreams
 from gateway.permissions.actions import Action
 from gateway.store.interface import StoreCounts
@@ -105,6 +107,7 @@ class Sources:
     form: str
     started_ms: int
     upstreams: Upstreams
+    moves: Moves
     census: Census
     products: Products
     certificates: UpstreamCertificates
@@ -131,6 +134,7 @@ def readers(sources: Sources) -> dict[str, Reader]:
         **_translation(sources.translated, sources.replies),
         **_messages(sources.bridge, sources.census),
         **upstream_readers(sources.upstreams, sources.census, sources.clock),
+        **move_readers(sources.moves),
         **_paging(sources.bridge, sources.spill),
         **_disk(sources),
         **keeping(sources.kept),

@@ -84,7 +84,8 @@ def _rule(
     configured = reloading.configured.nodes
     state = "here"
     if placement is not None:
-        state = "moving" if placement.held else "paused" if placement.paused else "active"
+        moving = placement.held or placement.takers is not None
+        state = "moving" if moving else "paused" if placement.paused else "active"
     return {
         "key": f"nodes.{at}",
         "kind": node.kind,

@@ -27,7 +27,9 @@ from gateway.net.alarm import Later
 from gateway.net.counts import NetCounts
 from gateway.net.logs import NamedLogger
 from gateway.net.turns import TurnLoop
+from gateway.net.upstreams.draining import Draining
 from gateway.net.upstreams.inquiry import Arrival, Inquiry, arrivals
+from gateway.net.upstreams.moves import Moves
 from gateway.net.upstreams.upstreams import Estate, Upstreams, profiles_of
 from gateway.translate.profiles.profile import Profile
 
@@ -130,6 +132,7 @@ class Reloading:
         turns: TurnLoop,
         bridge: Bridge,
         upstreams: Upstreams,
+        moves: Moves,
         settings: Settings,
         *,
         in_thread: InThread,
@@ -146,6 +149,7 @@ class Reloading:
         self._turns = turns
         self._bridge = bridge
         self._upstreams = upstreams
+        self._moves = moves
         self._check = check
         self._stopped = False
         self._counts = counts
@@ -160,11 +164,18 @@ class Reloading:
         return self._begin("a reload", read_again, by, configured=True)
 
     def change(
-        self, what: str, settings: Settings, by: Operator, *, configured: bool
+        self,
+        what: str,
+        settings: Settings,
+        by: Operator,
+        *,
+        configured: bool,
+        drain: int | None = None,
     ) -> Deferred[str]:
         """Have other settings count; fires with what was done when they do.
 
-        Unless they are `configured`, the upstreams must have what is to live at them now.
+        Unless they are `configured`, the upstreams must have what is to live at them now. `drain`:
+        what queues hold is carried along, so many messages a second; 0: as fast as it goes.
 
         The Deferred fails where nothing was changed: with ConfigurationError, since it cannot be,
         or not any more when what moves has settled; with MissingError; or with BusyError, since the
@@ -173,10 +184,17 @@ class Reloading:
         Raises:
             BusyError: something else is being done.
         """
-        return self._begin(what, partial(_checked, settings), by, configured=configured)
+        read = partial(_checked, settings)
+        return self._begin(what, read, by, configured=configured, drain=drain)
 
     def _begin(
-        self, what: str, read: Callable[[], Settings], by: Operator, *, configured: bool
+        self,
+        what: str,
+        read: Callable[[], Settings],
+        by: Operator,
+        *,
+        configured: bool,
+        drain: int | None = None,
     ) -> Deferred[str]:
         if self.under_way:
             self._counts.changes["refused"] += 1
@@ -195,7 +213,7 @@ class Reloading:
             ended()
             if self._stopped:
                 raise BusyError("the gateway stops")
-            return self._change(read, by, configured=configured)
+            return self._change(read, by, configured=configured, drain=drain)
 
         def fail(failure: Failure) -> Failure:
             ended()
@@ -233,7 +251,9 @@ class Reloading:
     def _count_paused(self) -> None:
         self._counts.paused_rules = sum(node.paused for node in self.settings.nodes)
 
-    def _change(self, read: Reading, by: Operator, *, configured: bool) -> Deferred[str]:
+    def _change(
+        self, read: Reading, by: Operator, *, configured: bool, drain: int | None
+    ) -> Deferred[str]:
         settings = read.settings
         estate = self._upstreams.prepare(settings, read.profiles)
         moving = Moving(self._bridge, estate.placements, [*estate.upstreams.values()])
@@ -253,11 +273,16 @@ class Reloading:
             done.addCallback(lambda answer: self._ask_later(answer, coming))
             self._rest(estate, moving, done)
         else:
-            self._ask_first(estate, moving, done, coming)
+            self._ask_first(estate, moving, done, coming, drain)
         return done
 
     def _ask_first(
-        self, estate: Estate, moving: Moving, done: Deferred[str], coming: list[Arrival]
+        self,
+        estate: Estate,
+        moving: Moving,
+        done: Deferred[str],
+        coming: list[Arrival],
+        drain: int | None,
     ) -> None:
         """Move nothing to where it is missing; what nobody could say is told with the answer."""
         inquiry = self._inquiry(coming, at_once=True, patience_ms=ASK_MS)
@@ -271,7 +296,10 @@ class Reloading:
                 self._end(moving, done, MissingError(missing))
                 return
             doubts.extend(problem for _key, problem in inquiry.doubts())
-            self._rest(estate, moving, done)
+            if drain is None:
+                self._rest(estate, moving, done)
+            else:
+                self._drain(estate, moving, done, drain)
 
         def fail(failure: Failure) -> None:
             self.under_way = ""
@@ -317,12 +345,34 @@ class Reloading:
 
         look()
 
+    def _drain(self, estate: Estate, moving: Moving, done: Deferred[str], rate: int) -> None:
+        """Move when what the old places hold is at the new ones."""
+
+        def carry_out(told: str) -> None:
+            self._carry_out(estate, moving, done, 0, told)
+
+        Draining(
+            self._later,
+            self._now_ms,
+            self._turns,
+            self._bridge,
+            moving,
+            self._moves,
+            rate=rate,
+            timeout_ms=self.settings.switch_timeout,
+            stopped=lambda: self._stopped,
+            carry_out=carry_out,
+            fail=lambda error: self._end(moving, done, error),
+        ).begin()
+
     def _look_for_problems(self, moving: Moving) -> None:
         problems = [("nodes", f"{node}: {problem}") for node, problem in moving.problems()]
         if problems:
             raise ConfigurationError(problems)
 
-    def _carry_out(self, estate: Estate, moving: Moving, done: Deferred[str], left: int) -> None:
+    def _carry_out(
+        self, estate: Estate, moving: Moving, done: Deferred[str], left: int, more: str = ""
+    ) -> None:
         self._bridge.now_ms = self._now_ms()
         try:
             self._look_for_problems(moving)
@@ -335,7 +385,7 @@ class Reloading:
         self.under_way = ""
         self._turns.schedule()
         told = f"; {left} deliveries had not settled in time" if left else ""
-        done.callback(f"done{told}")
+        done.callback(f"done{told}{more}")
 
     def _end(self, moving: Moving, done: Deferred[str], why: GatewayError) -> None:
         moving.release()

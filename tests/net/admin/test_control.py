@@ -53,6 +53,8 @@ class Stand:
             service.backup,
             kept=service.faces.kept,
             let_go=service.letting_go.ask,
+            moves=service.moves,
+            later=self.gateway.reactor,
             pieces=Pieces(self.gateway.reactor),
             answers=Answers(Pieces(self.gateway.reactor), Account()),
         )

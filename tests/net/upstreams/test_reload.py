@@ -69,6 +69,8 @@ class Stay:
             self.whole.service.backup,
             kept=self.whole.service.faces.kept,
             let_go=self.whole.service.letting_go.ask,
+            moves=self.whole.service.moves,
+            later=self.whole.reactor,
             pieces=Pieces(self.whole.reactor),
             answers=Answers(Pieces(self.whole.reactor), Account()),
         )
@@ -303,7 +305,9 @@ def test_what_waits_moves_along_with_its_rule(stay: Stay) -> None:
     assert stay.rule(0)["waiting"] == 1
     code, told = stay.ask("switch", {"node": "far", "upstream": "b"})
     doubt = "not known whether b has queue 'far' of virtual host 'default' (far)"
-    assert (code, told) == (200, {"done": f"done; {doubt}: it is not connected"})
+    behind = "what a holds of 'far' stays there, and it does not say how much"
+    done = f"done; {doubt}: it is not connected; {behind} (`migrate move` takes it along)"
+    assert (code, told) == (200, {"done": done})
     stay.whole.run()
     assert (stay.rule(0)["upstream"], stay.rule(0)["waiting"]) == ("b", 1)
     assert not sent.called
@@ -503,7 +507,7 @@ def test_a_switch_to_where_a_queue_is_missing_changes_nothing_and_says_what_is(
     far.broker.refusals.clear()
     request, _ = stay.begin("switch", {"node": "far", "upstream": "b"})
     far.talk()
-    assert json.loads(b"".join(request.written)) == {"done": "done"}
+    assert json.loads(b"".join(request.written))["done"].startswith("done; what a holds of 'far'")
     assert stay.rule(0)["upstream"] == "b"
 
 
