@@ -121,6 +121,7 @@ class Fork:
         for broker in self.brokers.values():
             broker.run()
         self.near.end()
+        self.near.stopped = True
         self.start()
 
     def run(self, seconds: float = 0.0) -> None:

@@ -49,7 +49,6 @@ class Carrier:
         queue: where what comes is put.
         open: messages that have come and that the old place has not heard of.
         allowance: so many more may come: `NO_LIMIT`, or what the rate has left.
-        attached: the link is there.
         drained: the old place had nothing more, and nothing has come since.
         moved: messages that the new place has; those that came again once more.
         turned_down: times that the new place did not take one; `refused` are those that wait.
@@ -60,7 +59,7 @@ class Carrier:
 
     __slots__ = (
         *("_came", "_carriers", "_dispatcher", "_from", "_kept", "_over", "_publishing", "_source"),
-        *("_window", "acquire", "allowance", "attached", "drained", "draining", "established"),
+        *("_window", "acquire", "allowance", "drained", "draining", "established"),
         *("host", "kept_there", "link", "moved", "no_local", "open", "problem", "queue"),
         *("queue_name", "redelivered", "refusal", "selector", "settled", "turned_down"),
         "wants_settled",
@@ -82,7 +81,6 @@ class Carrier:
         self.link = link
         self.open = 0
         self.allowance = NO_LIMIT
-        self.attached = False
         self.drained = False
         self.moved = 0
         self.turned_down = 0
@@ -134,12 +132,10 @@ class Carrier:
         return not self._over
 
     def on_attached(self) -> None:
-        """The link is attached, for the first time or again."""
-        self.attached = True
+        """The link is attached for the first time; nothing waits for that."""
 
     def on_refused(self, condition: Condition, description: str) -> None:
         """The old place does not have the queue, does not give it to us, or did not answer."""
-        self.attached = False
         self._source = None
         self.refusal = Refusal(condition, description)
 
@@ -187,7 +183,6 @@ class Carrier:
 
     def lost(self) -> None:
         """The link is gone, and the old place has back what was not settled."""
-        self.attached = False
         self.draining = False
         self.drained = False
         self._kept = []
@@ -229,7 +224,7 @@ class Carrier:
     def look(self) -> None:
         """Every now and then: where nothing comes, the old place is asked whether that was all."""
         idle = not self._came and self.open == 0 and self.wanted() > 0
-        if idle and self.attached and not self.drained:
+        if idle and not self.drained:
             self.draining = True
         self._came = False
         self._tend()

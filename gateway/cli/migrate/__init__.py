@@ -2,8 +2,8 @@
 
 survey    `migrate survey`: what is there
 plan      `migrate plan`: what is to be configured, and made
-shadow    `migrate shadow`: what is published goes to the new broker, too
 move      `migrate move`: what queues hold, from broker to broker
+shadow    `migrate shadow`: what is published goes to the new broker, too
 """
 
 from __future__ import annotations

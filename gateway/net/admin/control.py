@@ -6,12 +6,12 @@ POST /ctl/resume    {"node": "orders"}
 POST /ctl/switch    {"node": "orders", "upstream": "new"}: answered when it is done; refused, if
                     `new` says that it does not have what is to live at it; with "drain": true
                     what the old one holds is carried along, "rate" messages a second at most
-POST /ctl/shadow    {"node": "orders", "upstream": "new", "share": 0.1}: copies go there, too, by
-                    the keys of `shadow` in the rules; with "stop": true none do any more
 POST /ctl/move      {"queue": "orders", "from": "old", "to": "new", ...}: carry what upstream `old`
                     holds of it to `new`; "to" missing: to where the rules have the queue
 POST /ctl/stop-move {"move": 1}
 GET  /ctl/moves     those that are under way, and that are over
+POST /ctl/shadow    {"node": "orders", "upstream": "new", "share": 0.1}: copies go there, too, by
+                    the keys of `shadow` in the rules; with "stop": true none do any more
 POST /ctl/reload    read the configuration again
 POST /ctl/backup    {"directory": "/backups/monday"}: copy store and audit log to a new directory
                     where the gateway runs
@@ -85,7 +85,7 @@ from gateway.net.upstreams.upstreams import Upstreams
 DEFECT: Final = "a defect of the gateway: see its log"
 COMMANDS: Final = (
     *("pause", "resume", "switch", "reload", "close", "end", "assign", "decide", "backup"),
-    *("let-go", "log-level", "shadow", "move", "stop-move"),
+    *("let-go", "log-level", "move", "stop-move", "shadow"),
 )
 KEY_TOLD: Final = 80  # characters
 Answer = dict[str, Any]  # Any: what JSON holds
