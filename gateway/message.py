@@ -406,7 +406,7 @@ class Delivery:
         body_changed: set with it: the translation made a body of another form.
         id_digest: set with it: of the message-id as it left, as `Message.id_digest`.
         transaction: at an upstream, that it is to be sent in; only relays are given such.
-        sent_us: set by a relay: when it was sent, as `Bridge.now_us`.
+        sent_us: set by a relay, or where it is followed: when it was sent, as `Bridge.now_us`.
     """
 
     message: Message

@@ -253,7 +253,7 @@ def test_every_key_has_a_help_text_and_a_default_that_the_loader_would_take() ->
         fixed = key.default not in ("none", "required") and "$" not in key.default
         if (
             fixed
-            and not key.path.startswith(("tls.", "gssapi.", "nodes[]", "virtual_hosts[]"))
+            and not key.path.startswith(("tls.", "gssapi.", "tracing.", "nodes[]", "virtual_hosts[]"))
             and ".tls." not in key.path
         ):
             around = [UPSTREAM] if key.path.startswith("upstreams.") else []

@@ -6,6 +6,7 @@ reading, state          one log as it is read; what a run leaves for the next
 judging                 all breaks of one log, put together
 rows                    of several results, by one job
 runs, once              the directories of runs; what follows a reconciliation
+several                 several logs in one run
 following               a run as often as segments are closed
 closing                 another job: a closed book, of a reconciliation of closed segments
 comparing               another one: what one side says against another, message by message

@@ -9,12 +9,13 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
+from gateway.accounting import several
 from gateway.accounting.command_line import (
     BALANCED,
     NOT_BALANCED,
@@ -92,6 +93,9 @@ def _wrong(options: argparse.Namespace) -> str:
     for name in ("rebuild", "follow"):
         if getattr(options, name, None) and options.state is None:
             return f"--{name} goes with --state"
+    for name in several.OF_ONE:
+        if getattr(options, "others", None) and getattr(options, name):
+            return f"--{name} is of one log"
     return problem_in(options) if options.job == "compare" else ""
 
 
@@ -128,13 +132,12 @@ def _run(options: argparse.Namespace) -> int:
         _locate(options)
     if options.job == "compare":
         return _compare(options)
-    with _as_not_run():
-        paths = location.segments(options.log)
-        octets = sum(location.size(path) for path in paths)
-    if not paths:
-        raise NotRunError(f"no audit segments in {options.log}")
-    _look_elsewhere(options)
     options.plan = None
+    with _as_not_run():
+        logs = several.each_of(options)
+        octets = max(map(_octets, logs.values()))
+    for each in logs.values():
+        _look_elsewhere(each)
     if options.job == "close":
         from gateway.accounting import closing
 
@@ -144,7 +147,15 @@ def _run(options: argparse.Namespace) -> int:
             print(f"nothing new is closed in {options.log}: no book is written")
             return BALANCED
     with scratch() as own:
-        return _reconcile(options, own, octets)
+        return _reconcile(options, own, logs, octets)
+
+
+def _octets(options: argparse.Namespace) -> int:
+    """How much log there is. Raises OSError, NotRunError."""
+    paths = location.segments(options.log)
+    if not paths:
+        raise NotRunError(f"no audit segments in {options.log}")
+    return sum(location.size(path) for path in paths)
 
 
 @contextlib.contextmanager
@@ -163,8 +174,10 @@ def _locate(options: argparse.Namespace) -> None:
         if getattr(options, name, None) is not None:
             where = location.at(getattr(options, name), options.settings)
             setattr(options, name, location.absolute(where))
-    anchors = getattr(options, "anchor", [])
-    options.anchor = [location.at(each, options.settings) for each in anchors]
+    for name in ("anchor", "others"):
+        found = [location.at(each, options.settings) for each in getattr(options, name, [])]
+        setattr(options, name, found)
+    options.others = [location.absolute(each) for each in options.others]
 
 
 def _look_elsewhere(options: argparse.Namespace) -> None:
@@ -206,12 +219,14 @@ def _compare(options: argparse.Namespace) -> int:
     return NOT_FINAL if options.require_final and found.open else BALANCED
 
 
-def _reconcile(options: argparse.Namespace, own: Path, octets: int) -> int:
-    """`own`: the directory that it has for its temporary files."""
+def _reconcile(
+    options: argparse.Namespace, own: Path, logs: Mapping[str, argparse.Namespace], octets: int
+) -> int:
+    """`own`: the directory for its temporary files. `logs`: what is asked of each, by its id."""
     _find_java(options.master, own)
     if options.follow is not None:
         return _followed(options, own)
-    return _with_spark(options, own, octets)
+    return _with_spark(options, own, logs, octets)
 
 
 def _find_java(master: str, own: Path) -> None:
@@ -225,19 +240,30 @@ def _find_java(master: str, own: Path) -> None:
         os.environ["JAVA_HOME"] = str(home)
 
 
-def _with_spark(options: argparse.Namespace, own: Path, octets: int) -> int:
+def _with_spark(
+    options: argparse.Namespace, own: Path, logs: Mapping[str, argparse.Namespace], octets: int
+) -> int:
     from gateway.accounting.once import conclude
 
     until = "" if options.plan is None else options.plan.until
-    with _state(options) as state, _begun(options.out) as run:
-        new = octets if state is None else _new_octets(options.log, state)
+    with contextlib.ExitStack() as held:
+        states = {name: held.enter_context(_state(each)) for name, each in logs.items()}
+        run = held.enter_context(_begun(options.out))
+        new = max(
+            (_new_octets(logs[name].log, state) for name, state in states.items() if state),
+            default=octets,
+        )
+        results = {}
         with _session(options, own, new) as spark:
-            result = _result(options, spark, run, state, until)
-        by_whom = conclude(options, run, result)
+            for name, each in logs.items():
+                out = run.work / name if name else run.work
+                results[name] = _result(each, spark, out, states[name], until)
+        by_whom = conclude(options, run, results)
         if options.plan is not None:
+            [(result, state)] = zip(results.values(), states.values(), strict=True)
             assert state is not None
             return _close(options.plan, result, run.path, own, by_whom, state)
-    return exit_code(result, require_final=options.require_final)
+    return exit_code(*results.values(), require_final=options.require_final)
 
 
 def _followed(options: argparse.Namespace, own: Path) -> int:
@@ -256,8 +282,8 @@ def _followed(options: argparse.Namespace, own: Path) -> int:
             number, known = segment_numbers(until)[0], options.provenance
             # Heads of what is not closed yet are held against it when it is.
             known.anchors = [each for each in known.anchors if each.head.segment <= number]
-            result = _result(options, spark, run, state, until)
-            conclude(options, run, result)
+            result = _result(options, spark, run.work, state, until)
+            conclude(options, run, {"": result})
         code = exit_code(result, require_final=options.require_final)
 
     def tell(error: Exception) -> None:
@@ -301,16 +327,20 @@ def _session(options: argparse.Namespace, own: Path, octets: int) -> Iterator[Sp
 
 
 def _result(
-    options: argparse.Namespace, spark: SparkSession, run: Run, state: Folder | None, until: str
+    options: argparse.Namespace,
+    spark: SparkSession,
+    out: Location,
+    state: Folder | None,
+    until: str,
 ) -> Result:
     from gateway.accounting.reconcile import reconcile
     from gateway.accounting.state.opening import opened
 
     bounds, known = bounds_of(options), options.provenance
     books = options.books if options.job == "reconcile" else None
-    with opened(options.log, books, known, state, run.work) as opening:
+    with opened(options.log, books, known, state, out) as opening:
         return reconcile(
-            *(spark, options.log, run.work, known, bounds),
+            *(spark, options.log, out, known, bounds),
             state=state,
             until=until,
             opening=opening,

@@ -58,6 +58,14 @@ def _add_reconcile(jobs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     _add_common(job)
     job.add_argument(
+        "others",
+        nargs="*",
+        default=[],
+        type=address,
+        metavar="AUDIT_DIR",
+        help="logs of other gateways, each with a ledger of its own",
+    )
+    job.add_argument(
         "--textfile",
         type=Path,
         metavar="FILE",
@@ -226,8 +234,9 @@ def bounds_in_words(options: argparse.Namespace) -> str:
     return f"{stuck}, {late}"
 
 
-def exit_code(result: Result, *, require_final: bool) -> int:
-    """What a verdict ends with."""
-    if not result.balanced:
+def exit_code(*results: Result, require_final: bool) -> int:
+    """What a verdict ends with, of one log or of several."""
+    if not all(result.balanced for result in results):
         return NOT_BALANCED
-    return NOT_FINAL if require_final and not result.final else BALANCED
+    final = all(result.final for result in results)
+    return NOT_FINAL if require_final and not final else BALANCED

@@ -213,6 +213,7 @@ def _have_in_all_tasks(spark: SparkSession) -> None:
     and would make a class of each expression.
     """
     way = spark.conf.get(_FACTORY_MODE)
+    assert way is not None  # it has a default
     spark.sparkContext.setLocalProperty(_FACTORY_MODE, way)
 
 

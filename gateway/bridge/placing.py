@@ -78,8 +78,13 @@ class Placing:
         annotations: bytes,
         ticket: Ticket | None,
         stock: Stock | None = None,
+        *,
+        published: bool = False,
     ) -> bool:
-        """A copy into each queue, for `stock` or its publisher's; whether any is durable."""
+        """A copy into each queue, for `stock` or its publisher's; whether any is durable.
+
+        `published`: as what is not `rerouted`, it may have a shadow.
+        """
         copies: int64 = len(queues)
         WORK.units += PUBLISH + COPY * copies
         lines = self._topology.lines
@@ -93,7 +98,7 @@ class Placing:
             if queue.displaces or message.flags & STREAM:
                 self._displacing.came(queue)
             lines[queue.number].on_entered()
-            if queue.shadowed and not rerouted and (ticket is None or ticket.transaction is None):
+            if queue.shadowed and (published or not rerouted) and not _may_fall(ticket):
                 self.shadows.on_published(queue, message)
         if durable and ticket is not None:
             ticket.turn = self._copies.turns.number
@@ -248,6 +253,7 @@ class Placing:
                 b"",
                 held.ticket,
                 held.stock,
+                published=held.published,
             ):
                 held.durable = True
         return True
@@ -279,6 +285,11 @@ def _alike(queues: list[Queue]) -> list[Queue]:
         if queue.deleted:
             return queues[: max(1, at)]
     return queues
+
+
+def _may_fall(ticket: Ticket | None) -> bool:
+    """Whether it is part of a transaction at an upstream."""
+    return ticket is not None and ticket.transaction is not None
 
 
 def use_room(queues: list[Queue], message: Message) -> None:

@@ -150,7 +150,14 @@ class Publishing:
         if held.exchange.marks is not None and not held.exchange.deleted:
             held.exchange.marks.remember(held.message, self._copies.pressure)
         return self.placing.enter(
-            queues, held.message, held.exchange, held.rerouted, b"", None, held.stock
+            queues,
+            held.message,
+            held.exchange,
+            held.rerouted,
+            b"",
+            None,
+            held.stock,
+            published=held.published,
         )
 
     def rerouting(

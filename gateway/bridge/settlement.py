@@ -195,7 +195,7 @@ class Settlement:
         entry.holder = to.number
         made = self._held(entry, to)
         made.body_digest, made.id_digest = delivery.body_digest, delivery.id_digest
-        made.body_changed = delivery.body_changed
+        made.body_changed, made.sent_us = delivery.body_changed, delivery.sent_us
         self._copies.ledger.handed_over(queue, entry, delivery, made)
         self._forget_if_over(subscription)
         return made

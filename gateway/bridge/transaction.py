@@ -78,6 +78,7 @@ class Held:
     Attributes:
         ticket: of a publish to an upstream, whose publisher waits for its outcome.
         stock: whose quota it counts for while it is held.
+        published: it goes there by no alternate exchange, whatever has held it meanwhile.
         next: of its queues, the first that it has not entered yet.
         durable: a copy that has entered is.
         places: of its queues, where their copies are on the shelf of a prepared branch.
@@ -89,6 +90,7 @@ class Held:
         "message",
         "next",
         "places",
+        "published",
         "queues",
         "rerouted",
         "stock",
@@ -107,6 +109,7 @@ class Held:
         self.exchange = exchange
         self.queues = queues
         self.rerouted = rerouted
+        self.published = not rerouted
         self.ticket = ticket
         self.stock: Stock = NOBODY
         self.next = 0

@@ -179,9 +179,10 @@ Examples:
   amqp-gateway reconcile --state /var/lib/amqp-gateway/reconciled --follow 60
   amqp-gateway reconcile --textfile /var/lib/node-exporter/amqp-gateway.prom
   amqp-gateway reconcile s3a://logs/gateway/audit --properties-file spark.conf
+  amqp-gateway reconcile /logs/gateway-0/audit /logs/gateway-1/audit
 """
 )
-@click.argument("log", required=False, type=ADDRESS)
+@click.argument("logs", nargs=-1, type=ADDRESS, metavar="[LOG]...")
 @OUT
 @KEEP
 @MASTER
@@ -222,7 +223,7 @@ Examples:
 def reconcile(
     context: click.Context,
     /,
-    log: str | None,
+    logs: tuple[str, ...],
     state: str | None,
     rebuild: bool,
     follow: int | None,
@@ -234,7 +235,8 @@ def reconcile(
 ) -> None:
     """Prove from an audit log that every message is accounted for (Spark).
 
-    LOG, --out, --state, --books and --anchor are paths, or URIs: s3a://BUCKET/PREFIX, hdfs://.
+    LOG, --out, --state, --books and --anchor are paths, or URIs: s3a://BUCKET/PREFIX, hdfs://. Of
+    several logs, as of pods, each has a ledger and a report of its own, and all have one verdict.
 
     Damage of the log costs the records that it has, and is told first (LOG_GAP). What only these
     could explain is listed as "cannot be proven", and not counted.
@@ -247,8 +249,8 @@ def reconcile(
             raise click.UsageError(f"{name} goes with --state")
     _look_at("reconcile", [pathlib.Path(each) for each in anchors if ":" not in each], trusted)
     options = handed_on(context, push=push or None, webhook=webhook or None)
-    where = log or default_log()
-    context.exit(become_job("reconcile", options, where))
+    where = logs or (default_log(),)
+    context.exit(become_job("reconcile", options, *where))
 
 
 def run_reconciliation(log: pathlib.Path, out: pathlib.Path) -> int:

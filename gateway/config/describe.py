@@ -15,6 +15,7 @@ from gateway.config.section import Section
 from gateway.config.settings import Settings
 from gateway.config.upstreams import NodeSection
 from gateway.translate.profiles.loading import Profile, load_profile
+from gateway.translate.profiles.templates import Template
 
 
 class Key(NamedTuple):
@@ -178,11 +179,10 @@ def _notes_of_nodes(settings: Settings) -> list[str]:
         where = f'nodes.{at}: {node.kind} "{node.pattern}"'
         if node.virtual_host is not None:
             where += f' of virtual host "{node.virtual_host}"'
-        if node.upstream is None:
-            told.append(f"{where} is local")
-            continue
-        profile = profiles[node.upstream]
-        told.append(f"{where} lives at {node.upstream}: {_addresses(node, profile)}")
+        lives = "is local"
+        if node.upstream is not None:
+            lives = f"lives at {node.upstream}: {_addresses(node, profiles[node.upstream])}"
+        told.append(f"{where} {lives}{_shadow(node, profiles)}")
     for name, profile in profiles.items():
         if not profile.queue.identity and not profile.dynamic_nodes:
             told.append(
@@ -191,6 +191,18 @@ def _notes_of_nodes(settings: Settings) -> list[str]:
                 " cannot use reply-to"
             )
     return told
+
+
+def _shadow(node: NodeSection, profiles: dict[str, Profile]) -> str:
+    """Where copies of what is published to it go, if they do."""
+    if node.shadow is None:
+        return ""
+    shadow = node.shadow
+    address = shadow.queue
+    if node.exact:
+        name = Template(shadow.queue).make(queue=node.pattern)
+        address = profiles[shadow.upstream].queue_address(name)
+    return f"; {shadow.share * 100:g}% of it has a shadow at {shadow.upstream}: {address}"
 
 
 def _addresses(node: NodeSection, profile: Profile) -> str:

@@ -8,15 +8,19 @@ from typing import Any, TypeVar
 import pydantic
 
 from gateway.config.section import Section
+from gateway.errors import ConfigurationError
 
 Problem = tuple[str, str]
 Model = TypeVar("Model", bound=Section)
 
 
 def validated(model: type[Model], raw: dict[str, Any]) -> tuple[Model, list[Problem]]:
-    """A section of what is right in `raw`, and what is wrong; of its own keys none is required.
+    """A section of what is right in `raw`, and what is wrong.
 
     Keys with problems are set aside, so that what one breaks does not hide what another does.
+
+    Raises:
+        ConfigurationError: without a key of its own that is wrong, or missing, there is no section.
     """
     problems: list[Problem] = []
     rest = copy.deepcopy(raw)
@@ -31,6 +35,8 @@ def validated(model: type[Model], raw: dict[str, Any]) -> tuple[Model, list[Prob
             problems += [
                 each for each in told if each[0] not in broken and not _within(broken, each[0])
             ]
+            if any(found["type"] == "missing" and len(found["loc"]) == 1 for found in errors):
+                raise ConfigurationError(problems) from None
             for found in reversed(errors):  # so that the items of a list keep their numbers
                 _remove(rest, found["loc"], found["type"] == "missing")
 

@@ -31,6 +31,7 @@ def test_the_bounds_are_those_of_the_job_unless_others_are_given():
         (["reconcile"], "reconcile: the following arguments are required: AUDIT_DIR, --out"),
         ([], "gateway.accounting: the following arguments are required: JOB"),
         (["reconcile", "a", "--out=o", "--rebuild"], "reconcile: --rebuild goes with --state"),
+        (["reconcile", "a", "b", "--out=o", "--books=c"], "reconcile: --books is of one log"),
     ],
 )
 def test_bad_usage_is_told_in_a_line_and_exits_2(arguments, told, capsys):

@@ -1,5 +1,6 @@
 """The command line: what it refuses, in one line each."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.audit_logs import UNREADABLE, balanced_log, put_unreadable
+from support.hand_log import HandLog
 
 from gateway.accounting import __main__ as program
 from gateway.accounting import java
@@ -68,18 +70,12 @@ def test_whatever_goes_wrong_is_one_line_and_exits_3(tmp_path, capsys, monkeypat
         assert (err.count("\n"), told in err) == (1, True)
 
 
-def test_the_whole_command_is_quiet_and_ends_with_its_report(tmp_path: Path):
-    log = balanced_log(tmp_path / "log")
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "gateway.accounting",
-        "reconcile",
-        log,
-        "--out",
-        tmp_path / "o",
-    ]
+def test_the_whole_command_is_quiet_and_ends_with_its_report_of_all_logs(tmp_path: Path):
+    other = HandLog(tmp_path / "other", name="b2")
+    other.start()
+    logs = [balanced_log(tmp_path / "log"), other.end()]
+    command = [sys.executable, "-P", "-m", "gateway.accounting", "reconcile", *logs]
+    command += ["--out", tmp_path / "o"]
     told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     assert (told.returncode, told.stderr) == (0, "")
     (run,) = finished(tmp_path / "o")
@@ -87,6 +83,11 @@ def test_the_whole_command_is_quiet_and_ends_with_its_report(tmp_path: Path):
     assert told.stdout.splitlines()[-1] == f"  report   {page}"
     assert "<h1>Balanced</h1>" in page.read_text()
     assert (tmp_path / "o" / "latest").samefile(run)
+    entered = {}
+    for each in json.loads((run / "report.json").read_text())["logs"]:
+        report = json.loads((run / each["report"]).read_text())
+        entered[report["log"]["path"]] = report["sums"]["queues"]["entered"]
+    assert entered == {str(logs[0]): 23, str(logs[1]): 0}
 
 
 def test_where_somebody_ends_it_what_spark_has_to_say_of_that_is_not_why(

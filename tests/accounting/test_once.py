@@ -6,13 +6,14 @@ from pathlib import Path
 from urllib.error import URLError
 
 import pytest
-from support.results import found
+from support.results import broken, found
 
 from gateway.accounting import runs
 from gateway.accounting.command_line import parser
 from gateway.accounting.locations import location
 from gateway.accounting.once import conclude
 from gateway.accounting.steps.breaks import BreakClass
+from gateway.accounting.telling.stories import Told
 
 AT = 1_795_721_400
 
@@ -20,7 +21,7 @@ AT = 1_795_721_400
 def concluded(out: Path, *others: str, at: float = AT) -> Path:
     options = parser().parse_args(["reconcile", "log", f"--out={out}", *others])
     with runs.begin(out, at) as run:
-        conclude(options, run, found(classes={"LOST": 2}))
+        conclude(options, run, {"": found(classes={"LOST": 2})})
     return run.path
 
 
@@ -69,3 +70,41 @@ def test_what_one_does_not_take_others_hear_all_the_same(tmp_path, monkeypatch, 
 def test_no_more_runs_are_kept_than_asked_for(tmp_path):
     paths = [concluded(tmp_path, "--keep=2", at=AT + number) for number in range(3)]
     assert runs.finished(tmp_path) == paths[1:]
+
+
+def test_of_several_logs_each_has_its_report_and_all_have_one_verdict(tmp_path, capsys):
+    text = tmp_path / "x.prom"
+    options = parser().parse_args(
+        ["reconcile", "/a", "/b", f"--out={tmp_path / 'out'}", f"--textfile={text}"]
+    )
+    lost = {"classes": {"LOST": 2}, "breaks": [broken(message=7, count=2)]}
+    with runs.begin(tmp_path / "out", AT) as run:
+        for name in ("a1", "b2"):
+            (run.work / name).mkdir()  # Spark has made it
+        results = {
+            "a1": found(log="/a"),
+            "b2": found(log="/b", stories=[Told([], "trace 7")], **lost),
+        }
+        conclude(options, run, results)
+    told = capsys.readouterr().out.splitlines()
+    assert told[-4:] == [
+        "not balanced: 1 of 2 logs are balanced",
+        "  balanced: /a",
+        "  not balanced: /b",
+        f"  report   {run.path}/report.html",
+    ]
+    assert f"  report   {run.path}/b2/report.html" in told
+    report = json.loads((run.path / "report.json").read_text())
+    assert (report["verdict"], report["balanced"], report["final"]) == ("not balanced", False, True)
+    assert [(each["path"], each["classes"]) for each in report["logs"]] == [
+        ("/a", {}),
+        ("/b", {"LOST": 2}),
+    ]
+    [lost] = report["breaks"]
+    assert (lost["log"], lost["message"], lost["trace"]) == ("/b", 7, "trace 7")
+    for each in report["logs"]:
+        assert json.loads((run.path / each["report"]).read_text())["verdict"] == each["verdict"]
+    assert '<a href="b2/report.html">/b</a>' in (run.path / "report.html").read_text()
+    assert 'gateway_reconcile_balanced{log="/a"} 1' in text.read_text().splitlines()
+    assert 'gateway_reconcile_breaks{class="LOST",log="/b"} 2' in text.read_text().splitlines()
+    assert text.read_text().count("# TYPE gateway_reconcile_balanced gauge") == 1

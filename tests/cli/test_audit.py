@@ -156,6 +156,8 @@ def test_reconcile_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch)
     assert ran[1][5:] == [
         *("--out=reconciliation", "--master=local[*]", "--require-final", "--", "/log")
     ]
+    amqp_gateway("reconcile", "/a", "/b")
+    assert ran[2][-3:] == ["--", "/a", "/b"]
 
 
 def test_reconcile_that_follows_is_told_what(monkeypatch: pytest.MonkeyPatch) -> None:

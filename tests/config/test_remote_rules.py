@@ -376,3 +376,6 @@ def test_a_shadow_needs_nothing_but_its_upstream() -> None:
     (node,) = settings.nodes
     assert node.shadow is not None
     assert (node.shadow.queue, node.shadow.max_size) == ("{queue}.shadow", 16 * 1024 * 1024)
+    assert notes(settings)[0] == (
+        'nodes.0: queue "a" is local; 100% of it has a shadow at up: a.shadow'
+    )

@@ -15,6 +15,7 @@ from support.remotes import FakeRelay, FakeRemote, FakeRules, FakeSource
 from gateway.audit.schema import Reason
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.paging.away import AwayPage
+from gateway.bridge.pressure import COPY_OCTETS
 from gateway.bridge.queues.discipline import Discipline, FlowLimits
 from gateway.bridge.queues.places import NO_PAGE, PAGE_MASK
 from gateway.bridge.queues.queue import EVERYTHING, Queue
@@ -88,6 +89,9 @@ class Script(RuleBasedStateMachine):
         rules.add("spool", spool=True)
         rules.add("drop", on_rejected=2)
         rules.add_exchange("trades")
+        rules.add_shadow("far", octets_max=4 * COPY_OCTETS)  # which nobody empties
+        for name in ("shared", "brief"):
+            rules.add_shadow(name, octets_max=4 * COPY_OCTETS, ttl_ms=20)
         self.world = World(limits=limits, rules=rules)
         self.producer = Producer()
         self.consumers: list[tuple[Session, Consumer, Subscription]] = []
@@ -409,7 +413,7 @@ class Script(RuleBasedStateMachine):
         }
         for _, _, subscription in self.consumers:
             queues[subscription.queue.number] = subscription.queue
-        for queue in self.world.host.nodes.outbound.values():
+        for queue in self.world.host.nodes.in_front():
             queues[queue.number] = queue
         for relay in self.remote.every_relay:
             queues[relay.queue.number] = relay.queue

@@ -52,6 +52,8 @@ class Script(RuleBasedStateMachine):
         rules = FakeRules()
         self.remote = rules.add("far", "further")
         rules.add("spool", spool=True)
+        for name in ("far", "durable"):
+            rules.add_shadow(name, octets_max=1 << 12)
         limits = BridgeLimits(messages_high=12, messages_low=6, transaction_octets_max=2_000)
         self.world = World(limits=limits, rules=rules)
         host = self.world.host

@@ -38,8 +38,10 @@ def mix(message: int, position: int) -> int:
 class HandLog:
     """A log, run by run."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, name: str = "ba4d") -> None:
+        """`name`: its id."""
         self.directory = directory
+        self.name = name
         directory.mkdir()
         self.run = 0
         self.number = 0
@@ -111,7 +113,7 @@ class HandLog:
     def cut(self) -> Path:
         """What follows is in the next segment; the directory."""
         self.number += 1
-        header = {"schema": 4, "incarnation": self.run, "number": self.number, "log": "ba4d"}
+        header = {"schema": 4, "incarnation": self.run, "number": self.number, "log": self.name}
         text = json.dumps(header | {"previous_sha256": self.before}).encode()
         octets = struct.pack("<8sII", b"AMQPAUDT", crc32(text), len(text)) + text
         named = [name.encode() for name in self.names]

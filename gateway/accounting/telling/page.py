@@ -1,11 +1,11 @@
-"""The report's page, to be filled in by `report`."""
+"""The report's pages, to be filled in by `report` and, of several logs, by `together`."""
 
 from __future__ import annotations
 
 from string import Template
 from typing import Final
 
-PAGE: Final = Template("""<!doctype html>
+_HEAD: Final = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -91,7 +91,10 @@ footer { margin-top: 40px; color: var(--soft); font-size: 13px; }
 </head>
 <body>
 <main>
-<dl class="ran">
+"""
+PAGE: Final = Template(
+    _HEAD
+    + """<dl class="ran">
 <div class="half"><dt>Audit log</dt><dd><code>$log</code>$half</dd></div>
 $ran
 </dl>
@@ -144,4 +147,20 @@ files beside it: <code>breaks</code>, <code>queues</code>, <code>outlets</code>,
 </main>
 </body>
 </html>
-""")
+"""
+)
+# Of several logs: which of their pages says what.
+SEVERAL: Final = Template(
+    _HEAD
+    + """<header class="$state"><h1>$verdict</h1><p>$sentence</p></header>
+<h2>Logs</h2>
+<p>Each has a ledger of its own, and a page.</p>
+$logs
+$breaks
+<footer>All that this page says is in <code>report.json</code>; each log has its own, with its
+tables, in the directory that is called as its id.</footer>
+</main>
+</body>
+</html>
+"""
+)

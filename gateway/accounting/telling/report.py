@@ -32,10 +32,12 @@ Row = dict[str, Any]  # Any: a cell of a result
 LISTED: Final = 20  # breaks on the terminal
 
 
-def verdict(result: Result) -> str:
-    """``balanced`` or not, or nobody can say; and whether that may still change."""
-    word = "balanced" if result.balanced else "not balanced" if result.classes else "not proven"
-    return word if result.final else f"{word} so far"
+def verdict(*results: Result) -> str:
+    """``balanced`` or not, or nobody can say; and whether that may still change; of all logs."""
+    word = "not balanced" if any(result.classes for result in results) else "not proven"
+    if all(result.balanced for result in results):
+        word = "balanced"
+    return word if all(result.final for result in results) else f"{word} so far"
 
 
 def summary(result: Result, page: str) -> str:

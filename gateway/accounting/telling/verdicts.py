@@ -10,7 +10,7 @@ import json
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -25,6 +25,7 @@ PUSH_PATH: Final = "/metrics/job/amqp-gateway-reconcile"
 PATIENCE_S: Final = 10
 SCHEMES: Final = ("http://", "https://")
 
+_ESCAPED: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 TABLES: Final = (
     *("breaks", "queues", "outlets", "routes", "over_runs", "losses", "losses_by_client"),
     *("figures", "incarnations"),
@@ -108,30 +109,39 @@ def _seals(provenance: Provenance) -> dict[str, Any]:  # Any: what JSON holds
     }
 
 
-def samples(told: Told, classes: tuple[str, ...]) -> Iterator[tuple[str, str, float]]:
-    """Name, labels as text, value; `classes`: all that it looks for, found or not."""
+def samples(told: Told, classes: Sequence[str]) -> Iterator[tuple[str, dict[str, str], float]]:
+    """Name, labels, value; `classes`: all that it looks for, found or not."""
     result, facts = told.result, told.result.log_facts
-    yield "gateway_reconcile_timestamp_seconds", "", round(told.ended_s, 3)
-    yield "gateway_reconcile_duration_seconds", "", round(told.duration_s, 3)
-    yield "gateway_reconcile_balanced", "", int(result.balanced)
-    yield "gateway_reconcile_final", "", int(result.final)
+    yield "gateway_reconcile_timestamp_seconds", {}, round(told.ended_s, 3)
+    yield "gateway_reconcile_duration_seconds", {}, round(told.duration_s, 3)
+    yield "gateway_reconcile_balanced", {}, int(result.balanced)
+    yield "gateway_reconcile_final", {}, int(result.final)
     for name, counts in (("breaks", result.classes), ("unproven", result.unproven)):
         for each in classes:
-            yield f"gateway_reconcile_{name}", f'{{class="{each}"}}', counts.get(each, 0)
-    yield "gateway_reconcile_records", "", facts["records"] or 0
-    yield "gateway_reconcile_log_bytes", "", facts["octets"] or 0
-    yield "gateway_reconcile_last_sequence", "", facts["last_sequence"] or 0
+            yield f"gateway_reconcile_{name}", {"class": each}, counts.get(each, 0)
+    yield "gateway_reconcile_records", {}, facts["records"] or 0
+    yield "gateway_reconcile_log_bytes", {}, facts["octets"] or 0
+    yield "gateway_reconcile_last_sequence", {}, facts["last_sequence"] or 0
 
 
-def exposition(told: Told, classes: tuple[str, ...]) -> str:
-    """The same as Prometheus reads it."""
+def exposition(each: Sequence[Told], classes: Sequence[str]) -> str:
+    """The same of one log or of several, as Prometheus reads it; which log it is, of several."""
+    found: dict[str, list[str]] = {}
+    for told in each:
+        log = {"log": told.result.log} if len(each) > 1 else {}
+        for name, labels, value in samples(told, classes):
+            found.setdefault(name, []).append(f"{name}{_in_braces(labels | log)} {value}")
     lines: list[str] = []
-    for name, labels, value in samples(told, classes):
-        head = f"# TYPE {name} gauge"
-        if head not in lines:
-            lines += [f"# HELP {name} {HELP[name]}", head]
-        lines.append(f"{name}{labels} {value}")
+    for name, those in found.items():
+        lines += [f"# HELP {name} {HELP[name]}", f"# TYPE {name} gauge", *those]
     return "\n".join(lines) + "\n"
+
+
+def _in_braces(labels: dict[str, str]) -> str:
+    if not labels:
+        return ""
+    quoted = [f'{name}="{value.translate(_ESCAPED)}"' for name, value in labels.items()]
+    return f"{{{','.join(quoted)}}}"
 
 
 def is_url(text: str) -> bool:

@@ -33,6 +33,9 @@ Publishing (bridge)
     what came from an upstream has none: nobody waits, `transaction` says it, `settled` does.
     Alternate exchange of an exchange: `unroutable(ALTERNATE_EXCHANGE)` ends the copy, then
     `routed` names the alternate exchange and its copies, which end as above (REROUTED).
+    A shadow of a queue gets a copy beside those of the route: `routed(SHADOW)` of one copy, which
+    is `entered` (REROUTED) in the node "QUEUE shadow to UPSTREAM", or, if that has no room for it,
+    `entered` and `evicted` at once. What is part of a transaction has it with the commit.
 
 Queues (bridge)
     `entered` begins a copy; DURABLE when the store has it. It ends by exactly one of

@@ -134,6 +134,7 @@ class RecoveringBranches:
         topology = host.topology
         routed_by = topology.exchanges.get(exchange, topology.unknown)
         held = Held(message, routed_by, [queue for queue, _ in found], True, None)
+        held.published = True  # the store does not say that it was not
         held.places = [at for _, at in found]
         held.stock = self._copies.pressure.quotas.of_host(host.name)
         for queue in held.queues:

@@ -129,7 +129,8 @@ class Traces:
     def sent(self, message: Message, queue: str, delivery: Delivery, entered_us: int) -> None:
         """An outlet has taken a delivery of what is followed."""
         now_us = self._spans.now_us()
-        delivery.sent_us = now_us
+        if delivery.sent_us == 0:  # a relay has said so already
+            delivery.sent_us = now_us
         if len(self._nodes) >= NODES_MAX:
             self._nodes.clear()
         self._nodes[delivery.queue] = queue
@@ -151,7 +152,7 @@ class Traces:
         parent_id = self._delivery_id(delivery)
         span_id = self._span_id(message.id, Step.SETTLE, f"{parent_id}")
         now_us = self._spans.now_us()
-        sent_us = delivery.sent_us if delivery.sent_us > 0 else now_us
+        sent_us = int(delivery.sent_us) or now_us
         self._put_delivery(
             Step.SETTLE,
             span_id,

@@ -47,7 +47,7 @@ def found(**changed: object) -> verdicts.Told:
 def test_prometheus_reads_each_metric_with_every_class() -> None:
     families = {
         family.name: family
-        for family in text_string_to_metric_families(verdicts.exposition(found(), CLASSES))
+        for family in text_string_to_metric_families(verdicts.exposition([found()], CLASSES))
     }
     assert families.keys() == verdicts.HELP.keys()
     assert all(family.documentation for family in families.values())
@@ -66,7 +66,7 @@ def test_prometheus_reads_each_metric_with_every_class() -> None:
 
 def test_a_log_of_nothing_has_metrics_too() -> None:
     empty = found(log_facts=dict.fromkeys(FACTS), classes={}, unproven={}, balanced=True)
-    assert "gateway_reconcile_records 0\n" in verdicts.exposition(empty, CLASSES)
+    assert "gateway_reconcile_records 0\n" in verdicts.exposition([empty], CLASSES)
 
 
 def test_json_has_all_that_the_page_says() -> None:

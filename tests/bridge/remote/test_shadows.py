@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from support.branches import again, begun, ended, prepared
 from support.bridge_world import Producer, World
 from support.remotes import FakeRelay, FakeRules
 
 from gateway.audit.digests import digest
 from gateway.audit.schema import Kind, Reason
+from gateway.bridge.branches.branches import Verdict
 from gateway.bridge.limits import BridgeLimits
 from gateway.bridge.pressure import COPY_OCTETS
 from gateway.bridge.remote.moving import Moving, Resting
@@ -251,6 +253,18 @@ def test_so_is_one_at_an_upstream(lost: Refusal | None) -> None:
     (shadow,) = mirrored.world.host.nodes.shadows.by_queue.values()
     assert shadow.held == 0
     mirrored.world.check()
+
+
+def test_a_prepared_branch_is_mirrored_when_it_is_committed() -> None:
+    mirrored = Mirrored()
+    world = mirrored.world
+    prepared(world, ended(world, begun(world, b"a")))
+    assert mirrored.sent() == []
+    world.restart()
+    assert mirrored.sent() == []
+    assert world.host.branches.commit(again(world), Producer(), 0) == Verdict.OK
+    assert mirrored.sent() == [b"a"]
+    world.check()
 
 
 def test_what_comes_otherwise_than_by_its_publisher_is_not_mirrored() -> None:

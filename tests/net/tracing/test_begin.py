@@ -1,9 +1,12 @@
 """Tracing by the settings."""
 
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
+import gateway
 from gateway.config import load
 from gateway.errors import ConfigurationError
 from gateway.net.tracing.begin import EXPORTING, begin, need_package
@@ -31,6 +34,15 @@ def test_what_is_missing_is_named_with_how_to_install_it(monkeypatch: pytest.Mon
     [(path, text)] = caught.value.problems
     assert path == "tracing"
     assert "pip install 'amqp-gateway[tracing]'" in text
+
+
+def test_one_module_needs_the_package_and_it_is_imported_where_it_is_wanted_alone() -> None:
+    sources = {path: path.read_text() for path in Path(gateway.__file__).parent.rglob("*.py")}
+    of_the_package = re.compile(r"^ *(from|import) opentelemetry", re.MULTILINE)
+    needing = [path.name for path, text in sources.items() if of_the_package.search(text)]
+    assert needing == ["exporting.py"]
+    at_once = re.compile(rf"^(from|import) {EXPORTING}\b", re.MULTILINE)
+    assert [path for path, text in sources.items() if at_once.search(text)] == []
 
 
 def test_all_that_is_wrong_is_told_with_its_key() -> None:
