@@ -60,7 +60,7 @@ def takes(port: int) -> list[bytes]:
     got: list[Delivered] = []
     lines.wait_for(lines.connect_0_10().receive(Subscription("orders", credit=1000), got.append))
     lines.run_until(lambda: len(got) >= len(ORDERS))
-    bodies = [bytes(each.letter.body.value) for each in got]  # type: ignore[union-attr]
+    bodies = [bytes(each.letter.body.value) for each in got]
     lines.hang_up()
     return bodies
 
