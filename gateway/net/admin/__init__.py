@@ -7,6 +7,7 @@ clear      who speaks plain HTTP where HTTPS is spoken
 missing    what is said of a path that nothing is at
 tokens     who may ask what
 control    what may be asked with the admin token
+asked      how that is read
 shadows    what is mirrored: begun and ended, and counted
 status     upstreams and node rules at a glance
 connections     who is there, and whose connection is to end

@@ -44,7 +44,7 @@ from __future__ import annotations
 import json
 import pathlib
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Protocol, final
+from typing import Final, Protocol, final
 
 from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.python.failure import Failure
@@ -55,14 +55,23 @@ from twisted.web.server import NOT_DONE_YET
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.seams import Subscriber
 from gateway.config import Settings
-from gateway.config.placement import matches
 from gateway.errors import ConfigurationError, GatewayError, HalfDoneError
 from gateway.faces.face import endpoint
 from gateway.faces.leaving import KeptSessions
 from gateway.net.admin.answers import Answers
+from gateway.net.admin.asked.reading import (
+    Answer,
+    asked_in,
+    command_of,
+    flag_of,
+    in_words,
+    number_of,
+    text_of,
+)
+from gateway.net.admin.asked.rules import rule_of, with_rule
 from gateway.net.admin.branches import branches, decide
 from gateway.net.admin.census import Census
-from gateway.net.admin.channel import BODY_MAX, REASONS
+from gateway.net.admin.channel import REASONS
 from gateway.net.admin.connections import close, connections
 from gateway.net.admin.missing import Missing
 from gateway.net.admin.moves import moves_shown
@@ -87,8 +96,6 @@ COMMANDS: Final = (
     *("pause", "resume", "switch", "reload", "close", "end", "assign", "decide", "backup"),
     *("let-go", "log-level", "move", "stop-move", "shadow"),
 )
-KEY_TOLD: Final = 80  # characters
-Answer = dict[str, Any]  # Any: what JSON holds
 
 
 class LetGo(Protocol):
@@ -153,7 +160,7 @@ class Control(Resource):
         refused = self._admit(request)
         if refused is not None:
             return refused
-        command = _command(request)
+        command = command_of(request)
         if command in COMMANDS:
             return _by(request, "POST")
         view = self._views.get(command)
@@ -195,15 +202,15 @@ class Control(Resource):
         refused = self._admit(request)
         if refused is not None:
             return refused
-        command = _command(request)
+        command = command_of(request)
         if command in self._views:
             return _by(request, "GET")
         if command not in COMMANDS:
             return _missing(request)
         what = command
         try:
-            asked = _asked(request)
-            what = _in_words(command, asked)
+            asked = asked_in(request)
+            what = in_words(command, asked)
             done = self._do(command, asked, _operator(request))
         except GatewayError as error:
             return self._refuse(request, what, error)
@@ -263,38 +270,38 @@ class Control(Resource):
         if command == "reload":
             return self._reloading.reload(self._read_again, by)
         if command == "backup":
-            return self._backup.make(pathlib.Path(_text(asked, "directory")))
+            return self._backup.make(pathlib.Path(text_of(asked, "directory")))
         if command == "let-go":
-            segment, unbalanced = _number(asked, "segment"), _flag(asked, "unbalanced")
+            segment, unbalanced = number_of(asked, "segment"), flag_of(asked, "unbalanced")
             return self._let_go(segment, by, unbalanced=unbalanced)
         if command == "log-level":
-            return succeed(change_level(_text(asked, "subsystem"), _text(asked, "level")))
+            return succeed(change_level(text_of(asked, "subsystem"), text_of(asked, "level")))
         if command == "close":
             return succeed(self._do_at_once(command, asked, by))
         if command == "move":
             return succeed(self._move(asked))
         if command == "stop-move":
-            move = self._moves.stop_one(_number(asked, "move"))
+            move = self._moves.stop_one(number_of(asked, "move"))
             return succeed(f"move {move.number} stops")
         if command in ("end", "assign", "decide"):
             return WhenSafe(self._bridge, self._do_at_once(command, asked, by)).answer
         settings = self._reloading.settings
-        at = _rule(settings, _text(asked, "node"))
+        at = rule_of(settings, text_of(asked, "node"))
         if command == "switch":
             return self._switch(settings, at, asked, by)
         change: dict[str, object] = {"paused": command == "pause"}
         if command == "shadow":
             change = {"shadow": asked_shadow(asked)}
-        other = _other(settings, at, change)
+        other = with_rule(settings, at, change)
         return self._reloading.change(f"{command} of nodes.{at}", other, by, configured=False)
 
     def _switch(self, settings: Settings, at: int, asked: Answer, by: Operator) -> Deferred[str]:
-        upstream, drains = _text(asked, "upstream"), _flag(asked, "drain")
+        upstream, drains = text_of(asked, "upstream"), flag_of(asked, "drain")
         if drains and settings.nodes[at].kind != "queue":
             problem = "an exchange holds nothing that could be carried along: only a queue does"
             raise ConfigurationError([("drain", problem)])
-        rate = _number(asked, "rate", 0) if drains else None
-        other = _other(settings, at, {"upstream": upstream})
+        rate = number_of(asked, "rate", 0) if drains else None
+        other = with_rule(settings, at, {"upstream": upstream})
         behind = Behind(self._later, self._bridge, self._upstreams, at)
         done = self._reloading.change(
             f"switch of nodes.{at}", other, by, configured=False, drain=rate
@@ -303,15 +310,15 @@ class Control(Resource):
         return done if stays else done.addCallback(behind.told)
 
     def _move(self, asked: Answer) -> str:
-        queue, host = _text(asked, "queue"), _text(asked, "virtual_host", "")
-        source = End(_text(asked, "from"), _text(asked, "from_queue", "") or queue)
-        target = End(_text(asked, "to", ""), _text(asked, "to_queue", "") or queue)
+        queue, host = text_of(asked, "queue"), text_of(asked, "virtual_host", "")
+        source = End(text_of(asked, "from"), text_of(asked, "from_queue", "") or queue)
+        target = End(text_of(asked, "to", ""), text_of(asked, "to_queue", "") or queue)
         if not target.upstream:
             target = self._moves.place_of(host, target.queue)
-        rate = _number(asked, "rate", 0)
+        rate = number_of(asked, "rate", 0)
         if rate < 0:
             raise ConfigurationError([("rate", "must not be below 0")])
-        wanted = Wanted(host, source, target, rate, _flag(asked, "follow"))
+        wanted = Wanted(host, source, target, rate, flag_of(asked, "follow"))
         move = self._moves.begin(wanted)
         return f"move {move.number} from {source} to {target} has begun"
 
@@ -319,20 +326,20 @@ class Control(Resource):
         self._bridge.now_ms = self._now_ms()
         self._door.turns.schedule()
         if command == "close":
-            number = _number(asked, "connection")
-            return close(self._door, number, _text(asked, "reason", ""))
+            number = number_of(asked, "connection")
+            return close(self._door, number, text_of(asked, "reason", ""))
         if command == "end":
             self._bridge.act_for_operator(self._now_ms(), by.how, by.address)
-            return end(self._kept, _number(asked, "session"))
+            return end(self._kept, number_of(asked, "session"))
         if command == "decide":
-            branch, how = _text(asked, "branch"), _text(asked, "decision")
-            host = _text(asked, "virtual_host", "")
+            branch, how = text_of(asked, "branch"), text_of(asked, "decision")
+            host = text_of(asked, "virtual_host", "")
             self._bridge.act_for_operator(self._now_ms(), by.how, by.address)
             return decide(self._bridge, host, branch, how)
         subscriber = Subscriber(
-            _text(asked, "user", ""), _text(asked, "container"), _text(asked, "link")
+            text_of(asked, "user", ""), text_of(asked, "container"), text_of(asked, "link")
         )
-        host, queue = _text(asked, "virtual_host", ""), _text(asked, "queue")
+        host, queue = text_of(asked, "virtual_host", ""), text_of(asked, "queue")
         self._bridge.act_for_operator(self._now_ms(), by.how, by.address)
         return assign(self._bridge, host, queue, subscriber, self._door.authentication.users())
 
@@ -355,109 +362,6 @@ def _operator(request: Request) -> Operator:
     """The token has no name of its own: whoever shows it is told by the address."""
     at = request.getClientAddress()
     return Operator("ctl", endpoint(str(getattr(at, "host", "unknown")), getattr(at, "port", 0)))
-
-
-def _rule(settings: Settings, name: str) -> int:
-    """Which rule is meant."""
-    found = [
-        at
-        for at, node in enumerate(settings.nodes)
-        if name in (f"nodes.{at}", node.pattern, f"{node.kind}:{node.pattern}")
-    ]
-    if not found:
-        raise ConfigurationError(
-            [("nodes", f"there is no rule {name!r}{_fitting(settings, name)}")]
-        )
-    if len(found) > 1:
-        which = ", ".join(f"nodes.{at}" for at in found)
-        raise ConfigurationError([("nodes", f"{name!r} is more than one rule: {which}")])
-    return found[0]
-
-
-def _other(settings: Settings, at: int, change: dict[str, object]) -> Settings:
-    """The same with another rule."""
-    nodes = [*settings.nodes]
-    nodes[at] = nodes[at].model_copy(update=change)
-    return settings.model_copy(update={"nodes": nodes})
-
-
-def _fitting(settings: Settings, name: str) -> str:
-    """Told of a name that is no rule's: by which rules a queue or an exchange of it would live."""
-    rules: dict[str, str] = {}
-    for at, node in enumerate(settings.nodes):
-        if matches(node.pattern, name):
-            rules.setdefault(node.kind, f"{node.kind}:{node.pattern} (nodes.{at})")
-    return f"; the rule for that name is {' or '.join(rules.values())}" if rules else ""
-
-
-def _command(request: Request) -> str:
-    return bytes(request.path).decode("ascii", "replace").removeprefix("/ctl/")
-
-
-def _asked(request: Request) -> Answer:
-    assert request.content is not None
-    body = request.content.read(BODY_MAX + 1)
-    if len(body) > BODY_MAX:
-        raise ConfigurationError([("", f"the body is longer than {BODY_MAX} octets")])
-    try:
-        asked = json.loads(body or b"{}", object_pairs_hook=_object, parse_constant=_no_number)
-        json.dumps(asked, ensure_ascii=False).encode("utf-8")
-    except UnicodeError:
-        raise ConfigurationError([("", "the body has text that is not Unicode")]) from None
-    except (ValueError, RecursionError):
-        asked = None
-    if not isinstance(asked, dict):
-        raise ConfigurationError([("", "the body must be a JSON object")])
-    return asked
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Of two values by one key nobody knows which is meant."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        keys = [key for key, _value in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        told = twice[:KEY_TOLD].encode("utf-8", "replace").decode()
-        raise ConfigurationError([(told, "is given twice")])
-    return made
-
-
-def _no_number(name: str) -> object:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _in_words(command: str, asked: Answer) -> str:
-    """What is asked for, as the log tells it."""
-    given = [
-        asked.get(key)
-        for key in (
-            *("node", "upstream", "connection", "queue", "user", "directory", "segment"),
-            *("branch", "decision", "session", "from", "to", "move"),
-        )
-    ]
-    plain = [each for each in given if isinstance(each, (str, int))]
-    return " ".join([command, *(repr(each)[:80] for each in plain)])
-
-
-def _text(asked: Answer, key: str, otherwise: str | None = None) -> str:
-    value = asked.get(key, otherwise)
-    if not isinstance(value, str) or (not value and otherwise is None):
-        raise ConfigurationError([(key, "must be given, as a string")])
-    return value
-
-
-def _number(asked: Answer, key: str, otherwise: int | None = None) -> int:
-    value = asked.get(key, otherwise)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ConfigurationError([(key, "must be given, as a number")])
-    return value
-
-
-def _flag(asked: Answer, key: str) -> bool:
-    value = asked.get(key, False)
-    if not isinstance(value, bool):
-        raise ConfigurationError([(key, "must be true or false")])
-    return value
 
 
 def _problem(key: str, problem: str) -> dict[str, str]:
