@@ -19,7 +19,7 @@ MODULES: Final = (
     *("__init__.py", "audit/__init__.py", "audit/schema.py", "audit/reader.py", "audit/salvage.py"),
     *("audit/printable.py", "audit/seals.py", "audit/seen.py", "audit/provenance.py"),
     *("audit/ends.py", "audit/elsewhere.py", "audit/books.py", "audit/shelf.py"),
-    *("audit/let_go.py", "audit/story.py"),
+    *("audit/let_go.py", "audit/shares.py", "audit/story.py"),
     *("audit/segment_file.py", "audit/whereabouts.py"),  # whose `sync_directory` books take
     "audit/signing.py",  # for the driver, with trusted keys only
     *("files/__init__.py", "files/json_text.py", "files/own.py", "files/whole.py"),

@@ -4,6 +4,7 @@ schema             the format, for writers and readers alike
 records/           from steps to records, on the reactor's thread; the contract
 packing            numbers and frames of records
 digests            what messages and queues are compared by
+shares             of all messages, by their ids
 seals              what the log was when its gateway said so
 segment            writes records and seals to files, on the commit thread
 sealing            makes the seals

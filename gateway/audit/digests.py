@@ -8,7 +8,8 @@ from librt.strings import read_i64_be
 from mypy_extensions import i64 as int64
 from xxhash import xxh3_64_digest
 
-SHARES: Final = 0x1_0000_0000  # of which a share is so many
+from gateway.audit.shares import SHARES
+
 COPIED_MAX: Final = 64 * 1024
 _DIGEST: Final = xxh3_64_digest  # compiled code looks for what is imported in a dict each time
 _LOW: Final = 0x7FFF_FFFF
@@ -30,11 +31,6 @@ def digest_part(octets: bytes, start: int, end: int) -> int64:
     if end - start > COPIED_MAX:
         return read_i64_be(_DIGEST(memoryview(octets)[start:end]), 0)
     return read_i64_be(_DIGEST(octets[start:end]), 0)
-
-
-def share_of(part: float) -> int:
-    """How many of `SHARES` a part of all messages is, above 0 and up to 1."""
-    return max(1, round(part * SHARES))
 
 
 def is_in_share(id_digest: int64, share: int64) -> bool:

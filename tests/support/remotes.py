@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gateway.audit.digests import digest, share_of
+from gateway.audit.digests import digest
 from gateway.audit.schema import Reason
+from gateway.audit.shares import share_of
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.queues.subscription import UNLIMITED, Subscription

@@ -14,7 +14,7 @@ from gateway.accounting.locations import location
 from gateway.accounting.locations.location import Location
 from gateway.accounting.locations.settings import NONE
 from gateway.accounting.memory import add_memory
-from gateway.audit.digests import SHARES, share_of
+from gateway.audit.shares import SHARES, share_of
 
 RECEIVED: Final = "received"
 LEFT: Final = "left"

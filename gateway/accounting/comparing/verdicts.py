@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gateway.accounting.comparing.logs import Facts
 from gateway.accounting.comparing.sides import HERE, THERE
-from gateway.audit.digests import SHARES
+from gateway.audit.shares import SHARES
 
 
 class Verdict(StrEnum):

@@ -16,7 +16,7 @@ from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.internet.posixbase import PosixReactorBase
 
-from gateway.audit.digests import share_of
+from gateway.audit.shares import share_of
 from gateway.bridge.bridge import Bridge
 from gateway.bridge.remote.remote import OnRejected, Placement
 from gateway.bridge.remote.shadows import Shadowing

@@ -9,7 +9,8 @@ from gateway.accounting.comparing.verdicts import (
     span_of,
     within,
 )
-from gateway.audit.digests import digest, is_in_share, share_of
+from gateway.audit.digests import digest, is_in_share
+from gateway.audit.shares import share_of
 
 COLUMNS = {
     "name": "string",

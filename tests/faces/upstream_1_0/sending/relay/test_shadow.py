@@ -7,7 +7,7 @@ from support.upstream_world import UpstreamWorld
 from gateway.amqp_0_10._spec_structs import DeliveryProperties, MessageProperties, ReplyTo
 from gateway.amqp_0_10.structs import write_header
 from gateway.amqp_1_0 import _spec, sections
-from gateway.audit.digests import SHARES
+from gateway.audit.shares import SHARES
 from gateway.bridge.remote.moving import Moving
 from gateway.bridge.remote.remote import OnRejected, Placement
 from gateway.bridge.remote.shadows import Shadowing
