@@ -68,7 +68,6 @@ class Move:
         stays: somebody else ends it: that it is empty is not the end.
         state: "running", "waiting", "stopping"; over: "done", "stopped", "failed".
         problem: why it waits, or failed.
-        left: so many messages were at the old place when it was asked last; -1: it does not say.
         begun_ms, ended_ms: when; 0: it has not ended.
     """
 
@@ -90,7 +89,6 @@ class Move:
         self.stays = stays
         self.state = "running"
         self.problem = ""
-        self.left = -1
         self.begun_ms = now_ms
         self.ended_ms = 0
         self.on_end: Callable[[], None] = lambda: None
@@ -99,7 +97,9 @@ class Move:
         self._fraction = 0.0  # of a message
         self._retry_ms = 0
         self._depth_ms = 0
-        self._asking = False
+        self._asking = 0  # questions that have no answer yet
+        self._free = -1  # so many the old place had to give when it was asked last; it may not say
+        self._asked_last = False
         self.carrier: Carrier = carriers.begin(
             source, wanted.source.queue, target, wanted.target.queue
         )
@@ -113,7 +113,18 @@ class Move:
     @property
     def empty(self) -> bool:
         """The old place had nothing more, and has no more, where it can say how much it has."""
-        return self.carrier.empty and self.left <= self.carrier.refused
+        return self.carrier.empty and self._free <= self.carrier.refused
+
+    @property
+    def left(self) -> int:
+        """So many messages are at the old place, of which it has given some; -1: it does not say.
+
+        What is under way, and what the new place did not take, is there until the end, and what has
+        gone back is among what it has to give.
+        """
+        if self._free < 0 or self.over:
+            return self._free
+        return self._free + self.carrier.open + self.carrier.refused
 
     def look(self, now_ms: int, upstreams: dict[str, DialledUpstream]) -> None:
         """Every now and then, as the turns do."""
@@ -148,8 +159,8 @@ class Move:
 
     def on_depth(self, messages: int) -> None:
         """See `DepthWaiter`."""
-        self._asking = False
-        self.left = messages
+        self._asking -= 1
+        self._free = messages
 
     def _leave(self, ends_as: str, problem: str) -> None:
         if self._ends_as:
@@ -160,10 +171,17 @@ class Move:
         self.carrier.leave()
 
     def _end_if_over(self, now_ms: int) -> None:
-        if not self.over and self.carrier.ended():
+        if not self.over and self.carrier.ended() and not self._is_asking_last(now_ms):
             self.state = self._ends_as
             self.ended_ms = now_ms
             self.on_end()
+
+    def _is_asking_last(self, now_ms: int) -> bool:
+        """Whether it is not known yet what the old place has, with what has gone back."""
+        if not self._asked_last and self.source.health.connected:
+            self._asked_last, self._depth_ms = True, now_ms + AGAIN_MS
+            self._ask()
+        return self._asking > 0 and self.source.health.connected and now_ms < self._depth_ms
 
     def _pace(self, now_ms: int) -> None:
         """How many more may come, by the rate."""
@@ -202,7 +220,7 @@ class Move:
             return f"{self.wanted.source}: {refusal.description}"
         if not self.carrier.queue.transit and self.carrier.queue.full_for(0):
             return f"{self.wanted.target} is full"
-        if self.carrier.empty and self.left > self.carrier.refused:
+        if self.carrier.empty and self._free > self.carrier.refused:
             return f"consumers of {self.wanted.source} have what is left there"
         return ""
 
@@ -218,8 +236,11 @@ class Move:
         if self._asking or now_ms < self._depth_ms or not self.source.health.connected:
             return
         self._depth_ms = now_ms + DEPTH_MS
+        self._ask()
+
+    def _ask(self) -> None:
         source = self.wanted.source
-        self._asking = self.source.ask_depth(self.wanted.host, source.queue, self)
+        self._asking += self.source.ask_depth(self.wanted.host, source.queue, self)
 
 
 def _away(upstream: DialledUpstream) -> str:

@@ -73,6 +73,7 @@ def test_what_the_new_place_does_not_take_stays_at_the_old_one_and_is_told(fork:
     fork.run(1)
     told = fork.move()
     assert (told["state"], told["moved"], told["refused"]) == ("done", 0, 3)
+    assert told["left"] == fork.depth("old") == 3
     assert "nowhere" in told["why_refused"]
     assert fork.takes("old") == ORDERS[:3]
 
@@ -99,6 +100,20 @@ def test_while_the_old_broker_is_away_it_waits_and_says_so(fork: Fork) -> None:
     fork.run(4)
     assert fork.move()["state"] == "done"
     assert fork.takes("new") == ORDERS
+
+
+def test_what_it_holds_is_left_at_the_old_place_until_the_new_one_has_it(fork: Fork) -> None:
+    fork.fill(*ORDERS, at="old")
+    fork.cut("new")
+    fork.ask("move", FORTH)
+    fork.run(3)
+    told = fork.move()
+    assert (told["state"], told["under_way"], told["left"]) == ("waiting", 40, 40)
+    fork.ask("stop-move", {"move": 1})
+    fork.run(3)
+    told = fork.move()
+    assert (told["state"], told["under_way"], told["left"]) == ("stopped", 0, 40)
+    assert fork.depth("old") == 40
 
 
 def test_after_a_kill_it_goes_on_when_it_is_begun_again_and_doubles_are_marked(fork: Fork) -> None:
