@@ -21,6 +21,7 @@ from gateway.permissions.qpidd_rules import QpiddRules
 
 AMQP_1_0: Final = "AMQP 1.0"
 LEGACY: Final = ("DIGEST-MD5", "CRAM-MD5", "CRAM-MD5-HASHED")
+GATEWAY: Final = "amqp-gateway"
 BRIDGE_QUEUE: Final = "qpid.bridge_queue_"  # of a broker that takes from here by federation
 NAMED_MAX: Final = 5  # of queues that have the same
 RANK: Final[dict[str, int]] = {"breaks": 0, "differs": 1, "note": 2}
@@ -105,7 +106,8 @@ def _of_federation(survey: Survey) -> Iterator[Finding]:
         what = f"what it brings {way} is to be published where it is wanted"
         yield _found("breaks", f"bridge {bridge.name}", what)
     count = sum(1 for each in survey.queues if each.name.startswith(BRIDGE_QUEUE))
-    if count or any(each.federation for each in survey.clients):
+    others = [each for each in survey.clients if each.product != GATEWAY]  # it says that it is one
+    if count or any(each.federation for each in others):
         what = f"other brokers take from here by {count} bridges: they get nothing any longer"
         yield _found("breaks", "federation from others", what)
 

@@ -75,6 +75,9 @@ def test_a_broker_that_takes_from_here_is_told_once() -> None:
     queue = Queue(name="qpid.bridge_queue_1_a", arguments={"qpid.trace.id": "a"})
     other = Client(address="a", federation=True)
     assert told(queues=[queue], clients=[other]) == {"federation from others": "breaks"}
+    assert told(clients=[other]) == {"federation from others": "breaks"}
+    gateway = Client(address="b", federation=True, product="amqp-gateway")
+    assert "federation from others" not in told(clients=[gateway])
 
 
 def test_rules_are_read_as_the_gateway_reads_them_line_by_line() -> None:

@@ -45,7 +45,12 @@ Exit codes:
     " which may be the gateway's own store.",
 )
 @click.option("--back", is_flag=True, help="The other way round: from --to to --from.")
-@click.option("--rate", type=click.IntRange(min=0), default=0, help="Messages a second at most.")
+@click.option(
+    "--rate",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Messages a second at most; 0: as fast as it goes.",
+)
 @click.option(
     "--follow", is_flag=True, help="Also what comes to the old place later, until --stop."
 )

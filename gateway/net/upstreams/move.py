@@ -214,7 +214,7 @@ class Move:
     def _why_it_waits(self) -> str:
         for upstream in (self.source, self.target):
             if upstream is not None and not upstream.health.connected:
-                return _away(upstream)
+                return away(upstream)
         refusal = self.carrier.refusal
         if refusal is not None:
             return f"{self.wanted.source}: {refusal.description}"
@@ -243,6 +243,7 @@ class Move:
         self._asking += self.source.ask_depth(self.wanted.host, source.queue, self)
 
 
-def _away(upstream: DialledUpstream) -> str:
+def away(upstream: DialledUpstream) -> str:
+    """That it is not connected, and why, for operators."""
     why = f": {upstream.health.last_error}" if upstream.health.last_error else ""
     return f"upstream {upstream.name} is not connected{why}"

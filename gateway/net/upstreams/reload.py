@@ -29,6 +29,7 @@ from gateway.net.logs import NamedLogger
 from gateway.net.turns import TurnLoop
 from gateway.net.upstreams.draining import Draining
 from gateway.net.upstreams.inquiry import Arrival, Inquiry, arrivals
+from gateway.net.upstreams.move import away
 from gateway.net.upstreams.moves import Moves
 from gateway.net.upstreams.upstreams import Estate, Upstreams, profiles_of
 from gateway.translate.profiles.profile import Profile
@@ -142,6 +143,7 @@ class Reloading:
         self.settings = settings
         self.configured = settings
         self.under_way = ""
+        self._drains = False  # what is under way
         self.reading = False
         self._in_thread = in_thread
         self._later = later
@@ -198,8 +200,10 @@ class Reloading:
     ) -> Deferred[str]:
         if self.under_way:
             self._counts.changes["refused"] += 1
-            raise BusyError(f"{self.under_way} is under way: try again later")
+            given_up = "; `migrate move --stop` gives it up" if self._drains else ""
+            raise BusyError(f"{self.under_way} is under way: try again later{given_up}")
         self.under_way = what
+        self._drains = drain is not None
         self.reading = True
 
         late = self._later.callLater(READING_S, partial(self._tell_late, what))
@@ -258,6 +262,8 @@ class Reloading:
         estate = self._upstreams.prepare(settings, read.profiles)
         moving = Moving(self._bridge, estate.placements, [*estate.upstreams.values()])
         self._look_for_problems(moving)
+        if drain is not None:
+            self._look_for_absent(settings, estate)
         coming = arrivals(self._bridge, self._upstreams.placements, estate.placements)
         done: Deferred[str] = Deferred()
 
@@ -364,6 +370,13 @@ class Reloading:
             carry_out=carry_out,
             fail=lambda error: self._end(moving, done, error),
         ).begin()
+
+    def _look_for_absent(self, settings: Settings, estate: Estate) -> None:
+        """What is carried along would wait, for nobody knows how long, and consumers with it."""
+        for before, after in zip(self.settings.nodes, settings.nodes, strict=True):
+            upstream = estate.upstreams.get(after.upstream or "")
+            if upstream is not None and before != after and not upstream.health.connected:
+                raise ConfigurationError([("upstream", away(upstream))])
 
     def _look_for_problems(self, moving: Moving) -> None:
         problems = [("nodes", f"{node}: {problem}") for node, problem in moving.problems()]

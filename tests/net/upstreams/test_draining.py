@@ -86,3 +86,26 @@ def test_an_exchange_holds_nothing_to_be_taken_along(tmp_path: pathlib.Path) -> 
     fork = Fork(tmp_path, queue=None, exchange="amq.topic")
     code, told = fork.ask("switch", {**SWITCH, "node": "amq.topic"})
     assert (code, told["problems"][0]["key"]) == (422, "drain")
+
+
+def test_to_where_nobody_is_connected_nothing_is_begun_and_who_is_late_hears_how_to_end_it(
+    fork: Fork,
+) -> None:
+    fork.fill(*BEFORE, at="old")
+    fork.cut("new")
+    fork.run(0.5)
+    code, told = fork.ask("switch", SWITCH)
+    assert (code, told["problems"][0]["key"]) == (422, "upstream")
+    assert told["problems"][0]["problem"].startswith("upstream new is not connected")
+    assert fork.ask("status")[1]["rules"][0]["state"] == "active"
+    fork.connect("new")
+    fork.run(0.5)
+    fork.begin("switch", {**SWITCH, "rate": 10})
+    fork.run(0.5)
+    code, told = fork.ask("switch", SWITCH)
+    assert (code, told["problems"][0]["problem"].endswith("`migrate move --stop` gives it up")) == (
+        409,
+        True,
+    )
+    fork.ask("stop-move", {"move": 1})
+    fork.run(1)
