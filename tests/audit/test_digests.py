@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 
 from gateway.audit.digests import (
     COPIED_MAX,
-    SHARES,
     digest,
     digest_part,
     entry_mix,
     is_in_share,
-    share_of,
 )
 from gateway.audit.schema import unsigned
+from gateway.audit.shares import SHARES, share_of
 
 
 @given(st.binary(max_size=100))

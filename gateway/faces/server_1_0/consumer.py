@@ -272,6 +272,12 @@ class Consumer:
         client.touch()
         return DeliverStatus.TAKEN
 
+    def _credit(self, link: Link) -> int:
+        """What may be sent: a drain is answered where more has to wait until some are settled."""
+        if self.lasting is None or not link.drain:
+            return link.credit
+        return min(link.credit, max(self._most() - len(self.unsettled.deliveries), 0))
+
     def _most(self) -> int:
         """How many deliveries may be unsettled, for all of them to be told in one attach."""
         return most(self.link.session.carrier.peer_max_frame_size)
@@ -377,7 +383,7 @@ class Consumer:
         if lasting is not None and lasting.pending:
             self._resume_pending(lasting)
         if link.credit or link.drain:
-            subscription.grant(link.credit)
+            subscription.grant(self._credit(link))
         else:
             subscription.stop()  # what an upstream has sent ahead for it is for others now
         if self.blocked:

@@ -435,6 +435,26 @@ def test_a_client_of_small_frames_is_sent_messages_of_such_a_link(hub):
     assert [body for body, _, _ in received(client).values()] == [b"1"]
 
 
+@rule("1.0", "2.6.7", "drain-uses-up-the-credit")
+def test_a_drain_is_answered_where_no_more_may_be_unsettled_and_goes_on_when_some_are_settled(hub):
+    client = hub.client(limits=Limits(max_frame_size=512))
+    sender = client.sender("q")
+    for number in range(40):
+        client.send(sender, message(b"%d" % number), tag=bytes([number]))
+    link = lasting(client, credit=0)
+    for _ in range(2):
+        link.send_flow(credit=30, drain=True)
+        client.step()
+        came = client.take_all(events.DeliveryReceived)
+        assert (0 < len(came) < 30, link.credit) == (True, 0)
+        link.send_flow(credit=30, drain=True)
+        client.step()
+        assert (received(client), link.credit) == ({}, 0)
+        for event in came:
+            link.session.settle_incoming(event.delivery_id, ACCEPTED)
+        client.step()
+
+
 def test_a_link_that_is_attached_elsewhere_is_taken_from_where_it_was(hub):
     before, _, tags = with_messages(hub, b"1")
     client, _ = again(hub, dict.fromkeys(tags))
