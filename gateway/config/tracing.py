@@ -10,7 +10,9 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from gateway.config.section import Section
 from gateway.config.units import duration, size
 
-URL: Final = r"^https?://[^\s/?#@]{1,255}(/[^\s?#]{0,700})?$"
+PORT: Final = r"6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5]?[0-9]{1,4}"
+HOST: Final = r"\[[0-9A-Fa-f:.]{2,45}\]|[^\s/?#@:\[\]]{1,255}"
+URL: Final = rf"^https?://({HOST})(:({PORT}))?(/[^\s?#]{{0,700}})?$"
 
 
 def collector(text: object) -> str:

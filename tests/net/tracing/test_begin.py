@@ -45,6 +45,17 @@ def test_one_module_needs_the_package_and_it_is_imported_where_it_is_wanted_alon
     assert [path for path, text in sources.items() if at_once.search(text)] == []
 
 
+@pytest.mark.parametrize("where", ["c:99999", "c:65536", "c:", "[::1", "c:1:2", "u@c:1"])
+def test_where_nobody_can_be_is_no_collector(where: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"tracing\.endpoint"):
+        load(None, [f"tracing.endpoint=http://{where}"])
+
+
+@pytest.mark.parametrize("where", ["c", "c:65535", "10.0.0.1:4318/otlp", "[::1]:4318"])
+def test_a_host_with_a_port_or_without_is_one(where: str) -> None:
+    assert load(None, [f"tracing.endpoint=http://{where}"]).tracing is not None
+
+
 def test_all_that_is_wrong_is_told_with_its_key() -> None:
     with pytest.raises(ConfigurationError) as caught:
         load(
