@@ -100,10 +100,12 @@ class Moves:
         return End("" if placement is None else placement.remote.name, queue)
 
     def stop_one(self, number: int) -> Move:
-        """Stop one; ConfigurationError: there is none of that number."""
+        """Stop one; ConfigurationError: there is none of that number, or it is over."""
         move = self.known.get(number)
         if move is None:
             raise ConfigurationError([("move", f"there is no move {number}")])
+        if move.over:
+            raise ConfigurationError([("move", f"move {number} is over: {move.state}")])
         self._bridge.now_ms = self._now_ms()
         move.stop()
         self._turns.schedule()

@@ -113,6 +113,8 @@ def test_what_it_holds_is_left_at_the_old_place_until_the_new_one_has_it(fork: F
     fork.run(3)
     told = fork.move()
     assert (told["state"], told["under_way"], told["left"]) == ("stopped", 0, 40)
+    code, answer = fork.ask("stop-move", {"move": 1})
+    assert (code, answer["problems"][0]["problem"]) == (422, "move 1 is over: stopped")
     assert fork.depth("old") == 40
 
 
