@@ -32,7 +32,7 @@ from gateway.bridge.spread.rerouting import Rerouting
 from gateway.bridge.tickets import Ticket
 from gateway.bridge.topology import UNKNOWN_EXCHANGE, Topology
 from gateway.bridge.transaction import Held, Transaction
-from gateway.message import Condition, Flag, Message, Refusal
+from gateway.message import ACCEPTED, Condition, Flag, Message, Refusal
 from gateway.wire.work import COPY, PUBLISH, VERB, WORDS_MAX, WORK, too_many_words
 
 IMMEDIATE: Final = int(Flag.IMMEDIATE)
@@ -144,6 +144,28 @@ class Publishing:
         return self.placing.enter(
             queue.only, message, exchange, rerouted, annotations, ticket, stock
         )
+
+    def take(
+        self,
+        by: Publisher,
+        token: int,
+        queue: Queue,
+        message: Message,
+        exchange: Exchange,
+        *,
+        keep: bool,
+    ) -> None:
+        """A copy of what an upstream has sent into one queue; `by` hears of its end.
+
+        `keep`: it is the gateway's as soon as it is safe; otherwise as soon as the queue's upstream
+        has it.
+        """
+        copies = self._copies
+        if not keep:
+            self.put(queue, message, exchange, copies.tickets.begin(by, token, 1))
+            return
+        durable = self.put(queue, message, exchange, None)
+        copies.tickets.over(by, token, ACCEPTED, copies.turns.number if durable else 0)
 
     def enter(self, queues: list[Queue], held: Held) -> bool:
         """A copy into each queue: what a transaction held; whether any is durable."""

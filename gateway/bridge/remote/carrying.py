@@ -156,13 +156,9 @@ class Carrier:
         if queue.deleted or (self._closed() and not settled):
             copies.ledger.refused(message, self._from, Reason.CANCELLED, queue.node)
             copies.tickets.over(self, token, RELEASED)
-        elif queue.transit and not settled:
-            ticket = copies.tickets.begin(self, token, 1)
-            self._publishing.put(queue, message, self._from, ticket)
         else:
-            durable = self._publishing.put(queue, message, self._from, None)
-            turn = copies.turns.number if durable else 0
-            copies.tickets.over(self, token, ACCEPTED, turn)
+            keep = settled or not queue.transit
+            self._publishing.take(self, token, queue, message, self._from, keep=keep)
 
     def refuse(self, message: Message, reason: Reason) -> None:
         """A message has come that goes no further; what its link says of it is its own affair."""

@@ -14,7 +14,7 @@ from gateway.bridge.publishing import Publishing
 from gateway.bridge.queues.dispatch import Dispatcher
 from gateway.bridge.queues.queue import Queue
 from gateway.bridge.remote.remote import FeedSource, LookUpWaiter
-from gateway.message import ACCEPTED, RELEASED, Message, Outcome
+from gateway.message import RELEASED, Message, Outcome
 from gateway.wire.tagged import Tagged
 
 
@@ -114,13 +114,9 @@ class BindingFeed:
             copies.ledger.refused(message, self._from, reason, queue.node)
             copies.tickets.over(self, token, RELEASED)
             self._starve()
-        elif queue.transit:
-            ticket = copies.tickets.begin(self, token, 1)
-            self._publishing.put(queue, message, self._from, ticket)
         else:
-            durable = self._publishing.put(queue, message, self._from, None)
-            turn = copies.turns.number if durable else 0
-            copies.tickets.over(self, token, ACCEPTED, turn)
+            keep = not queue.transit
+            self._publishing.take(self, token, queue, message, self._from, keep=keep)
 
     def refuse(self, message: Message, reason: Reason) -> None:
         """A message has come that goes no further; what its link says of it is its own affair."""
