@@ -68,8 +68,9 @@ FATES: Final[dict[str, tuple[Fate, str]]] = {
     "qpid.flow_stop_count, qpid.flow_stop_size, qpid.flow_resume_count, qpid.flow_resume_size": (
         Fate.DONE,
         "above stop, messages are not confirmed before the queue is below resume or they have left "
-        "it; 80 % and 70 % of the limits of the same declare where not said, 0 is never; not of "
-        "rings; above their limit, or resume above stop: refused, 542",
+        "it; 80 % and 70 % of the limits of the same declare where not said, but never by those "
+        "of flow_to_disk, which are of memory; 0 is never; not of rings; above their limit, or "
+        "resume above stop: refused, 542",
     ),
     "qpid.group_header_key, qpid.shared_msg_group": (
         Fate.DONE,

@@ -131,7 +131,7 @@ TEXTS: Final = (
     Argument.NUMBER_HEADER,
 )
 KEYS: Final = (Argument.LAST_VALUE_KEY, Argument.GROUP_KEY)
-ROOMY: Final = (Policy.RING, Policy.RING_STRICT, Policy.FLOW_TO_DISK)
+ROOMY: Final = (Policy.RING, Policy.RING_STRICT)
 PAGE_OCTETS: Final = 4096  # of a qpidd, by one factor
 PAGES: Final = 4
 ALERT_GAP_S: Final = 60
@@ -335,19 +335,17 @@ class Asked:
         return None
 
     def _flow(self, settings: QueueSettings, discipline: Discipline) -> Refusal | None:
-        """When publishers wait: as was said, or by the limits. Rings and the disk have room."""
+        """When publishers wait: as was said, or by the limits. Rings have room.
+
+        What goes to disk has limits of what is in memory, so that nobody waits by those.
+        """
         if self._remote or discipline.policy in ROOMY:
             return None
-        by_count = self._flow_by(
-            settings.max_count, Argument.FLOW_STOP_COUNT, Argument.FLOW_RESUME_COUNT
-        )
-        by_size = self._flow_by(
-            settings.max_size, Argument.FLOW_STOP_SIZE, Argument.FLOW_RESUME_SIZE
-        )
-        for what, numbers, most in (
-            ("count", by_count, settings.max_count),
-            ("size", by_size, settings.max_size),
-        ):
+        on_disk = discipline.policy == Policy.FLOW_TO_DISK
+        max_count, max_size = (0, 0) if on_disk else (settings.max_count, settings.max_size)
+        by_count = self._flow_by(max_count, Argument.FLOW_STOP_COUNT, Argument.FLOW_RESUME_COUNT)
+        by_size = self._flow_by(max_size, Argument.FLOW_STOP_SIZE, Argument.FLOW_RESUME_SIZE)
+        for what, numbers, most in (("count", by_count, max_count), ("size", by_size, max_size)):
             stop, resume = numbers
             if resume > stop:
                 return invalid(f"qpid.flow_resume_{what} {resume} is above flow_stop_{what} {stop}")

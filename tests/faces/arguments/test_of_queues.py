@@ -128,6 +128,11 @@ def test_a_bound_of_no_level_is_refused(name: str):
         ({"flow_resume_count": 6}, (0, 0, 0, 0)),
         ({"flow_stop_count": 5, "flow_resume_size": 6}, (5, 5, 0, 0)),
         ({"max_count": 10, "policy_type": "ring", "flow_stop_count": 1}, (0, 0, 0, 0)),
+        ({"max_count": 10, "policy_type": "flow_to_disk"}, (0, 0, 0, 0)),
+        (
+            {"max_count": 10, "policy_type": "flow_to_disk", "flow_stop_count": 800},
+            (800, 800, 0, 0),
+        ),
         ({"max_count": 10, "policy_type": "ring_strict"}, (0, 0, 0, 0)),
         ({"max_count": 10, "policy_type": "self-destruct"}, (8, 7, 0, 0)),
     ],
