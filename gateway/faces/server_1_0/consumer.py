@@ -274,9 +274,18 @@ class Consumer:
 
     def _credit(self, link: Link) -> int:
         """What may be sent: a drain is answered where more has to wait until some are settled."""
-        if self.lasting is None or not link.drain:
+        if not link.drain:
             return link.credit
-        return min(link.credit, max(self._most() - len(self.unsettled.deliveries), 0))
+        room = self._client.settings.limits.unsettled_max - self._unsettled()
+        if self.settled:
+            return link.credit if room > 0 else 0
+        if self.lasting is not None:
+            room = min(room, self._most() - len(self.unsettled.deliveries))
+        return min(link.credit, max(room, 0))
+
+    def _unsettled(self) -> int:
+        """Deliveries of its session that are."""
+        return len(self.link.session.sending.unsettled) + self._transactions.kept
 
     def _most(self) -> int:
         """How many deliveries may be unsettled, for all of them to be told in one attach."""
@@ -314,8 +323,7 @@ class Consumer:
         if client.draining or not client.room.has(size):
             return False
         session = self.link.session
-        unsettled = len(session.sending.unsettled) + self._transactions.kept
-        return not session.blocked and unsettled < client.settings.limits.unsettled_max
+        return not session.blocked and self._unsettled() < client.settings.limits.unsettled_max
 
     def on_drained(self) -> None:
         """Nothing is left to send: give the rest of the credit back."""

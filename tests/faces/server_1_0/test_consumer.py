@@ -74,6 +74,21 @@ def test_drain_is_answered_when_nothing_is_left(hub):
     client.take(events.FlowReceived)
 
 
+@rule("1.0", "2.6.7", "drain-uses-up-the-credit")
+def test_drain_is_answered_when_no_more_may_be_unsettled():
+    hub = Hub(limits=Limits(unsettled_max=3))
+    hub.world.queue("q")
+    client = hub.client()
+    sender = client.sender("q")
+    for number in range(8):
+        client.send(sender, message(b"%d" % number), tag=bytes([number]))
+    receiver = client.receiver("q", credit=0)
+    for expected in (3, 0):
+        receiver.send_flow(credit=5, drain=True)
+        client.step()
+        assert (len(client.received()), receiver.credit) == (expected, 0)
+
+
 def test_drain_of_an_empty_queue_is_answered_at_once(hub):
     client = hub.client()
     receiver = client.receiver("q", credit=0)
