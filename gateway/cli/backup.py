@@ -7,7 +7,7 @@ import pathlib
 import click
 
 from gateway.cli.ctl import Admin
-from gateway.cli.options import FILE
+from gateway.cli.options import FILE, admin_options
 
 
 @click.command(
@@ -25,15 +25,7 @@ Exit codes:
 """
 )
 @click.argument("directory", type=FILE)
-@click.option(
-    "--admin",
-    "url",
-    default="http://127.0.0.1:9672",
-    show_default=True,
-    help="The admin port, as URL or HOST:PORT.",
-)
-@click.option("--token-file", type=FILE, help="File with the token (admin_token_file).")
-@click.option("--tls-ca", type=FILE, help="With an https URL: the authorities to believe.")
+@admin_options
 def backup(
     directory: pathlib.Path,
     url: str,

@@ -16,7 +16,7 @@ from typing import Any, Final
 import click
 
 from gateway.cli import ctl_connections, ctl_status
-from gateway.cli.options import FILE, check_text
+from gateway.cli.options import admin_options, check_text
 from gateway.errors import ConfigurationError, GatewayError
 from gateway.files.json_text import json_value
 from gateway.files.whole import SECRET_MAX, read_whole
@@ -149,19 +149,7 @@ def _checked(url: str) -> str:
 
 
 @click.group(epilog=EPILOG)
-@click.option(
-    "--admin",
-    "url",
-    default="http://127.0.0.1:9672",
-    show_default=True,
-    help="The admin port, as URL or HOST:PORT.",
-)
-@click.option(
-    "--token-file",
-    type=FILE,
-    help="File with the token, as the gateway's admin_token_file. Every command needs it.",
-)
-@click.option("--tls-ca", type=FILE, help="With an https URL: the authorities to believe.")
+@admin_options
 @click.pass_context
 def ctl(
     context: click.Context,

@@ -57,6 +57,27 @@ class Part(click.ParamType[float]):
 PART = Part()
 
 
+def admin_options(command: F) -> F:
+    """How to reach a running gateway: `url`, `token_file` and `tls_ca`."""
+    for option in (
+        click.option("--tls-ca", type=FILE, help="With an https URL: the authorities to believe."),
+        click.option(
+            "--token-file",
+            type=FILE,
+            help="File with the token, as the gateway's admin_token_file.",
+        ),
+        click.option(
+            "--admin",
+            "url",
+            default="http://127.0.0.1:9672",
+            show_default=True,
+            help="The admin port, as URL or HOST:PORT.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def configuration(command: F) -> F:
     """``--config`` and ``--set``, as parameters `config` and `changes`."""
     command = click.option(

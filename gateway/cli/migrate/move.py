@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from gateway.cli.ctl import Admin
-from gateway.cli.options import FILE
+from gateway.cli.options import admin_options
 from gateway.errors import GatewayError
 
 LOOK_S = 1.0
@@ -59,9 +59,7 @@ Exit codes:
 @click.option("--status", is_flag=True, help="Show all moves, and change nothing.")
 @click.option("--stop", type=int, default=None, help="Stop the move of that number.")
 @click.option("--json", "as_json", is_flag=True, help="With --status: as one JSON object.")
-@click.option("--admin", "url", default="http://127.0.0.1:9672", show_default=True)
-@click.option("--token-file", type=FILE, help="File with the token, as for ctl.")
-@click.option("--tls-ca", type=FILE, help="With an https URL: the authorities to believe.")
+@admin_options
 def move(
     queue: str,
     source: str,

@@ -12,7 +12,7 @@ import click
 from gateway.audit.printable import printable
 from gateway.cli.ctl import Admin
 from gateway.cli.ctl_status import table
-from gateway.cli.options import FILE, PART
+from gateway.cli.options import PART, admin_options
 
 HEAD: Final = ("RULE", "FOR", "SHADOW", "SHARE", "WAITING", "UNSETTLED")
 NEEDS_TOKEN: Final = "it needs --token-file, as ctl does"
@@ -41,15 +41,7 @@ Exit codes:
 @click.option("--max-size", help="Octets that wait in the gateway at most.  [default: 16MiB]")
 @click.option("--ttl", help="How long a copy lives, there too; 0s: as its message.  [default: 1h]")
 @click.option("--stop", is_flag=True, help="No more copies; those that wait are dropped.")
-@click.option(
-    "--admin",
-    "url",
-    default="http://127.0.0.1:9672",
-    show_default=True,
-    help="The admin port, as URL or HOST:PORT.",
-)
-@click.option("--token-file", type=FILE, help="File with the token, as for ctl.")
-@click.option("--tls-ca", type=FILE, help="With an https URL: the authorities to believe.")
+@admin_options
 @click.option("--json", "as_json", is_flag=True, help="Of what there is: as one JSON object.")
 def shadow(
     rule: str | None,
